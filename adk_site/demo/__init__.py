@@ -20,7 +20,7 @@ def model_name(configured: str, environ: Mapping[str, str]) -> str:
 
 
 def banner(model: str, environ: Mapping[str, str]) -> str:
-    """Return the page's notice about the demo model; empty for any other model."""
+    """Return the notice about the demo model for pages of agents that ask it; empty for any other model."""
     if model != DEMO_MODEL:
         return ""
     if _has_api_key(environ):

@@ -32,9 +32,13 @@ from sessions_app.conf import conf
 from sessions_app.errors import AgentFolderError, NotFoundError
 
 logger = logging.getLogger(__name__)
+NO_FOLDER = (
+    "'{}' in ADK['agent_dirs'] has no agent folder: name the directory above the folders that have an agent.py. "
+    "`manage.py adk_import FOLDER` tells what a folder lacks."
+)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Registry:
     """The apps served by this process. Immutable.
 
@@ -161,6 +165,8 @@ def _folder_apps(taken: set[str], kept: Mapping[str, App]) -> Iterator[tuple[str
         except (AgentFolderError, OSError) as error:
             yield str(directory), AgentFolderError(str(error))
             continue
+        if not folders:
+            yield str(directory), AgentFolderError(NO_FOLDER.format(directory))
         for folder in folders:
             if folder.name in taken:
                 yield str(folder), _name_error(folder)

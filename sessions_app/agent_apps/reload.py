@@ -5,6 +5,7 @@
 3. Import the agents again, and build a new registry. An agent that fails stays in the new registry with its old app.
 4. Put back the modules that the old apps of failed agents need. They import some modules only when a tool runs.
 5. Replace the registry in one step. Invocations and jobs that are running keep the app or function they began with.
+6. Check the apps, as `manage.py check` does.
 
 Modules are imported again rather than reloaded in place: `importlib.reload` would change modules under running
 invocations.
@@ -20,6 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from runtime.apps.app import App
+from sessions_app.agent_apps.checks.agents import flaws_of
 from sessions_app.agent_apps.loading.imported_modules import (
     RemovedModules,
     imported_files,
@@ -117,7 +119,9 @@ def _reload(present: Registry, change: _Change) -> Reload:
     finally:
         removed.put_back(failed=failed, reloaded=reloaded)
     replace_registry(newer)
-    return Reload(outcome.reloaded, outcome.problems, restart_for)
+    known = set(flaws_of(present))
+    flaws = [sentence for sentence in flaws_of(newer) if sentence not in known]
+    return Reload(outcome.reloaded, [*outcome.problems, *flaws], restart_for)
 
 
 def _remove_modules(present: Registry, change: _Change) -> RemovedModules:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 from urllib.parse import urlencode
 from uuid import UUID, uuid4
@@ -15,7 +16,11 @@ from django.urls import NoReverseMatch, reverse
 from django.utils import timezone
 from django.views.decorators.http import require_GET
 
+from runtime.agents.llm_agent import LlmAgent
+from runtime.agents.tree import trees_of, walk
+from runtime.apps.app import App
 from sessions_app.agent_apps import registry
+from sessions_app.agent_apps.checks.agents import flaws_of
 from sessions_app.chat.list_views import list_page_of
 from sessions_app.chat.log_page import EMPTY_PAGE, newest_page, older_page
 from sessions_app.conf import conf
@@ -47,7 +52,7 @@ async def home(request: HttpRequest) -> HttpResponse:
     apps = list(registry.apps().values())
     context = {
         "person": user,
-        "banner": _banner(),
+        "banner": _banner(apps),
         "agent_problems": _agent_problems(user),
         "apps": apps,
         "several_apps": len(apps) > 1,
@@ -138,13 +143,14 @@ async def context_of_session(user: User, session: Session, is_new: bool) -> dict
         audit_url = await _audit_url(user, session)
         if shows_details:
             state = await _visible_state(session)
+    agent = registry.apps().get(session.app_name)
     return {
         "person": user,
-        "banner": _banner(),
+        "banner": _banner([agent] if agent else []),
         "agent_problems": _agent_problems(user),
         "session": session,
         "is_new": is_new,
-        "agent": registry.apps().get(session.app_name),
+        "agent": agent,
         "starters": registry.starters(session.app_name),
         "log_page": log_page,
         "state": state,
@@ -173,14 +179,25 @@ async def _visible_state(session: Session) -> list[tuple[str, str]]:
     return [(key, one_line(value)) for key, value in items if value is not None]
 
 
-def _banner() -> str:
-    """Return the site's banner, a sentence on every page; empty if none is set."""
+def _banner(apps: Iterable[App]) -> str:
+    """Return the site's notice about its model; empty if no agent of the apps asks this model."""
     banner: str = getattr(settings, "ADK_BANNER", "")
-    return banner
+    model: str = getattr(settings, "ADK_MODEL", "")
+    return banner if any(_asks(app, model) for app in apps) else ""
+
+
+def _asks(app: App, model: str) -> bool:
+    agents = [agent for tree in trees_of(app.root_agent) for agent in walk(tree)]
+    return any(isinstance(agent, LlmAgent) and agent.model == model for agent in agents)
 
 
 def _agent_problems(user: User) -> list[str]:
-    """Return a sentence for each agent that cannot be loaded; empty for users who are neither staff nor developers."""
-    if conf().reload_agents or getattr(user, "is_staff", False):
-        return list(registry.registry().problems.values())
-    return []
+    """Return a sentence for each agent that cannot be loaded, to developers also for each flaw that the check finds.
+
+    Other users than developers and staff are told nothing.
+    """
+    served = registry.registry()
+    problems = list(served.problems.values())
+    if conf().reload_agents:
+        return problems + flaws_of(served)
+    return problems if getattr(user, "is_staff", False) else []

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -32,13 +33,20 @@ from runtime.tools.base_tool import BaseTool
 from runtime.tools.base_toolset import BaseToolset
 from sessions_app.agent_apps.loading.load_errors import line_of, reason_of
 from sessions_app.agent_apps.loading.sources import folder_directories
-from sessions_app.agent_apps.registry import discover
+from sessions_app.agent_apps.registry import Registry, discover
 from sessions_app.errors import AgentFolderError
 
 
 def check_agents(app_configs: object = None, **kwargs: Any) -> list[CheckMessage]:
     """Check every `agents.py` and agent folder. The check imports the modules and runs no agent."""
     return list(problems_of(discover()))
+
+
+@lru_cache(maxsize=2)  # the present registry and, during a reload, the next one
+def flaws_of(served: Registry) -> list[str]:
+    """Return a sentence for each problem that the check finds in apps that are served."""
+    messages = problems_of(served.modules.items())
+    return [" ".join(filter(None, [f"{message.obj}:", message.msg, message.hint])) for message in messages]
 
 
 def problems_of(found: Iterable[tuple[str, App | Exception]]) -> Iterator[CheckMessage]:

@@ -96,7 +96,8 @@ def test_folders_without_an_agent_are_left_out(agent_dir: Path, write_folder: Wr
     write_folder("notes", todo="")
     write_folder(".hidden", agent=AGENT)
     (agent_dir / "loose.py").write_text(AGENT)
-    assert problems() == []
+    (problem,) = problems()
+    assert problem.startswith(f"sessions_app.W004 '{agent_dir}' in ADK['agent_dirs'] has no agent folder: ")
     assert list(registry.apps()) == ["help_desk"]
 
 

@@ -16,6 +16,7 @@ from celery import current_app
 from django.contrib.auth.models import User
 from django.test import Client
 from django.test.utils import modify_settings
+from django.utils.html import escape
 
 from sessions_app import use_cases
 from sessions_app.agent_apps import registry
@@ -170,7 +171,7 @@ def test_a_broken_version_changes_nothing_until_it_is_mended(shop: Path) -> None
     (shop / "agents.py").write_text(CLERK)
     assert reload_if_changed() == Reload(reloaded=["shop.agents"])
     assert call_price() == 3
-    assert registry.registry().problems == {}
+    assert "shop.agents" not in registry.registry().problems
 
 
 def test_libraries_below_an_agent_directory_are_not_imported_anew(
@@ -235,6 +236,44 @@ def test_problems_of_other_agents_stay_as_they_are_and_are_not_told_again(
     write_folder("other", words="WORD = 2")
     assert reload_if_changed() == Reload(reloaded=["other"])
     assert registry.registry().problems == {**first, "weather": problem}
+
+
+def test_the_checks_of_a_start_run_after_each_reload_and_tell_a_flaw_once(
+    write_folder: WriteFolder, monkeypatch: pytest.MonkeyPatch, person: User
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    client = Client()
+    client.force_login(person)
+    source = (
+        "from google.adk.agents import Agent\nfrom google.adk.tools import exit_loop\n"
+        "root_agent = Agent(name='one', model={model!r}, tools=[{tools}])"
+    )
+    write_folder("one", agent=source.format(model="demo", tools="exit_loop"))
+    registry.apps()
+    write_folder("one", agent=source.format(model="openai/gpt-5", tools="exit_loop, exit_loop"))
+    reload = reload_if_changed()
+    assert reload.reloaded == ["one"]
+    repeated, key = reload.problems
+    assert repeated == (
+        "one: Agent 'one' has several tools 'exit_loop'. Give each its own name: the model calls tools by name."
+    )
+    assert key.startswith("one: ") and "OPENAI_API_KEY" in key
+    assert escape(repeated) in client.get("/").content.decode()
+    write_folder("one", agent=source.format(model="openai/gpt-5", tools="exit_loop, exit_loop") + "\n")
+    assert reload_if_changed() == Reload(reloaded=["one"])
+    write_folder("one", agent=source.format(model="no-such-model", tools=""))
+    (unknown,) = reload_if_changed().problems
+    assert "no-such-model" in unknown
+    write_folder("one", agent=source.format(model="demo", tools=""))
+    assert reload_if_changed() == Reload(reloaded=["one"])
+
+
+def test_a_directory_without_an_agent_folder_is_told(agent_dir: Path, write_folder: WriteFolder) -> None:
+    (problem,) = registry.registry().problems.values()
+    assert problem.startswith(f"'{agent_dir}' in ADK['agent_dirs'] has no agent folder: ")
+    write_folder("weather", agent=SPEAKER, words="WORD = 1")
+    assert reload_if_changed() == Reload(reloaded=["weather"])
+    assert registry.registry().problems == {}
 
 
 def test_an_error_that_an_agents_py_raises_from_another_is_shown_itself(shop: Path) -> None:

@@ -274,12 +274,15 @@ def test_pages_have_no_inline_scripts_or_styles_and_forbid_them(
         assert not re.findall(r'(?:src|href)="(?:https?:)?//', html)
 
 
-def test_pages_show_the_banner_of_the_site(
+def test_pages_of_agents_that_ask_the_demo_model_show_the_banner_of_the_site(
     browser_of_person: Client, session: Session, settings: Settings
 ) -> None:
     settings.ADK_BANNER = "A built-in demo model answers."
     assert settings.ADK_BANNER in browser_of_person.get("/").content.decode()
     assert settings.ADK_BANNER in browser_of_person.get(page(session)).content.decode()
+    settings.ADK_MODEL = "another"
+    assert 'class="banner"' not in browser_of_person.get(page(session)).content.decode()
+    settings.ADK_MODEL = "demo"
     settings.ADK_BANNER = ""
     assert 'class="banner"' not in browser_of_person.get("/").content.decode()
 
