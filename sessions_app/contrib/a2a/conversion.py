@@ -28,6 +28,7 @@ from runtime.events.tool_confirmation import call_to_confirm, question_in
 from runtime.valid_text import valid_text
 from sessions_app.contrib.a2a.tasks import SiteTask
 from sessions_app.models import ToolJob
+from sessions_app.rendering.hidden_characters import escape_in_json
 
 MAX_HISTORY = 100
 """Maximum number of messages in the history of a task."""
@@ -140,9 +141,11 @@ def options_of(call: types.FunctionCall) -> list[Any]:
 def _question_in_words(call: types.FunctionCall) -> str:
     args = call.args or {}
     if call.name == REQUEST_CONFIRMATION:
+        call_to_run = call_to_confirm(args)
         hint = question_in(args).get("hint")
-        hint = hint or f"May {call_to_confirm(args).get('name')} run with these arguments?"
-        return f"{hint} (yes or no)"
+        hint = hint or f"May {call_to_run.get('name')} run with these arguments?"
+        # A hint of the tool may leave arguments out, and some clients show texts only.
+        return f"{hint} (yes or no)\n{_call_as_text(call_to_run.get('name'), call_to_run.get('args'))}"
     if call.name == REQUEST_CREDENTIAL:
         return "A credential is needed. Answer the call with it."
     if options := options_of(call):
@@ -152,7 +155,13 @@ def _question_in_words(call: types.FunctionCall) -> str:
     (first, *others) = args.values()
     if isinstance(first, str) and not others:
         return first
-    return f"{call.name}: {json.dumps(args, ensure_ascii=False, default=str)}"
+    return _call_as_text(call.name, args)
+
+
+def _call_as_text(name: str | None, args: dict[str, Any] | None) -> str:
+    """Return a call with its whole arguments as JSON, hidden characters as escapes."""
+    shown = json.dumps(args or {}, ensure_ascii=False, sort_keys=True, default=str)
+    return f"{name}: {escape_in_json(shown)}"
 
 
 def _part_of_message(part: types.Part) -> Part | None:

@@ -25,7 +25,7 @@ from tests.integration.contrib.a2a.conftest import program_of
 from tests.integration.contrib.a2a.talk import apply_all, items, message, question_of, say, state_of, text_of
 
 
-def refund(euros: int) -> str:
+def refund(euros: int, note: str) -> str:
     """Refund an amount."""
     return f"{euros} refunded"
 
@@ -86,11 +86,11 @@ async def test_a_program_may_leave_and_ask_for_the_task_later(program: Client, m
 async def test_a_confirmation_is_input_required_and_a_word_answers_it(
     program: Client, model: ScriptedModel, answer: str, response: str
 ) -> None:
-    model.turns += [call("refund", euros=5), "Done."]
+    model.turns += [call("refund", euros=5, note="\u202eall"), "Done."]
     asked = await say(program, "Refund me")
     assert (state_of(asked), question_of(asked)) == (
         "input_required",
-        "May refund run with these arguments? (yes or no)",
+        'May refund run with these arguments? (yes or no)\nrefund: {"euros": 5, "note": "\\u202eall"}',
     )
     with pytest.raises(InvalidParamsError, match="yes or no"):
         await say(program, message("maybe", task_id=asked.id))
