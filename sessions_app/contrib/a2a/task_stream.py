@@ -16,7 +16,7 @@ from sessions_app.contrib.a2a.conversion import artifact_update, piece_update, s
 from sessions_app.contrib.a2a.files import ArtifactMaker
 from sessions_app.contrib.a2a.tasks import SiteTask, load_task
 from sessions_app.history.event_marks import writer_of
-from sessions_app.live.notices import InvocationNotice, JobNotice, Notice
+from sessions_app.live.notices import InvocationNotice, JobNotice
 from sessions_app.live.session_feed import SessionFeed
 from sessions_app.live.streamed_text import TextChunk
 from sessions_app.live.updates import EventUpdate, NoticeUpdate, StatusUpdate, TextUpdate, Update
@@ -58,55 +58,37 @@ class TaskStream:
 
     async def _updates_of(self, news: Update) -> AsyncIterator[TaskUpdate]:
         match news:
-            case TextUpdate():
-                for update in self._updates_of_text(news.chunk):
-                    yield update
-            case EventUpdate():
-                async for update in self._updates_of_event(news.event):
-                    yield update
-            case NoticeUpdate():
-                async for update in self._updates_of_notice(news.notice):
-                    yield update
-            case StatusUpdate():
-                self.task = await load_task(self.task.invocations[0])
+            case TextUpdate(chunk=chunk):
+                if not chunk.stream.thought and chunk.stream.invocation_id in self.task.invocation_ids:
+                    yield self._update_of_text(chunk)
+            case EventUpdate(event=event):
+                if await self._is_of_task(event) and event.id not in self._sent_events:
+                    async for update in self._updates_of_events([event]):
+                        yield update
+            case NoticeUpdate(notice=JobNotice() as job) if self._is_progress(job):
+                yield status_update(self.task, _progress(job))
+            case NoticeUpdate(notice=InvocationNotice() | JobNotice()) | StatusUpdate():
+                await self._read_task()
 
-    def _updates_of_text(self, chunk: TextChunk) -> Iterable[TaskUpdate]:
-        stream = chunk.stream
-        if not stream.thought and stream.invocation_id in self.task.invocation_ids:
-            # `append` is false for the first piece only: clients would drop the text before any other such piece.
-            is_first = chunk.offset == 0 and stream.event_id not in self._begun
-            self._begun.add(stream.event_id)
-            yield piece_update(self.task, stream.event_id, chunk.text, is_first=is_first)
+    def _update_of_text(self, chunk: TextChunk) -> TaskUpdate:
+        # `append` is false for the first piece only: clients would drop the text before any other such piece.
+        event_id = chunk.stream.event_id
+        is_first = chunk.offset == 0 and event_id not in self._begun
+        self._begun.add(event_id)
+        return piece_update(self.task, event_id, chunk.text, is_first=is_first)
 
-    async def _updates_of_event(self, event: Event) -> AsyncIterator[TaskUpdate]:
+    async def _is_of_task(self, event: Event) -> bool:
         writer = writer_of(event.invocation_id, event.custom_metadata)
-        # It may be of an invocation that has just continued the task.
         if writer not in self.task.invocation_ids:
-            self.task = await load_task(self.task.invocations[0])
-        if writer in self.task.invocation_ids and event.id not in self._sent_events:
-            async for update in self._updates_of_events([event]):
-                yield update
+            await self._read_task()  # The event may be of an invocation that has just continued the task.
+        return writer in self.task.invocation_ids
 
-    async def _updates_of_events(self, events: Iterable[Event]) -> AsyncIterator[TaskUpdate]:
-        for event in events:
-            self._sent_events.add(event.id)
-            artifact = await ArtifactMaker(self.task).of_event(event)
-            if artifact is not None:
-                yield artifact_update(self.task, artifact)
+    def _is_progress(self, job: JobNotice) -> bool:
+        """Return True for a job that has reported progress in the status in which the task has it."""
+        known = {str(job.pk): str(job.status) for job in self.task.jobs}
+        return bool(_progress(job)) and known.get(job.id) == job.status
 
-    async def _updates_of_notice(self, notice: Notice) -> AsyncIterator[TaskUpdate]:
-        """Yield the progress of a running job. After any other notice, read the task again."""
-        match notice:
-            case JobNotice():
-                progress = _progress(notice)
-                known = {str(job.pk): str(job.status) for job in self.task.jobs}
-                if progress and known.get(notice.id) == notice.status:
-                    yield status_update(self.task, progress)
-                    return
-            case InvocationNotice():
-                pass
-            case _:
-                return
+    async def _read_task(self) -> None:
         self.task = await load_task(self.task.invocations[0])
 
     async def _updates_of_state(self) -> AsyncIterator[TaskUpdate]:
@@ -117,6 +99,13 @@ class TaskStream:
         async for update in self._updates_of_events(unsent):
             yield update
         yield status_update(self.task)
+
+    async def _updates_of_events(self, events: Iterable[Event]) -> AsyncIterator[TaskUpdate]:
+        for event in events:
+            self._sent_events.add(event.id)
+            artifact = await ArtifactMaker(self.task).of_event(event)
+            if artifact is not None:
+                yield artifact_update(self.task, artifact)
 
 
 def _progress(job: JobNotice) -> str:
