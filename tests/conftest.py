@@ -22,6 +22,7 @@ from runtime.apps import App
 from sessions_app.agent_apps import registry
 from sessions_app.process import threads
 from sessions_app.shutdown import shut_down
+from tests.browser.program import NO_BROWSER
 from tests.emptied_tables import empty_tables
 from tests.served_agents import Served
 from tests.template_cluster import template_cluster
@@ -92,6 +93,12 @@ def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.Tes
 def pytest_collection_finish() -> None:
     """Spare the garbage collector the modules and tests, which are most of all objects and stay until the end."""
     exclude_permanent_objects()
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Tell at the end that no browser was found; pytest counts skipped tests without their reason."""
+    if any(NO_BROWSER in str(report.longrepr) for report in terminalreporter.stats.get("skipped", ())):
+        terminalreporter.write_line(NO_BROWSER, yellow=True)
 
 
 def pytest_unconfigure() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Protocol
@@ -14,11 +14,10 @@ from tests.browser.adk_web import find_adk_web
 from tests.browser.chat_page import ChatPage
 from tests.browser.model import Model
 from tests.browser.outside.service import Service
+from tests.browser.program import NO_BROWSER, find_browser
 from tests.stack.outages import Web
 from tests.stack.stack import Stack
 
-CHROMIUM = ("chromium-headless-shell", "chromium")
-"""Names of the program. The first opens a page with a sixth of the CPU time, because it has no window to draw."""
 CHROMIUM_OPTIONS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -50,10 +49,15 @@ def expect_timeout() -> None:
 @pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
     """Chromium. It ends with this folder: asyncio allows one loop in a thread, and Playwright's stays until then."""
-    program = next(filter(None, map(shutil.which, CHROMIUM)), None)
-    assert program, f"{' or '.join(CHROMIUM)} was not found: apt-get install {CHROMIUM[0]}"
+    found = find_browser()
+    if found is None:
+        if os.environ.get("CI"):
+            pytest.fail(NO_BROWSER)
+        pytest.skip(NO_BROWSER)
     with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=program, args=CHROMIUM_OPTIONS)
+        chromium = playwright.chromium.launch(
+            args=CHROMIUM_OPTIONS, executable_path=found.get("executable_path")
+        )
         yield chromium
         chromium.close()
 
