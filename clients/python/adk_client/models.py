@@ -117,7 +117,10 @@ class Job(ApiModel):
 
 
 class Approval(ApiModel):
-    """Call, or question of a job, that waits for an answer; `effect` says what happens after a yes."""
+    """Call, or question of a job, that waits for an answer.
+
+    `effect` says in a short sentence what happens after a yes; `arguments` are those of the call, whole.
+    """
 
     approval_id: int
     session_id: UUID
@@ -127,6 +130,7 @@ class Approval(ApiModel):
     kind: str
     tool: str
     effect: str
+    arguments: dict[str, Any] = {}
     question: Question | None = None
 
 

@@ -3,31 +3,45 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import ClassVar
+from typing import Any, ClassVar
 from uuid import UUID
 
+from django.db.models import JSONField
+from django.db.models.expressions import RawSQL
 from django.http import HttpRequest
 from ninja import Query, Router, Status
 from pydantic import Field
 
 from runtime.events.answer_rules import PERSON
+from runtime.events.tool_confirmation import call_to_confirm
 from sessions_app import use_cases
 from sessions_app.api.access.callers import actor_of, caller_of
 from sessions_app.api.pages import OLDEST_FIRST, Number, Page, PageQuery, RowSchema, read_page
 from sessions_app.api.reachable import LARGE_OF_SESSION, reach, reachable_approval
 from sessions_app.api.v1.answers import CallAnswer
 from sessions_app.api.v1.jobs import Question
+from sessions_app.base.codec import json_object
 from sessions_app.errors import InvalidInputError
 from sessions_app.models import AnswerRequest, RequestKind, Scope
 
 router = Router(tags=["approvals"])
+CALL_ARGS = """
+    SELECT part #> '{functionCall,args}'
+    FROM sessions_app_event AS event,
+        jsonb_path_query(event.body, '$.content.parts[*] ? (exists(@.functionCall))') AS part
+    WHERE event.session_id = sessions_app_answerrequest.session_id
+        AND part #>> '{functionCall,id}' = sessions_app_answerrequest.call_id
+    ORDER BY event.seq DESC LIMIT 1
+"""
+"""Arguments of a request's call in the log. A waiting call is near its end, from which the search begins."""
 
 
 class Approval(RowSchema):
     """A call, or a question of a job, that waits for an answer.
 
     Attributes:
-        effect: what a yes lets happen, as a sentence. The call with its arguments is in the events of the session.
+        effect: what a yes lets happen, as a short sentence.
+        arguments: whole arguments of the call, for a confirmation those of the call to confirm; empty for a credential.
         question: the question of the job; null for a call.
     """
 
@@ -41,6 +55,7 @@ class Approval(RowSchema):
     agent: str
     tool: str
     effect: str
+    arguments: dict[str, Any]
     question: Question | None
     asked_at: datetime
 
@@ -54,8 +69,17 @@ class Approval(RowSchema):
             run_id=row.invocation_id,
             agent=row.agent_name,
             tool=row.tool_name,
+            arguments=_arguments_of(row),
             question=Question.of(row.job) if row.job else None,
         )
+
+
+def _arguments_of(row: Any) -> dict[str, Any]:
+    """Return the arguments of the call of a row with `call_args`."""
+    if row.kind == RequestKind.CREDENTIAL:
+        return {}
+    args: dict[str, Any] = row.call_args or {}
+    return json_object(call_to_confirm(args), "args") if row.kind == RequestKind.CONFIRMATION else args
 
 
 class ApprovalAnswer(CallAnswer):
@@ -71,8 +95,10 @@ async def list_approvals(request: HttpRequest, query: Query[PageQuery]) -> Page[
     """List the calls and questions that wait for the caller, the oldest first."""
     caller = caller_of(request, Scope.READ)
     rows = AnswerRequest.objects.open().filter(reach(caller, "session__user"), answered_by=PERSON)
-    # State, arguments and results may be large, and the list has none of them.
+    # State and results may be large, and the list has none of them.
     rows = rows.select_related("session", "job").defer(*LARGE_OF_SESSION, "job__args", "job__result")
+    arguments = RawSQL(CALL_ARGS, [], output_field=JSONField())  # noqa: S611 (no value is inserted)
+    rows = rows.annotate(call_args=arguments)
     return await read_page(Page[Approval], rows, OLDEST_FIRST, query, Approval.of)
 
 

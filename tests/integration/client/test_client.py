@@ -168,6 +168,7 @@ def test_a_program_approves_answers_a_job_and_stops(proxy: BlockingProxy, person
         (*_, end) = client.ask(session_id, "delete")
         assert isinstance(end, Ended) and end.status == "waiting"
         (approval,) = client.approvals().items
+        assert approval.arguments == {"name": "notes.txt"}
         client.approve(approval.approval_id)
         followed = client.follow_session(session_id)
         result = next(news for news in followed if isinstance(news, NewEvent) and "notes.txt" in news.text)
