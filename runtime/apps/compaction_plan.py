@@ -4,7 +4,8 @@
                                        begin        ^ end: the last allowed cut
 
 A cut must not separate a call from its response or divide an invocation. A pending call and all later events stay
-without a summary, because the answer to the call will need them.
+without a summary, because the answer to the call will need them. A call that has been pending for long does not: an
+ignored question would keep the whole conversation in every request. Its late answer is read with the whole log.
 """
 
 from __future__ import annotations
@@ -19,6 +20,9 @@ from runtime.events.event import Event
 from runtime.events.event_actions import EventActions
 from runtime.events.rewound import index_of_invocation
 from runtime.events.summaries import latest_full_summary, summarized_range, without_superseded
+
+IGNORED_AFTER = 5
+"""Number of later invocations after which a pending call is summarized with the events around it."""
 
 
 @dataclass(frozen=True)
@@ -143,11 +147,13 @@ def _forbidden_cuts(log: list[Event]) -> set[int]:
             forbidden.add(index + 1)
         if event.content and event.invocation_id:
             forbidden.update(range(invocation_starts.setdefault(event.invocation_id, index) + 1, index + 1))
+    invocations = invocations_of(log)
+    recent = set(invocations[-1 - IGNORED_AFTER :])
     for made in made_calls(log):
-        end = len(log)
         # Between a call and its last response; everything after a pending call.
-        if not made.is_pending:
-            end = max((position_of[id(answer.event)] for answer in made.answers), default=0)
+        end = max((position_of[id(answer.event)] for answer in made.answers), default=0)
+        if made.is_pending and made.event.invocation_id in recent:
+            end = len(log)
         forbidden.update(range(position_of[id(made.event)] + 1, end + 1))
     return forbidden
 

@@ -120,6 +120,9 @@ async def _extend(
     calls_of = calls_by_event(made)
     async for piece in in_slices(shown):
         prefix.add(_paired_contents(piece, calls_of))
+    if any(map(changes_effective_events, events)):
+        # Also the calls that a summary has replaced: a late response shows them again.
+        made = made_calls(events)
     prefix.cover(events, made)
 
 

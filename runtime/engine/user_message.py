@@ -10,8 +10,9 @@ from runtime.artifacts.input_blobs import save_input_blobs
 from runtime.context import InvocationContext, session_args
 from runtime.engine.build_events import user_event
 from runtime.errors import InvalidMessageError, with_article
-from runtime.events.calls import find_call_event
+from runtime.events.calls import events_of_invocation, find_call_event
 from runtime.events.event import Event
+from runtime.sessions.session import Session
 
 
 def check_message(message: types.Content | None, events: Sequence[Event]) -> None:
@@ -35,6 +36,20 @@ def check_message(message: types.Content | None, events: Sequence[Event]) -> Non
                 f"Function call not found: the session has no call {response.id!r} of {response.name!r} to answer. "
                 "Give the id of a call in its events."
             )
+
+
+def answers_missing_call(session: Session, message: types.Content | None, invocation_id: str | None) -> bool:
+    """Return True if the message, or the message of a resumed invocation, answers a call that is not in the events."""
+    contents = []
+    if isinstance(message, types.Content):
+        contents.append(message)
+    if invocation_id and session.may_contain_invocation(invocation_id):
+        for event in events_of_invocation(session.events, invocation_id):
+            if event.author == "user" and event.content:
+                contents.append(event.content)
+    responses = [part.function_response for content in contents for part in content.parts or []]
+    ids = [response.id for response in responses if response and response.id]
+    return any(find_call_event(session.events, call_id) is None for call_id in ids)
 
 
 async def user_message_event(

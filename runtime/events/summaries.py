@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import NamedTuple, NotRequired, TypedDict
 
 from runtime.events.allowances import ToolOfAgent, find_allowances
+from runtime.events.calls import made_calls
 from runtime.events.event import Event
 from runtime.events.rewound import drop_rewound
 
@@ -89,7 +90,10 @@ def summarized_range(events: Sequence[Event], summary: int) -> EventRange | None
 
 
 def apply_summaries(events: list[Event]) -> list[Event]:
-    """Return the events with each summary in place of its range. `events` must not contain rewound events."""
+    """Return the events with each summary in place of its range. `events` must not contain rewound events.
+
+    A call within the range that is answered later follows the summary.
+    """
     ranges = _ranges_by_summary(events)
     if not ranges:
         return events
@@ -102,10 +106,16 @@ def apply_summaries(events: list[Event]) -> list[Event]:
         else:
             summary_at[span.last] = index
             replaced.update(range(span.first, span.last + 1))
+    answered_later = _answered_later(events, replaced)
     kept: list[Event] = []
+    calls: list[Event] = []
     for index, event in enumerate(events):
+        if index in answered_later:
+            calls.append(event)
         if index in summary_at:
             kept.append(_with_summary_content(events[summary_at[index]]))
+            kept += calls
+            calls = []
         elif index not in replaced and not event.actions.compaction:
             kept.append(event)
     return kept
@@ -156,6 +166,18 @@ def _ranges_by_summary(events: list[Event]) -> dict[int, EventRange | None]:
                 del ranges[index]
                 break
     return ranges
+
+
+def _answered_later(events: Sequence[Event], replaced: set[int]) -> set[int]:
+    """Return the positions of replaced events with calls that an event outside of the ranges answers."""
+    position_of = {id(event): index for index, event in enumerate(events)}
+    found = set()
+    for made in made_calls(events):
+        position = position_of[id(made.event)]
+        answers = [position_of[id(answer.event)] for answer in made.answers]
+        if position in replaced and not replaced.issuperset(answers):
+            found.add(position)
+    return found
 
 
 def _with_summary_content(summary: Event) -> Event:

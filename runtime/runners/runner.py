@@ -38,9 +38,10 @@ from runtime.engine.cancellation import CancellableRun
 from runtime.engine.human_input.credentials import extract_credentials
 from runtime.engine.resume.prepare import find_answered_invocation, nothing_to_run_error, prepare_resume
 from runtime.engine.rewind import rewind, undo_rewind
-from runtime.engine.user_message import check_message, user_message_event
+from runtime.engine.user_message import answers_missing_call, check_message, user_message_event
 from runtime.errors import ConfigurationError
 from runtime.events.event import Event
+from runtime.events.rewound import drop_rewound
 from runtime.invocation_scope import InvocationScope
 from runtime.memory.base_memory_service import BaseMemoryService
 from runtime.plugins.base_plugin import BasePlugin
@@ -134,7 +135,9 @@ class Runner:
         run = CancellableRun(invocation_id)
         with self._registered(run):
             async with AsyncExitStack() as stack:
-                session = await run.await_unless_cancelled(self._begin_writing(stack, user_id, session_id))
+                session = await run.await_unless_cancelled(
+                    self._begin_writing(stack, user_id, session_id, new_message, invocation_id)
+                )
                 # Cancelled while it waited for the session or loaded it: nothing was committed.
                 if session is None or run.is_cancelled:
                     return
@@ -344,12 +347,24 @@ class Runner:
         finally:
             self._active_runs.discard(run)
 
-    async def _begin_writing(self, stack: AsyncExitStack, user_id: str, session_id: str) -> Session:
+    async def _begin_writing(
+        self,
+        stack: AsyncExitStack,
+        user_id: str,
+        session_id: str,
+        message: types.Content | None,
+        invocation_id: str | None,
+    ) -> Session:
         """Load the session as its only writer, until the stack is closed."""
         await stack.enter_async_context(self._sessions.one_writer(user_id, session_id))
-        return await self._sessions.load(
+        session = await self._sessions.load(
             user_id, session_id, without_superseded=True, creates_missing=self.auto_create_session
         )
+        if answers_missing_call(session, message, invocation_id):
+            # A late answer: a summary may have replaced the call.
+            session = await self._sessions.load(user_id, session_id)
+            session.events = drop_rewound(session.events)
+        return session
 
     def _new_context(self, session: Session, invocation_id: str, run_config: RunConfig) -> InvocationContext:
         return InvocationContext(

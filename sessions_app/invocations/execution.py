@@ -31,6 +31,7 @@ from runtime.events.calls import (
     response_ids,
 )
 from runtime.events.event import Event
+from runtime.events.rewound import drop_rewound
 from runtime.run_config import CallEnd
 from runtime.runners import Runner
 from runtime.sessions.base_session_service import GetSessionConfig
@@ -251,7 +252,8 @@ class Execution:
         if not (may_end_waits or outcome is WAITING or self.claim.is_cancelled):
             return
         claim = self.claim
-        events = (await self._load_session()).events
+        # The whole log: a summary may have replaced calls that still wait.
+        events = drop_rewound((await self._load_session(whole=True)).events)
         if may_end_waits:
             waiting = {made.event.invocation_id for made in made_calls(events) if made.is_pending}
             await leases.complete_waiting(claim.session_id, sorted(waiting))
@@ -266,13 +268,13 @@ class Execution:
             user_id=str(claim.user_id), session_id=claim.session_key, invocation_id=claim.invocation_id
         )
 
-    async def _load_session(self) -> Session:
+    async def _load_session(self, *, whole: bool = False) -> Session:
         claim = self.claim
         session = await self._sessions.get_session(
             app_name=claim.app_name,
             user_id=str(claim.user_id),
             session_id=claim.session_key,
-            config=GetSessionConfig(without_superseded=True),
+            config=GetSessionConfig(without_superseded=not whole),
         )
         if session is None:
             raise SessionNotFoundError(f"Session {claim.session_key!r} is gone: it was deleted meanwhile.")

@@ -14,13 +14,15 @@ from runtime.apps import App, EventsCompactionConfig
 from runtime.apps.base_events_summarizer import BaseEventsSummarizer
 from runtime.events import Event as RuntimeEvent
 from runtime.events import EventActions, EventCompaction
+from runtime.events.calls import REQUEST_CONFIRMATION
+from runtime.tools import FunctionTool
 from sessions_app import use_cases
 from sessions_app.base import actors
 from sessions_app.invocations.worker import close_worker, worker
-from sessions_app.models import Event, Session
+from sessions_app.models import AnswerRequest, Event, Invocation, Session
 from sessions_app.store.history_cache import cache
 from sessions_app.store.sql import event_log
-from tests.fakes import ScriptedModel, text_content
+from tests.fakes import ScriptedModel, call, text_content
 from tests.integration.locks import blocked, held
 from tests.served_agents import Served
 from tests.unit.runtime.engine.histories import story
@@ -59,9 +61,9 @@ class Chat:
         self.model = model
         self.summarizer = summarizer
 
-    async def say(self, number: int) -> None:
+    async def say(self, number: int, *turns: Any) -> None:
         """Send a message and wait for the answer, but not for the compaction."""
-        self.model.turns = [f"answer {number}"]
+        self.model.turns = list(turns) or [f"answer {number}"]
         await use_cases.send_message(
             actors.person(self.person), self.session.pk, f"m{number}", f"message {number}"
         )
@@ -82,14 +84,53 @@ class Chat:
         return story(self.model.requests[-1].contents)
 
 
+def pay(amount: int) -> str:
+    """Pay."""
+    return f"paid {amount}"
+
+
 @pytest.fixture
 async def chat(person: User, served: Served) -> AsyncIterator[Chat]:
     model, summarizer = ScriptedModel(), Summarizer()
     config = EventsCompactionConfig(compaction_interval=2, overlap_size=0, summarizer=summarizer)
-    app = App(name="words", root_agent=LlmAgent(name="words", model=model), events_compaction_config=config)
+    agent = LlmAgent(name="words", model=model, tools=[FunctionTool(pay, require_confirmation=True)])
+    app = App(name="words", root_agent=agent, events_compaction_config=config)
     served(app)
     yield Chat(person, await use_cases.create_session(person, "words"), model, summarizer)
     summarizer.gate.set()
+
+
+@pytest.mark.parametrize("forgets", [False, True], ids=["warm", "cold"])
+async def test_a_question_ignored_for_long_is_answered_after_its_summary(chat: Chat, forgets: bool) -> None:
+    """Contract R4, T7: its invocation waits, also after another question, and the answer runs the call."""
+    await chat.say(1, call("pay", amount=3))
+    first = await AnswerRequest.objects.aget()
+    for number in range(2, 10):
+        await chat.say(number)
+        await chat.wait_for_compactions()
+    summaries = [text for text in await chat.texts() if text == "summary"]
+    assert len(summaries) >= 2
+    await chat.say(10, call("pay", amount=5))
+    second = await AnswerRequest.objects.exclude(pk=first.pk).aget()
+    assert await AnswerRequest.objects.acount() == 2
+    for request in (second, first):
+        if forgets:
+            cache.forget((chat.session.app_name, str(chat.session.user_id), chat.session.key))
+        chat.model.turns = ["Paid."]
+        await use_cases.answer_call(
+            actors.person(chat.person),
+            chat.session.pk,
+            request.call_id,
+            REQUEST_CONFIRMATION,
+            {"confirmed": True},
+        )
+        await worker().wait_until_idle()
+        contents = story(chat.model.requests[-1].contents)
+        amount = 5 if request is second else 3
+        assert contents[-1].endswith(f"=paid {amount}")
+    statuses = Invocation.objects.values_list("status", flat=True)
+    assert {status async for status in statuses} == {"completed"}
+    assert await AnswerRequest.objects.acount() == 0
 
 
 async def test_no_answer_waits_for_a_compaction(chat: Chat) -> None:

@@ -259,6 +259,43 @@ async def test_an_open_confirmation_request_is_not_summarized() -> None:
     assert len(await chat.summaries()) == 1
 
 
+async def test_an_ignored_question_is_summarized_and_its_late_answer_counts() -> None:
+    """Contract R4, T7: the confirmed call runs with its recorded arguments, and the model gets its result."""
+    chat = Chat(FunctionTool(pay, require_confirmation=True))
+    events = await chat.say("pay!", call("pay", "c1", amount=3))
+    [question] = events[-1].get_function_calls()
+    sizes = []
+    for number in range(40):
+        await chat.say(f"message {number}")
+        sizes.append(len(chat.latest_contents()))
+    assert max(sizes) <= 16
+    assert len(await chat.summaries()) >= 15
+    events = await chat.say(answer(question.name or "", question.id or "", confirmed=True), "PAID", "MORE")
+    assert events[0].get_function_responses()[0].response == {"result": "paid 3"}
+    contents = chat.latest_contents()
+    assert "model: pay#c1" in contents and contents[-1].startswith("user: pay#c1=")
+    assert len(contents) <= 16
+    await chat.say("and now?")
+    assert len(chat.latest_contents()) <= 16
+
+
+async def test_a_late_answer_is_read_again_when_the_invocation_is_resumed() -> None:
+    """Contract R1: the process has stopped after it committed the answer."""
+    chat = Chat(FunctionTool(pay, require_confirmation=True), LongRunningFunctionTool(order))
+    events = await chat.say("pay!", call("pay", "c1", amount=3))
+    [question] = events[-1].get_function_calls()
+    for number in range(10):
+        await chat.say(f"message {number}")
+    assert await chat.summaries()
+    message = answer(question.name or "", question.id or "", confirmed=True)
+    session = await chat.session()
+    await chat.service.append_event(session, Event(author="user", invocation_id="late", content=message))
+    chat.model.turns = ["PAID"]
+    events = [event async for event in chat.runner.run_async(**ADA, invocation_id="late")]
+    assert events[0].get_function_responses()[0].response == {"result": "paid 3"}
+    assert events[-1].text() == "PAID"
+
+
 async def test_a_long_request_triggers_compaction_and_the_latest_events_stay() -> None:
     chat = Chat(compaction_interval=100, token_threshold=1000, event_retention_size=3)
     usage = types.GenerateContentResponseUsageMetadata(prompt_token_count=1000)
