@@ -138,6 +138,14 @@ class InvocationContext:
         """Return True if agents of this invocation record their states (contract R1)."""
         return self.scope.is_resumable
 
+    def increment_llm_call_count(self) -> None:
+        """Count a model call that an agent makes itself.
+
+        Raises:
+            LlmCallsLimitExceededError: `RunConfig.max_llm_calls` calls were made already.
+        """
+        self.scope.spend_llm_call(self.run_config.max_llm_calls)
+
     def set_agent_state(
         self, agent_name: str, *, agent_state: BaseModel | None = None, end_of_agent: bool = False
     ) -> None:

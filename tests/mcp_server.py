@@ -10,15 +10,22 @@ import argparse
 import asyncio
 import os
 import socket
+from typing import Annotated
 from urllib.request import urlopen
 
 import anyio
 import anyio.to_thread
 import uvicorn
-from mcp.server.mcpserver import Context, Image, MCPServer
+from mcp.server.mcpserver import Context, Elicit, Image, MCPServer, Resolve
 from mcp.server.mcpserver.exceptions import ToolError
+from pydantic import BaseModel
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
+
+
+class Colour(BaseModel):
+    name: str
+
 
 PNG = bytes.fromhex("89504e470d0a1a0a0000000d49484452")
 server = MCPServer("test server")
@@ -47,6 +54,16 @@ def fail() -> str:
 def die() -> str:
     """End the server at once."""
     os._exit(1)
+
+
+def colour_question() -> Elicit[Colour]:
+    return Elicit("Which colour?", Colour)
+
+
+@server.tool()
+def ask_colour(colour: Annotated[Colour, Resolve(colour_question)]) -> str:
+    """Ask the client for a colour."""
+    return colour.name
 
 
 @server.tool()

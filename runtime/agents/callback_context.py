@@ -1,5 +1,6 @@
 """Public path; defined in `runtime.context`."""
 
 from runtime.context import Context as CallbackContext
+from runtime.context import ReadonlyContext
 
-__all__ = ["CallbackContext"]
+__all__ = ["CallbackContext", "ReadonlyContext"]

@@ -19,6 +19,8 @@ class ResumabilityConfig(BaseModel):
         is_resumable: True to make agents record their progress and long-running calls pause the invocation.
     """
 
+    model_config = ConfigDict(extra="forbid")
+
     is_resumable: bool = False
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from runtime.auth.auth_model import AuthModel
 
@@ -28,10 +29,15 @@ class HttpCredentials(AuthModel):
 
 
 class HttpAuth(AuthModel):
-    """An `Authorization` header: its scheme (`basic`, `bearer` …) and its credentials."""
+    """An `Authorization` header: its scheme (`basic`, `bearer` …) and its credentials.
+
+    Attributes:
+        additional_headers: headers to send with it.
+    """
 
     scheme: str
     credentials: HttpCredentials
+    additional_headers: dict[str, str] | None = Field(default=None, repr=False)
 
 
 class OAuth2Auth(AuthModel):
@@ -41,6 +47,9 @@ class OAuth2Auth(AuthModel):
         auth_uri: page on which the user grants access.
         auth_response_uri: full redirect URL after the grant; its query holds the authorization code.
         expires_at: seconds since the epoch.
+        code_verifier: secret of PKCE (RFC 7636). The user's page gets its hash, the token endpoint the secret itself.
+        code_challenge_method: `S256`, with a `code_verifier`; other methods are refused.
+        token_endpoint_auth_method: `client_secret_basic` sends the client's secret in a header, not in the form.
     """
 
     client_id: str | None = None
@@ -56,6 +65,21 @@ class OAuth2Auth(AuthModel):
     expires_at: int | None = None
     expires_in: int | None = None
     audience: str | None = None
+    nonce: str | None = None
+    prompt: str | None = None
+    code_verifier: str | None = Field(default=None, repr=False)
+    code_challenge_method: str | None = None
+    token_endpoint_auth_method: str | None = None
+
+    @model_validator(mode="after")
+    def _check_challenge(self) -> Self:
+        if self.code_challenge_method not in (None, "S256"):
+            raise ValueError(
+                f"code_challenge_method {self.code_challenge_method!r} is not supported: use 'S256'."
+            )
+        if self.code_challenge_method and not self.code_verifier:
+            raise ValueError("code_challenge_method needs a code_verifier: a secret of 43 to 128 characters.")
+        return self
 
 
 class ServiceAccountCredential(AuthModel):

@@ -44,14 +44,15 @@ def place(scheme: AuthScheme | None, credential: AuthCredential) -> Placement | 
 
 def _placed_header(http: HttpAuth) -> Placement | None:
     given = http.credentials
+    others = http.additional_headers or {}
     if given.token:
         # OpenAPI writes `bearer`, requests usually have `Bearer`.
         scheme = http.scheme.capitalize() if http.scheme.lower() == "bearer" else http.scheme
-        return Placement(headers={"Authorization": f"{scheme} {given.token}"})
+        return Placement(headers={**others, "Authorization": f"{scheme} {given.token}"})
     if http.scheme.lower() != "basic" or given.username is None:
-        return None
+        return Placement(headers=dict(others)) if others else None
     pair = f"{given.username}:{given.password or ''}".encode()
-    return Placement(headers={"Authorization": f"Basic {base64.b64encode(pair).decode()}"})
+    return Placement(headers={**others, "Authorization": f"Basic {base64.b64encode(pair).decode()}"})
 
 
 def _bearer(token: str) -> Placement:

@@ -13,7 +13,7 @@ from contextvars import copy_context
 from functools import partial
 from typing import Any
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ConfigDict
 
 from runtime import types
 from runtime._tasks import call_in_executor
@@ -36,6 +36,8 @@ class BaseCodeExecutor(BaseModel, abc.ABC):
         execution_result_delimiters: begin and end of a result, as the model reads it.
         timeout_seconds: maximum running time of a block.
     """
+
+    model_config = ConfigDict(extra="forbid")
 
     stateful: bool = False
     error_retry_attempts: int = 2

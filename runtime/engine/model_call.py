@@ -39,6 +39,7 @@ from runtime.models.llm_response import NO_CONTENT, WITHOUT_ANSWER, LlmResponse
 from runtime.models.rate_limit import ask
 from runtime.models.retry import collect_failed_attempts
 from runtime.run_config import ModelCall, StreamingMode
+from runtime.sessions.state import GROUNDING_KEY
 
 _TEXT_FIELDS = frozenset({"content", "partial"})
 
@@ -108,6 +109,7 @@ async def stream_model_events(
         async for response in responses:
             draft.start_next_event()
             response = await hooks.after_model(agent, draft.context, response)
+            response = _with_sources(ctx, response, request.tools_dict)
             event = _build_event(ctx, _post_processed(agent, draft.context, response), request, draft)
             if draft.call and not event.partial:
                 draft.call.answer = event
@@ -121,7 +123,7 @@ async def _model_responses(
     """Yield the model's responses; turn an error into a callback's response or an error response (contract E7)."""
     run_config = draft.context.run_config
     request = built.request
-    draft.context.invocation.scope.spend_llm_call(run_config.max_llm_calls)
+    draft.context.invocation.increment_llm_call_count()
     streaming = run_config.streaming_mode is StreamingMode.SSE
     # Before the call, because a call that fails or is cancelled is reported, too.
     call = _report_call(agent, draft, built)
@@ -183,6 +185,18 @@ def _build_event(
     event = model_event(ctx, response, request.tools_dict, event_id=draft.event_id, actions=actions)
     draft.partial = event if is_text else None
     return event
+
+
+def _with_sources(
+    ctx: InvocationContext, response: LlmResponse, tools: Mapping[str, DeclaredTool]
+) -> LlmResponse:
+    """Return the response with the sources that a tool found, if the tool passes them on."""
+    sources = ctx.session.state.get(GROUNDING_KEY)
+    if sources is None or response.partial or response.grounding_metadata:
+        return response
+    if not any(getattr(tool, "propagate_grounding_metadata", False) for tool in tools.values()):
+        return response
+    return response.model_copy(update={"grounding_metadata": sources})
 
 
 def _post_processed(agent: LlmAgentProtocol, context: Context, response: LlmResponse) -> LlmResponse:

@@ -4,18 +4,29 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, SerializeAsAny, field_validator
+from pydantic import BaseModel, ConfigDict, Field, SerializeAsAny, field_validator, model_validator
 from pydantic.alias_generators import to_camel
 
 from runtime.evaluation.eval_metrics import BaseCriterion
+
+NOT_HERE = ("customMetrics", "liveModelConfig", "userSimulatorConfig")
+"""Settings of google-adk's evaluations without a meaning here. Its files may have them empty."""
 
 
 class EvalConfig(BaseModel):
     """Criteria by the names of their metrics. In JSON, a criterion is an object, or just its threshold."""
 
-    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True)
+    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="forbid")
 
     criteria: dict[str, SerializeAsAny[BaseCriterion]] = Field(default_factory=dict)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_empty_settings(cls, value: Any) -> Any:
+        """Leave out settings of google-adk that are empty; others are refused by name."""
+        if not isinstance(value, dict):
+            return value
+        return {name: given for name, given in value.items() if given or to_camel(name) not in NOT_HERE}
 
     @field_validator("criteria", mode="before")
     @classmethod

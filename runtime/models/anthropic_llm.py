@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
+
+from pydantic import Field
 
 from runtime.models.anthropic_request import as_message
 from runtime.models.base_llm import Capabilities
@@ -22,10 +24,12 @@ class Claude(HttpLlm):
 
     Attributes:
         max_tokens: limit of an answer without its thoughts, for requests without `max_output_tokens`.
+        client: the author's own `anthropic.AsyncAnthropic`, such as one of a cloud; it works in one event loop.
     """
 
     model: str = "claude-sonnet-5-5"
     max_tokens: int = 8192
+    client: Any = Field(default=None, repr=False, exclude=True)
 
     _package: ClassVar[str] = "anthropic"
 
@@ -38,13 +42,15 @@ class Claude(HttpLlm):
         return Capabilities(schema_with_tools=True)
 
     def _missing_key(self, model: str) -> str | None:
-        return None if self._key(_KEY_VARIABLE) else _KEY_VARIABLE
+        return None if self.client or self._key(_KEY_VARIABLE) else _KEY_VARIABLE
 
     async def _prepare(self, llm_request: LlmRequest) -> PreparedCall:
         name = llm_request.model or self.model
         module = await self._client_module(name, "anthropic_client")
         arguments = as_message(llm_request, name, self.max_tokens)
-        client = await module.CLIENTS.for_running_loop(Access(self._key(_KEY_VARIABLE), self.base_url))
+        client = self.client
+        if client is None:
+            client = await module.CLIENTS.for_running_loop(Access(self._key(_KEY_VARIABLE), self.base_url))
         model = name.removeprefix("anthropic/")
         call: PreparedCall = module.MessageCall(
             client, model, arguments, timeout_of(llm_request, self.timeout)

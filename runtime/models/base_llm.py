@@ -48,9 +48,12 @@ class SetupProblem:
 
 
 class BaseLlm(BaseModel, ABC):
-    """Base class of the models that agents can call, identified by the name `model` (contract M1)."""
+    """Base class of the models that agents can call, identified by the name `model` (contract M1).
 
-    model_config = ConfigDict(arbitrary_types_allowed=True, protected_namespaces=())
+    A parameter that a model does not have is refused by name.
+    """
+
+    model_config = ConfigDict(arbitrary_types_allowed=True, protected_namespaces=(), extra="forbid")
 
     model: str
 

@@ -8,9 +8,10 @@ response in a context variable while a chunk is awaited, and `ChunkStream.aclose
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextvars import ContextVar
-from typing import cast
+from functools import partial
+from typing import Any, cast
 
 import httpx2
 from google import genai
@@ -51,16 +52,23 @@ class ChunkStream:
         await self._chunks.aclose()
 
 
-def _new_client(access: Access, http_client: httpx2.AsyncClient) -> genai.Client:
-    options = types.HttpOptions(
-        base_url=access.base_url,
-        httpx_async_client=http_client,
-        # For the synchronous client, which google-genai creates as well: otherwise it would load the certificates
-        # again.
-        client_args={"verify": ssl_context()},
+def new_clients(arguments: Mapping[str, Any]) -> LoopClients[genai.Client]:
+    """Return clients with further arguments of `google.genai.Client`."""
+    return LoopClients(partial(_new_client, arguments), _collect_response)
+
+
+def _new_client(
+    arguments: Mapping[str, Any], access: Access, http_client: httpx2.AsyncClient
+) -> genai.Client:
+    # For the synchronous client, which google-genai creates as well: otherwise it would load the certificates again.
+    transport = {"httpx_async_client": http_client, "client_args": {"verify": ssl_context()}}
+    options = types.HttpOptions.model_validate(arguments.get("http_options") or {}).model_copy(
+        update=transport
     )
+    if access.base_url:
+        options.base_url = access.base_url
     try:
-        return genai.Client(api_key=access.api_key, http_options=options)
+        return genai.Client(**{"api_key": access.api_key, **arguments, "http_options": options})
     except ValueError as error:
         raise ConfigurationError(
             "Gemini has no API key. Set GOOGLE_API_KEY or GEMINI_API_KEY in the environment, "
@@ -74,4 +82,4 @@ async def _collect_response(response: httpx2.Response) -> None:
         responses.append(response)
 
 
-CLIENTS = LoopClients(_new_client, _collect_response)
+CLIENTS = new_clients({})

@@ -8,21 +8,21 @@ import os
 import re
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from google.genai.client import AsyncClient
-from pydantic import Field
+from google.genai.client import AsyncClient, Client
+from pydantic import Field, PrivateAttr
 
 from runtime import types
 from runtime.errors import ModelError
 from runtime.models.base_llm import BaseLlm, Capabilities, SetupProblem
 from runtime.models.google_cache import CachedPrefix, PrefixCache
-from runtime.models.google_client import CLIENTS, ChunkStream
+from runtime.models.google_client import CLIENTS, ChunkStream, new_clients
 from runtime.models.google_errors import FAILURES
 from runtime.models.google_request import PLACEHOLDER, as_google_config
 from runtime.models.llm_request import LlmRequest
 from runtime.models.llm_response import LlmResponse
-from runtime.models.loop_clients import Access
+from runtime.models.loop_clients import Access, LoopClients
 from runtime.models.retry import retry_policy_of, timeout_of, with_retries
 from runtime.models.streaming import assemble
 
@@ -58,6 +58,8 @@ class Gemini(BaseLlm):
         base_url: None reads `GOOGLE_GEMINI_BASE_URL` and falls back to Google's endpoint.
         timeout: seconds to wait for the next part of an answer; None waits without limit.
         retry_options: attempts and delays; unset fields use the defaults of `RetryPolicy`.
+        client: the author's own `google.genai.Client`; it works in one event loop.
+        client_kwargs: further arguments of `google.genai.Client`, such as `vertexai`, `project` and `location`.
     """
 
     model: str = "gemini-flash-latest"
@@ -65,6 +67,15 @@ class Gemini(BaseLlm):
     base_url: str | None = None
     timeout: float | None = 300.0
     retry_options: types.HttpRetryOptions | None = None
+    client: Any = Field(default=None, repr=False, exclude=True)
+    client_kwargs: dict[str, Any] = Field(default_factory=dict, repr=False, exclude=True)
+
+    _own_clients: LoopClients[Client] | None = PrivateAttr(default=None)
+
+    @property
+    def api_client(self) -> Any:
+        """The author's own `google.genai.Client`; None by default. A subclass may override this."""
+        return self.client
 
     @classmethod
     def supported_models(cls) -> list[str]:
@@ -78,6 +89,8 @@ class Gemini(BaseLlm):
         return Capabilities(schema_with_tools=is_recent)
 
     def setup_problems(self) -> list[SetupProblem]:
+        if self.api_client or self.client_kwargs:
+            return []
         # With GOOGLE_GENAI_USE_VERTEXAI, google-genai calls Vertex AI without an API key.
         if self.api_key or any(map(os.environ.get, ("GOOGLE_GENAI_USE_VERTEXAI", *_KEY_VARIABLES))):
             return []
@@ -92,11 +105,20 @@ class Gemini(BaseLlm):
             ConfigurationError: no API key is configured.
             ModelError: the call failed before any part of the answer arrived.
         """
-        client = await CLIENTS.for_running_loop(Access(self.api_key, self.base_url))
+        client = self.api_client or await self._clients().for_running_loop(
+            Access(self.api_key, self.base_url)
+        )
         answer = self._stream if stream else self._answer
         async with aclosing(answer(client.aio, llm_request)) as responses:
             async for response in responses:
                 yield response
+
+    def _clients(self) -> LoopClients[Client]:
+        if not self.client_kwargs:
+            return CLIENTS
+        if self._own_clients is None:
+            self._own_clients = new_clients(self.client_kwargs)
+        return self._own_clients
 
     async def _answer(
         self, client: AsyncClient, llm_request: LlmRequest
@@ -157,7 +179,6 @@ class Gemini(BaseLlm):
             async with asyncio.timeout(timeout_of(llm_request, self.timeout)):
                 return await client.caches.create(model=model, config=config)
 
-        # `base_url` and `api_key` identify the account; their defaults are the same for the whole process.
-        return await _prefixes.find_or_create(
-            llm_request, f"{model}\n{self.base_url}\n{self.api_key}", create
-        )
+        # These identify the account; their defaults are the same for the whole process.
+        account = (model, self.base_url, self.api_key, self.api_client, self.client_kwargs)
+        return await _prefixes.find_or_create(llm_request, repr(account), create)

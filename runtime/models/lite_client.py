@@ -89,10 +89,11 @@ def _causes(failure: BaseException) -> Iterator[Exception]:
 
 @dataclass(frozen=True)
 class LiteCall:
-    """A call of `litellm.acompletion`. The arguments hold the API key, so `repr` does not show them."""
+    """A call of `acompletion` of LiteLLM or the author's client. `repr` hides the arguments, which hold the API key."""
 
     arguments: Json = field(repr=False)
     timeout: float | None
+    client: Any = None
     failures: ClassVar[FailureReader] = FAILURES
 
     async def answer(self) -> types.GenerateContentResponse:
@@ -109,7 +110,8 @@ class LiteCall:
         return EventChunks(aiter(stream), stream.aclose, LiteChunks(stream).convert, self.timeout)
 
     async def _create(self, **options: Any) -> Any:
-        return await litellm.acompletion(**{**_DEFAULTS, **self.arguments, "timeout": _NO_TIMEOUT, **options})
+        client = self.client or litellm
+        return await client.acompletion(**{**_DEFAULTS, **self.arguments, "timeout": _NO_TIMEOUT, **options})
 
 
 class LiteChunks:

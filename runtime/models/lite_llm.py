@@ -20,16 +20,20 @@ class LiteLlm(HttpLlm):
 
     Attributes:
         arguments: all further keyword arguments, passed to `litellm.acompletion` with each call.
+        llm_client: an object whose `acompletion` is called in place of LiteLLM's, such as a `litellm.Router`.
     """
 
     arguments: dict[str, Any] = Field(default_factory=dict, repr=False, exclude=True)
+    llm_client: Any = Field(default=None, repr=False, exclude=True)
 
     _package: ClassVar[str] = "litellm"
 
     def __init__(self, model: str, **arguments: Any) -> None:
         if "api_base" in arguments:
             arguments["base_url"] = arguments.pop("api_base")
-        own = {name: arguments.pop(name) for name in HttpLlm.model_fields if name in arguments}
+        own = {
+            name: arguments.pop(name) for name in (*HttpLlm.model_fields, "llm_client") if name in arguments
+        }
         super().__init__(**{**own, "model": model, "arguments": arguments})
 
     async def _prepare(self, llm_request: LlmRequest) -> PreparedCall:
@@ -42,5 +46,7 @@ class LiteLlm(HttpLlm):
             "model": model,
         }
         module = await self._client_module(model, "lite_client")
-        call: PreparedCall = module.LiteCall(arguments, timeout_of(llm_request, self.timeout))
+        call: PreparedCall = module.LiteCall(
+            arguments, timeout_of(llm_request, self.timeout), self.llm_client
+        )
         return call

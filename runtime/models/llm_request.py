@@ -36,7 +36,7 @@ class LlmRequest(BaseModel):
         cache_config: settings for the provider's context cache; None leaves caching to the provider.
     """
 
-    model_config = ConfigDict(arbitrary_types_allowed=True)
+    model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
 
     model: str | None = None
     contents: list[types.Content] = Field(default_factory=list)

@@ -13,6 +13,8 @@ from runtime.models.llm_request import LlmRequest
 from runtime.models.llm_response import LlmResponse
 from runtime.tools.base_tool import BaseTool
 
+CallbackContext = Context
+
 
 class BasePlugin:
     """Base of plugins. Override the hooks you need, sync or async (contract L11).

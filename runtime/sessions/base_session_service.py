@@ -11,7 +11,7 @@ import abc
 from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import Any
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from runtime._pydantic_models import deep_copy
 from runtime.events.event import Event
@@ -28,6 +28,8 @@ class GetSessionConfig(BaseModel):
         replaced by a summary, except the last of them (contract R3, R4). Excludes the other selections. Do not
         change these events: other invocations may share them.
     """
+
+    model_config = ConfigDict(extra="forbid")
 
     num_recent_events: int | None = None
     after_timestamp: float | None = None

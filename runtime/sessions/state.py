@@ -10,6 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, MutableMapping
 from typing import Any, ClassVar
 
+GROUNDING_KEY = "temp:_adk_grounding_metadata"
+"""Key of the sources that a tool found for the next response of the model."""
+
 
 class State(MutableMapping[str, Any]):
     """Dict-like view of the live state that collects the written keys in a delta.

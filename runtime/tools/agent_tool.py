@@ -17,6 +17,7 @@ from runtime.context import AgentProtocol, Context
 from runtime.events.calls import REQUEST_CONFIRMATION, REQUEST_CREDENTIAL, parts_of, unanswered_calls
 from runtime.events.event import Event
 from runtime.events.tool_confirmation import call_to_confirm
+from runtime.sessions.state import GROUNDING_KEY
 from runtime.tools.arguments import bad_values, describe_errors
 from runtime.tools.base_tool import BaseTool
 from runtime.tools.output_schema import OutputSchema
@@ -47,14 +48,23 @@ class AgentTool(BaseTool):
 
     Args:
         skip_summarization: True to use the agent's answer as the final response, without a further model call.
+        propagate_grounding_metadata: True to give the next response of the calling model the sources of the agent's
+            last answer with sources, such as the pages of a web search.
     """
 
     can_run_in_job = False
 
-    def __init__(self, agent: AgentProtocol, skip_summarization: bool = False) -> None:
+    def __init__(
+        self,
+        agent: AgentProtocol,
+        skip_summarization: bool = False,
+        *,
+        propagate_grounding_metadata: bool = False,
+    ) -> None:
         super().__init__(name=agent.name, description=agent.description)
         self.agent = agent
         self.skip_summarization = skip_summarization
+        self.propagate_grounding_metadata = propagate_grounding_metadata
         owner = f"Agent {agent.name!r}, used as a tool,"
         self._input: TypeAdapter[Any] | None = None
         self._output: OutputSchema | None = None
@@ -133,6 +143,8 @@ class AgentTool(BaseTool):
                 tool_context.state.update(event.actions.state_delta)
                 tool_context.actions.artifact_delta.update(event.actions.artifact_delta)
                 committed.append(event)
+                if event.grounding_metadata and self.propagate_grounding_metadata:
+                    tool_context.state[GROUNDING_KEY] = event.grounding_metadata
                 if event.usage_metadata:
                     tool_context.child_responses.append(event)
         return committed

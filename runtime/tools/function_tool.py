@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import inspect
+import sqlite3
 from collections.abc import Callable
 from typing import Any
 
 from runtime import types
 from runtime._pydantic_models import construct
 from runtime.context import Context
+from runtime.errors import ConfigurationError
 from runtime.events.answer_rules import PERSON, check_confirmer
 from runtime.tools.arguments import BadArguments, bind
 from runtime.tools.base_tool import BaseTool
@@ -18,12 +20,15 @@ from runtime.tools.require_confirmation import Predicate, is_confirmation_requir
 from runtime.tools.tool_result import ToolError
 from runtime.tools.tool_threads import run_in_tool_thread
 
+_NEEDS_LOOP = ("no running event loop", "no current event loop", "can only be used in that same thread")
+"""Words of exceptions that `asyncio` and `sqlite3` raise in a thread other than the event loop's."""
+
 
 class FunctionTool(BaseTool):
     """A function, method or callable object as a tool.
 
     The signature is read once, at construction. A synchronous function runs in a thread with the caller's context
-    variables (contract L11).
+    variables (contract L11), or on the event loop if it `runs_on_loop`.
 
     Args:
         func: the function; its name, type hints and docstring are declared to the model.
@@ -33,6 +38,9 @@ class FunctionTool(BaseTool):
         may_allow_for_session: True to let the person allow the later calls of the session with the first answer.
         confirmed_by: the party that may confirm a call: `person`, the user of the session, or `staff:<permission>`,
             staff with the permission, other than the user (contract T7).
+        runs_on_loop: True to call a synchronous function in the thread of the event loop, for what works in that thread
+            alone: a connection of `sqlite3` that is opened at import, `asyncio.create_task`. Everything else in the
+            process waits meanwhile, so the function must be quick.
 
     Raises:
         ConfigurationError: a model cannot call the function, `confirmed_by` names nobody, or it names staff together
@@ -47,8 +55,10 @@ class FunctionTool(BaseTool):
         require_confirmation: bool | Predicate = False,
         may_allow_for_session: bool = False,
         confirmed_by: str = PERSON,
+        runs_on_loop: bool = False,
     ) -> None:
         self.func = func
+        self.runs_on_loop = runs_on_loop
         self.title = title
         self._signature = read_signature(func)
         self._require_confirmation = require_confirmation
@@ -92,6 +102,20 @@ class FunctionTool(BaseTool):
     async def _invoke(self, arguments: dict[str, Any]) -> Any:
         if inspect.iscoroutinefunction(underlying_function(self.func)):
             return await self.func(**arguments)
-        result = await run_in_tool_thread(self.func, **arguments)
+        if self.runs_on_loop:
+            result = self.func(**arguments)
+        else:
+            result = await self._invoke_in_thread(arguments)
         # A lambda or a callable object may return a coroutine, which belongs to the event loop and not to the thread.
         return await result if inspect.isawaitable(result) else result
+
+    async def _invoke_in_thread(self, arguments: dict[str, Any]) -> Any:
+        try:
+            return await run_in_tool_thread(self.func, **arguments)
+        except (RuntimeError, sqlite3.ProgrammingError) as error:
+            if not any(words in str(error) for words in _NEEDS_LOOP):
+                raise
+            raise ConfigurationError(
+                f"Tool {self.name!r} needs the thread of the event loop: {error} Make the function async, or offer it "
+                f"as FunctionTool({self.name}, runs_on_loop=True)."
+            ) from error

@@ -6,10 +6,11 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
-from importlib import import_module
 from pathlib import Path
 
 from adk_site.embedded.paths import CHECKOUT
+from tests.adk_api.members import absent_members, member_reasons, reason_for_member
+from tests.adk_api.reading import import_or_none, read_reasons
 
 LIST = Path(__file__).parent / "names.txt"
 REASONS = Path(__file__).parent / "absent.txt"
@@ -39,13 +40,7 @@ class Module:
 @cache
 def reasons() -> dict[str, str]:
     """Return the reason of each absent module or name; a name in any module begins with a colon."""
-    found, reason = {}, ""
-    for line in REASONS.read_text().splitlines():
-        if line.startswith("  "):
-            found.update(dict.fromkeys(line.split(), reason))
-        elif not line.startswith("#"):
-            reason = line.rstrip(":")
-    return found
+    return read_reasons(REASONS)
 
 
 def modules() -> list[Module]:
@@ -53,7 +48,7 @@ def modules() -> list[Module]:
     found = []
     for line in LIST.read_text().splitlines():
         name, _, names = line.partition(": ")
-        ours = _import("runtime" if name == ROOT else f"runtime.{name}")
+        ours = import_or_none("runtime" if name == ROOT else f"runtime.{name}")
         here = [public for public in names.split() if ours and hasattr(ours, public)]
         found.append(Module(name, here, [public for public in names.split() if public not in here]))
     return found
@@ -71,7 +66,7 @@ def reason_for(module: str, name: str) -> str | None:
 def page() -> str:
     """Return the text of the page."""
     found = modules()
-    return "\n".join([HEAD, *_here(found), "", *_absent(found), ""])
+    return "\n".join([HEAD, *_here(found), "", *_absent(found), "", *_absent_members(), ""])
 
 
 def _here(found: list[Module]) -> Iterator[str]:
@@ -99,11 +94,12 @@ def _code(names: list[str]) -> str:
     return ", ".join(f"`{name}`" for name in names)
 
 
-def _import(name: str) -> object | None:
-    """Return the module; None when there is none."""
-    try:
-        return import_module(name)
-    except ModuleNotFoundError as error:
-        if error.name and (name + ".").startswith(f"{error.name}."):
-            return None
-        raise
+def _absent_members() -> Iterator[str]:
+    yield "## Parameters and members that are not here\n"
+    yield "Of the classes above. A class refuses a parameter that it does not have by its name.\n"
+    yield "| reason | number | names |"
+    yield "|---|---|---|"
+    numbers = Counter(reason_for_member(absent) for absent in absent_members())
+    for reason in dict.fromkeys(member_reasons().values()):
+        places = [place.lstrip(":") for place, given in member_reasons().items() if given == reason]
+        yield f"| {reason} | {numbers[reason]} | {_code(places)} |"

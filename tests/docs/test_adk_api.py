@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from pydantic import BaseModel
+
+from runtime.events import Event
+from runtime.models import LlmResponse
+from tests.adk_api.members import absent_members, member_reasons, reason_for_member
 from tests.adk_api.table import PAGE, modules, page, reason_for, reasons
 
 
@@ -28,3 +33,23 @@ def test_every_reason_is_needed() -> None:
         if place not in places and not any(known.startswith(f"{place}.") for known in places)
     ]
     assert unneeded == []
+
+
+def test_every_absent_parameter_and_member_has_a_reason() -> None:
+    assert [absent.place for absent in absent_members() if reason_for_member(absent) is None] == []
+
+
+def test_every_reason_of_a_member_is_needed() -> None:
+    places = {place for absent in absent_members() for place in (f":{absent.name}", absent.place)}
+    assert [place for place in member_reasons() if place not in places] == []
+
+
+def test_an_absent_parameter_is_refused_and_not_ignored() -> None:
+    from_logs = {Event, LlmResponse}  # another version may have written a field
+    owners = {absent.owner for absent in absent_members() if absent.is_parameter} - from_logs
+    ignoring = [
+        owner
+        for owner in owners
+        if issubclass(owner, BaseModel) and owner.model_config.get("extra") != "forbid"
+    ]
+    assert ignoring == []

@@ -19,12 +19,14 @@ import logging
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from contextvars import Context
+from dataclasses import dataclass
 from typing import TypeVar
 
 import httpx2
 from mcp import Client, MCPError
 from mcp.client import Transport
-from mcp.types import CONNECTION_CLOSED
+from mcp.client.session import ElicitationFnT, SamplingFnT
+from mcp.types import CONNECTION_CLOSED, SamplingCapability
 
 from runtime.errors import AdkError
 from runtime.http_logs import without_secrets_of_urls
@@ -54,6 +56,18 @@ class SessionEndedError(McpConnectionError):
     """The MCP server no longer knows the session, and has not looked at the request."""
 
 
+@dataclass(frozen=True, eq=False)
+class ClientHandlers:
+    """Answers of the author's program to questions of a server; without them, the questions are refused."""
+
+    elicitation_callback: ElicitationFnT | None = None
+    sampling_callback: SamplingFnT | None = None
+    sampling_capabilities: SamplingCapability | None = None
+
+
+NO_HANDLERS = ClientHandlers()
+
+
 class McpConnection:
     """Connection for all tasks of the running event loop; starts to open immediately.
 
@@ -63,6 +77,7 @@ class McpConnection:
         timeout: seconds for opening the connection.
         read_timeout: seconds for the answer to a request.
         idle_seconds: seconds without a request before the connection closes itself; None to keep it open.
+        handlers: answers to the server's questions.
     """
 
     def __init__(
@@ -73,10 +88,17 @@ class McpConnection:
         timeout: float,
         read_timeout: float,
         idle_seconds: float | None = None,
+        handlers: ClientHandlers = NO_HANDLERS,
     ) -> None:
         loop = asyncio.get_running_loop()
         self._server = server
-        self._client = Client(transport, read_timeout_seconds=read_timeout)
+        self._client = Client(
+            transport,
+            read_timeout_seconds=read_timeout,
+            elicitation_callback=handlers.elicitation_callback,
+            sampling_callback=handlers.sampling_callback,
+            sampling_capabilities=handlers.sampling_capabilities,
+        )
         self._timeout = timeout
         self._idle_seconds = idle_seconds
         self._pending_requests = 0

@@ -32,13 +32,15 @@ class StdioConnectionParams(BaseModel):
         read_timeout: longest duration of a call.
     """
 
+    model_config = ConfigDict(extra="forbid")
+
     server_params: StdioServerParameters
     timeout: float = Field(default=30.0, gt=0)
     read_timeout: float = Field(default=300.0, gt=0)
 
 
 class _HttpConnectionParams(BaseModel):
-    model_config = ConfigDict(arbitrary_types_allowed=True)
+    model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
 
     url: str
     headers: dict[str, Any] | None = Field(default=None, repr=False)

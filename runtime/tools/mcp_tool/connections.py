@@ -13,7 +13,7 @@ from typing import NamedTuple
 from weakref import WeakSet
 
 from runtime.tools.mcp_allow_list import refused_server_error
-from runtime.tools.mcp_tool.connection import McpConnection
+from runtime.tools.mcp_tool.connection import NO_HANDLERS, ClientHandlers, McpConnection
 from runtime.tools.mcp_tool.connection_params import ConnectionParams, HttpClientFactory
 from runtime.tools.mcp_tool.transport import is_allowed, open_transport, server_name
 
@@ -26,6 +26,7 @@ class _Key(NamedTuple):
     params: str
     factory: HttpClientFactory | None
     headers: frozenset[tuple[str, str]]
+    handlers: ClientHandlers
 
 
 class _Entry(NamedTuple):
@@ -37,13 +38,19 @@ _entries: dict[_Key, _Entry] = {}
 _ending: set[asyncio.Task[None]] = set()
 
 
-def connection_of(holder: object, params: ConnectionParams, headers: Mapping[str, str]) -> McpConnection:
+def connection_of(
+    holder: object,
+    params: ConnectionParams,
+    headers: Mapping[str, str],
+    handlers: ClientHandlers = NO_HANDLERS,
+) -> McpConnection:
     """Return the running event loop's connection to a server; open a new connection if the last was closed or lost.
 
     Args:
         holder: object that keeps the connection open until it calls `release`.
         params: parameters of the connection.
         headers: headers of a person, in addition to the headers of the parameters.
+        handlers: answers to the server's questions; each object has connections of its own.
 
     Raises:
         ConfigurationError: the server is not on the process's list of MCP servers.
@@ -52,11 +59,11 @@ def connection_of(holder: object, params: ConnectionParams, headers: Mapping[str
         raise refused_server_error(server_name(params))
     text = f"{type(params).__name__} {params.model_dump_json()}"
     factory = getattr(params, "httpx_client_factory", None)
-    key = _Key(asyncio.get_running_loop(), text, factory, frozenset(headers.items()))
+    key = _Key(asyncio.get_running_loop(), text, factory, frozenset(headers.items()), handlers)
     entry = _entries.get(key)
     if entry is None or not entry.connection.is_usable:
         _forget_unusable()
-        entry = _entries[key] = _Entry(_open(params, headers), WeakSet())
+        entry = _entries[key] = _Entry(_open(params, headers, handlers), WeakSet())
     entry.holders.add(holder)
     return entry.connection
 
@@ -75,13 +82,14 @@ async def release(holder: object) -> None:
         await asyncio.wait(ending)
 
 
-def _open(params: ConnectionParams, headers: Mapping[str, str]) -> McpConnection:
+def _open(params: ConnectionParams, headers: Mapping[str, str], handlers: ClientHandlers) -> McpConnection:
     return McpConnection(
         server_name(params),
         open_transport(params, headers),
         timeout=params.timeout,
         read_timeout=params.read_timeout,
         idle_seconds=PERSONAL_IDLE_SECONDS if headers else None,
+        handlers=handlers,
     )
 
 

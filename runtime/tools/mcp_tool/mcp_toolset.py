@@ -6,7 +6,8 @@ import logging
 from typing import Any
 
 from mcp import StdioServerParameters
-from mcp.types import BlobResourceContents, TextResourceContents, Tool
+from mcp.client.session import ElicitationFnT, SamplingFnT
+from mcp.types import BlobResourceContents, SamplingCapability, TextResourceContents, Tool
 
 from runtime.auth.auth_credential import AuthCredential
 from runtime.auth.auth_schemes import AuthScheme
@@ -17,6 +18,7 @@ from runtime.tools.base_tool import BaseTool
 from runtime.tools.base_toolset import BaseToolset, ToolPredicate
 from runtime.tools.header_provider import HeaderProvider
 from runtime.tools.mcp_allow_list import refused_server_problem
+from runtime.tools.mcp_tool.connection import NO_HANDLERS, ClientHandlers
 from runtime.tools.mcp_tool.connection_params import (
     ConnectionParams,
     SseConnectionParams,
@@ -67,6 +69,9 @@ class McpToolset(BaseToolset):
         progress_callback: a coroutine function that takes the progress of calls, or a function from a tool name and
             `callback_context` to such a coroutine function.
         use_mcp_resources: True to offer the server's resources through a tool `load_mcp_resource`.
+        elicitation_callback: a coroutine function that answers the server's questions in place of a person.
+        sampling_callback: a coroutine function that answers the server's requests for a model's answer.
+        sampling_capabilities: what the server is told of `sampling_callback`.
 
     Raises:
         ConfigurationError: the credential does not fit into a header.
@@ -86,12 +91,18 @@ class McpToolset(BaseToolset):
         header_provider: HeaderProvider | None = None,
         progress_callback: ProgressCallback | ProgressCallbackFactory | None = None,
         use_mcp_resources: bool = False,
+        elicitation_callback: ElicitationFnT | None = None,
+        sampling_callback: SamplingFnT | None = None,
+        sampling_capabilities: SamplingCapability | None = None,
     ) -> None:
         super().__init__(tool_filter=tool_filter, tool_name_prefix=tool_name_prefix)
         if isinstance(connection_params, StdioServerParameters):
             connection_params = StdioConnectionParams(server_params=connection_params)
         headers = HeaderSource(header_provider, auth_scheme, auth_credential)
-        self._server = McpServer(connection_params, headers)
+        handlers = NO_HANDLERS
+        if elicitation_callback or sampling_callback:
+            handlers = ClientHandlers(elicitation_callback, sampling_callback, sampling_capabilities)
+        self._server = McpServer(connection_params, headers, handlers)
         self._require_confirmation = require_confirmation
         self._may_allow_for_session = may_allow_for_session
         self._confirmed_by = check_confirmer(confirmed_by, "McpToolset", may_allow_for_session)

@@ -14,7 +14,14 @@ from mcp import Client
 from mcp.types import BlobResourceContents, PaginatedResult, Resource, TextResourceContents, Tool
 
 from runtime.context import ReadonlyContext
-from runtime.tools.mcp_tool.connection import McpConnectionError, Send, SessionEndedError, UnreachableError
+from runtime.tools.mcp_tool.connection import (
+    NO_HANDLERS,
+    ClientHandlers,
+    McpConnectionError,
+    Send,
+    SessionEndedError,
+    UnreachableError,
+)
 from runtime.tools.mcp_tool.connection_params import ConnectionParams, StdioConnectionParams
 from runtime.tools.mcp_tool.connections import connection_of, release
 from runtime.tools.mcp_tool.headers import HeaderSource
@@ -30,12 +37,15 @@ MAX_PAGES = 100
 
 
 class McpServer:
-    """Server with the headers of a toolset."""
+    """Server with the headers of a toolset, and its answers to the server's questions."""
 
-    def __init__(self, params: ConnectionParams, headers: HeaderSource) -> None:
+    def __init__(
+        self, params: ConnectionParams, headers: HeaderSource, handlers: ClientHandlers = NO_HANDLERS
+    ) -> None:
         self.params = params
         self.name = server_name(params)
         self._headers = headers
+        self._handlers = handlers
 
     async def request(self, context: ReadonlyContext | None, send: Send[T]) -> T:
         """Send a request. If the server refused it unread, send it again over a new connection.
@@ -46,9 +56,9 @@ class McpServer:
         """
         headers = await self._headers_of(context)
         try:
-            return await connection_of(self, self.params, headers).request(send)
+            return await connection_of(self, self.params, headers, self._handlers).request(send)
         except SessionEndedError:
-            return await connection_of(self, self.params, headers).request(send)
+            return await connection_of(self, self.params, headers, self._handlers).request(send)
 
     async def list_tools(self, context: ReadonlyContext | None) -> list[Tool]:
         """Return the tools of the server."""

@@ -142,6 +142,14 @@ async def test_a_limit_of_zero_or_less_means_no_limit(limit: int) -> None:
     assert ctx.scope.llm_calls == 1000
 
 
+async def test_an_agent_may_count_a_call_of_its_own() -> None:
+    ctx = await invocation()
+    ctx.run_config = RunConfig(max_llm_calls=1)
+    ctx.increment_llm_call_count()
+    with pytest.raises(LlmCallsLimitExceededError):
+        ctx.increment_llm_call_count()
+
+
 def test_the_default_limit_is_500() -> None:
     """Contract L10."""
     assert RunConfig().max_llm_calls == 500

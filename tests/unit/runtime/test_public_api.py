@@ -8,15 +8,26 @@ from importlib import import_module
 from typing import Any
 
 import pytest
+from pydantic import BaseModel
 
+from runtime.a2a.utils.agent_to_a2a import to_a2a
+from runtime.agents import LlmAgent
+from runtime.apps import ResumabilityConfig
+from runtime.code_executors import UnsafeLocalCodeExecutor
+from runtime.errors import ConfigurationError
+from runtime.evaluation.eval_config import EvalConfig
+from runtime.models import LlmRequest
 from runtime.runners import InMemoryRunner, Runner
+from runtime.sessions.base_session_service import GetSessionConfig
 from runtime.tools import AgentTool, FunctionTool
 
 NAMES = {
     "runtime": "Agent Runner",
     "runtime.agents": "Agent LlmAgent BaseAgent SequentialAgent LoopAgent ParallelAgent InvocationContext RunConfig",
     "runtime.agents.base_agent": "BaseAgent",
-    "runtime.agents.callback_context": "CallbackContext",
+    "runtime.agents.callback_context": "CallbackContext ReadonlyContext",
+    "runtime.a2a.utils.agent_to_a2a": "to_a2a",
+    "runtime.plugins.base_plugin": "BasePlugin CallbackContext",
     "runtime.agents.invocation_context": "InvocationContext",
     "runtime.agents.llm_agent": "Agent LlmAgent",
     "runtime.agents.loop_agent": "LoopAgent",
@@ -55,7 +66,6 @@ NAMES = {
     "runtime.models.registry": "LLMRegistry",
     "runtime.planners": "BasePlanner BuiltInPlanner PlanReActPlanner",
     "runtime.plugins": "BasePlugin",
-    "runtime.plugins.base_plugin": "BasePlugin",
     "runtime.plugins.logging_plugin": "LoggingPlugin",
     "runtime.plugins.plugin_manager": "PluginManager",
     "runtime.runners": "Runner InMemoryRunner",
@@ -140,3 +150,16 @@ def _parameters(function: Callable[..., Any]) -> dict[str, Any]:
         for p in inspect.signature(function).parameters.values()
         if p.name != "self"
     }
+
+
+def test_to_a2a_names_the_setting_that_takes_its_place() -> None:
+    with pytest.raises(ConfigurationError, match="setting 'a2a_apps'"):
+        to_a2a(LlmAgent(name="desk"))
+
+
+@pytest.mark.parametrize(
+    "configuration", [EvalConfig, ResumabilityConfig, GetSessionConfig, LlmRequest, UnsafeLocalCodeExecutor]
+)
+def test_an_unknown_field_of_a_configuration_is_refused_by_name(configuration: type[BaseModel]) -> None:
+    with pytest.raises(ValueError, match="retries"):
+        configuration(retries=1)

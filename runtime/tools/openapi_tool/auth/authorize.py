@@ -10,6 +10,8 @@ Credentials and tokens stay in the memory of the invocation only.
 
 from __future__ import annotations
 
+import base64
+import hashlib
 from urllib.parse import urlencode
 
 from runtime.auth.auth_credential import AuthCredential, AuthCredentialTypes, OAuth2Auth
@@ -119,6 +121,17 @@ def _consent_page(client: OAuth2Auth, endpoints: Endpoints) -> str | None:
         "scope": " ".join(endpoints.scopes),
         "state": client.state,
         "audience": client.audience,
+        "nonce": client.nonce,
+        "prompt": client.prompt,
     }
+    if client.code_verifier:
+        query["code_challenge"] = _challenge(client.code_verifier)
+        query["code_challenge_method"] = "S256"
     joint = "&" if "?" in endpoints.authorization_url else "?"
     return endpoints.authorization_url + joint + urlencode({k: v for k, v in query.items() if v})
+
+
+def _challenge(verifier: str) -> str:
+    """Return the hash of a verifier (RFC 7636, section 4.2)."""
+    digest = hashlib.sha256(verifier.encode()).digest()
+    return base64.urlsafe_b64encode(digest).decode().rstrip("=")

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import base64
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import parse_qs, urlencode, urlsplit
+from urllib.parse import parse_qs, quote_plus, urlencode, urlsplit
 
 import pydantic_core
 
 from runtime.auth.auth_credential import OAuth2Auth
 from runtime.auth.auth_schemes import AuthScheme, OAuth2, OpenIdConnect, OpenIdConnectWithConfig
 from runtime.tools.openapi_tool.http_exchange import ExchangeError, HttpExchange, HttpRequest
+
+IN_HEADER = "client_secret_basic"
 
 
 @dataclass(frozen=True)
@@ -60,9 +63,13 @@ async def request_token(
     grant = _grant(client, endpoints)
     if grant is None or not endpoints.token_url:
         return None
-    form = {**grant, "client_id": client.client_id, "client_secret": client.client_secret}
-    body = urlencode({key: value for key, value in form.items() if value}).encode()
     headers = {"Content-Type": "application/x-www-form-urlencoded", "Accept": "application/json"}
+    if client.token_endpoint_auth_method == IN_HEADER:
+        headers["Authorization"] = _basic(client)
+        form = grant
+    else:
+        form = {**grant, "client_id": client.client_id, "client_secret": client.client_secret}
+    body = urlencode({key: value for key, value in form.items() if value}).encode()
     answer = await _send(HttpRequest("POST", endpoints.token_url, headers, body), exchange)
     token = answer.get("access_token")
     if not isinstance(token, str) or not token:
@@ -72,13 +79,24 @@ async def request_token(
 
 def _grant(client: OAuth2Auth, endpoints: Endpoints) -> dict[str, str | None] | None:
     if code := client.auth_code or _code_in(client.auth_response_uri):
-        return {"grant_type": "authorization_code", "code": code, "redirect_uri": client.redirect_uri}
+        return {
+            "grant_type": "authorization_code",
+            "code": code,
+            "redirect_uri": client.redirect_uri,
+            "code_verifier": client.code_verifier,
+        }
     if client.refresh_token:
         return {"grant_type": "refresh_token", "refresh_token": client.refresh_token}
     if endpoints.grants_to_clients and client.client_id and client.client_secret:
         scope = " ".join(endpoints.scopes)
         return {"grant_type": "client_credentials", "scope": scope, "audience": client.audience}
     return None
+
+
+def _basic(client: OAuth2Auth) -> str:
+    """Return the header that authenticates the client (RFC 6749, section 2.3.1)."""
+    pair = f"{quote_plus(client.client_id or '')}:{quote_plus(client.client_secret or '')}"
+    return f"Basic {base64.b64encode(pair.encode()).decode()}"
 
 
 def _code_in(address: str | None) -> str | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from anthropic import AsyncAnthropic
 from anthropic.types import RawMessageStreamEvent
 from pydantic import TypeAdapter
 
@@ -139,3 +140,14 @@ async def test_m3_parts_of_a_whole_thought_carry_its_signature(server: ModelServ
     thought, said = parts(await answer(llm))
     assert (thought.text, thought.thought, thought.thought_signature) == ("Hm.", True, b"claude:signed")
     assert said.text == "Yes."
+
+
+@pytest.mark.parametrize("stream", [False, True])
+async def test_the_authors_own_client_is_called(server: ModelServer, stream: bool) -> None:
+    async with AsyncAnthropic(api_key="own-key", base_url=server.url) as client:
+        llm = Claude(model="claude-test", api_key="other-key", client=client)
+        assert llm.setup_problems() == []
+        server.play(Turn(text=["Hi."]))
+        await answer(llm, stream=stream)
+    headers = server.requests[0].headers
+    assert "own-key" in headers.get("x-api-key", headers.get("authorization", ""))

@@ -6,6 +6,7 @@ import base64
 import time
 
 import pytest
+from google.genai import Client
 
 from runtime import types
 from runtime.errors import ModelError
@@ -115,3 +116,30 @@ async def test_m2_a_delay_in_the_error_above_the_limit_ends_the_retries(
     with pytest.raises(ModelError, match="RESOURCE_EXHAUSTED"):
         await ask(gemini, question())
     assert len(server.requests) == 1
+
+
+@pytest.mark.filterwarnings("ignore:Inheritance class:DeprecationWarning")
+@pytest.mark.parametrize("stream", [False, True])
+async def test_the_authors_own_client_and_its_arguments_are_used(
+    server: ModelServer, monkeypatch: pytest.MonkeyPatch, stream: bool
+) -> None:
+    monkeypatch.delenv("GOOGLE_API_KEY", raising=False)
+    client = Client(api_key="own-key", http_options=types.HttpOptions(base_url=server.url))
+
+    class Own(Gemini):
+        @property
+        def api_client(self) -> Client:
+            return client
+
+    arguments = {"api_key": "key-of-arguments", "http_options": {"base_url": server.url}}
+    for llm in (Gemini(client=client), Own(), Gemini(client_kwargs=arguments)):
+        assert llm.setup_problems() == []
+        server.play(Turn(text=["Hi."]))
+        await answer(llm, stream=stream)
+    sent = [set(request.headers.values()) for request in server.requests]
+    assert ["own-key" in sent[0], "own-key" in sent[1], "key-of-arguments" in sent[2]] == [True] * 3
+
+
+def test_a_parameter_that_a_model_does_not_have_is_refused_by_name() -> None:
+    with pytest.raises(ValueError, match="use_interactions_api"):
+        Gemini.model_validate({"model": "gemini-test", "use_interactions_api": True})

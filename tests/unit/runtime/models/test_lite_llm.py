@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
+from typing import Any
 
+import litellm
 import pytest
 
 from runtime.errors import ConfigurationError, ModelError
@@ -99,3 +101,19 @@ async def test_m3_a_missing_package_is_one_sentence(monkeypatch: pytest.MonkeyPa
 def test_m3_the_import_asks_nothing_of_the_network() -> None:
     """LiteLLM fetches lists of prices and headers at its import, if it may."""
     assert subprocess.run([sys.executable, "-c", NO_NETWORK], check=False).returncode == 0
+
+
+async def test_the_authors_own_client_is_called(server: ModelServer) -> None:
+    class Counting:
+        calls = 0
+
+        async def acompletion(self, **arguments: Any) -> Any:
+            self.calls += 1
+            return await litellm.acompletion(**arguments)
+
+    client = Counting()
+    llm = LiteLlm("anthropic/claude-test", llm_client=client, api_key="test-key", base_url=server.url)
+    for stream in (False, True):
+        server.play(Turn(text=["Hi."]))
+        assert parts(await answer(llm, stream=stream))[0].text == "Hi."
+    assert client.calls == 2

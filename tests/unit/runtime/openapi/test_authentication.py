@@ -231,6 +231,62 @@ async def test_t11_a_client_gets_its_own_token_without_a_person(server: EchoServ
     assert server.last.headers["authorization"] == "Bearer t0ken"
 
 
+async def test_t8_the_page_gets_the_hash_of_the_verifier_and_the_exchange_the_verifier(
+    server: EchoServer,
+) -> None:
+    server.routes["/token"] = issue("t0ken")
+    credential = client()
+    assert credential.oauth2
+    verifier = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"  # of RFC 7636, appendix B
+    more = {"code_verifier": verifier, "code_challenge_method": "S256", "prompt": "consent", "nonce": "n"}
+    more["token_endpoint_auth_method"] = "client_secret_basic"
+    toolset = OpenAPIToolset(
+        spec_dict=with_scheme(server.url, oauth_scheme(server.url)),
+        auth_credential=AuthCredential(
+            auth_type="oauth2",
+            oauth2=OAuth2Auth(**{**credential.oauth2.model_dump(exclude_none=True), **more}),
+        ),
+        allow_private_network_access=True,
+    )
+    chat, asked, _ = await ask_twice(toolset)
+    raw = (asked[0].args or {})["authConfig"]["rawAuthCredential"]["oauth2"]
+    page = parse_qs(urlsplit(raw["authUri"]).query)
+    assert page["code_challenge"] == ["E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"]
+    assert (page["code_challenge_method"], page["prompt"], page["nonce"]) == (["S256"], ["consent"], ["n"])
+    back = AuthCredential(auth_type="oauth2", oauth2=OAuth2Auth(auth_code="gr4nt"))
+    await chat.send(*(filled(item, back) for item in asked))
+    form = form_of(server.received[0])
+    assert form["code_verifier"] == verifier and "client_secret" not in form
+    pair = base64.b64encode(f"shop:{SECRET}".encode()).decode()
+    assert server.received[0].headers["authorization"] == f"Basic {pair}"
+    assert verifier not in await chat.log_text()
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"code_challenge_method": "plain", "code_verifier": "v"}, "use 'S256'"),
+        ({"code_challenge_method": "S256"}, "needs a code_verifier"),
+    ],
+)
+def test_a_challenge_that_cannot_be_made_is_refused(fields: dict[str, str], words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        OAuth2Auth(**fields)
+
+
+async def test_t11_further_headers_are_sent_with_the_credential(server: EchoServer) -> None:
+    credential = http("bearer", token=SECRET)
+    assert credential.http
+    credential.http.additional_headers = {"X-Tenant": "shop"}
+    scheme = {"type": "http", "scheme": "bearer"}
+    tool = tool_of(with_scheme(server.url, scheme), auth_credential=credential)
+    await tool.run_async(args={}, tool_context=None)
+    assert (server.last.headers["x-tenant"], server.last.headers["authorization"]) == (
+        "shop",
+        f"Bearer {SECRET}",
+    )
+
+
 async def test_t8_endpoints_of_openid_connect_are_discovered(server: EchoServer) -> None:
     found = {"authorization_endpoint": f"{server.url}/login", "token_endpoint": f"{server.url}/token"}
     server.routes["/.well-known/openid-configuration"] = lambda _: Reply(body=json.dumps(found).encode())

@@ -13,8 +13,11 @@ from runtime.agents.base_agent import BaseAgent
 from runtime.agents.llm_agent import LlmAgent
 from runtime.context import AgentProtocol, Context
 from runtime.events import Event, EventActions
+from runtime.models import LlmResponse
+from runtime.testing.scripted_model import call as model_call
 from runtime.tools import AgentTool
-from tests.fakes import parts_of
+from tests.fakes import ScriptedModel, parts_of
+from tests.unit.runtime.conversation import Conversation
 from tests.unit.runtime.weather import Place, Weather
 
 
@@ -165,3 +168,16 @@ async def test_the_texts_of_the_answer_are_joined_by_newlines_without_thoughts(c
     parts = [types.Part(text="hm", thought=True), types.Part(text="one"), types.Part(text="two")]
     FakeRun(context, Event(author="expert", content=types.Content(role="model", parts=parts)))
     assert await call(expert(), context, request="?") == "one\ntwo"
+
+
+async def test_sources_of_the_agents_answer_become_those_of_the_callers_next_response() -> None:
+    sources = types.GroundingMetadata(web_search_queries=["weather"])
+    found = LlmResponse(content=types.Content(role="model", parts=[types.Part(text="Sun")]))
+    found.grounding_metadata = sources
+    for passes_on in (True, False):
+        searcher = LlmAgent(name="searcher", model=ScriptedModel(turns=[found]))
+        tool = AgentTool(searcher, propagate_grounding_metadata=passes_on)
+        turns = [model_call("searcher", request="weather"), "Sun."]
+        chat = Conversation(LlmAgent(name="desk", model=ScriptedModel(turns=turns), tools=[tool]))
+        [*_, last] = await chat.say("Weather?")
+        assert last.grounding_metadata == (sources if passes_on else None)

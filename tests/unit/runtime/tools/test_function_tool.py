@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextvars
 import dataclasses
 import datetime
 import decimal
 import enum
 import functools
+import sqlite3
 import threading
 import uuid
 from typing import Any, Literal
@@ -16,6 +18,7 @@ import pytest
 from pydantic import BaseModel
 
 from runtime.context import Context
+from runtime.errors import ConfigurationError
 from runtime.tools import FunctionTool, ToolContext
 
 
@@ -255,3 +258,25 @@ async def test_require_confirmation_decides_on_the_converted_arguments(
 ) -> None:
     tool = FunctionTool(pay, require_confirmation=require)
     assert await tool.needs_confirmation(args=args, tool_context=context) is expected
+
+
+async def test_a_function_that_needs_the_thread_of_the_loop_is_marked_and_the_error_names_the_mark(
+    context: Context,
+) -> None:
+    connection = sqlite3.connect(":memory:")
+
+    def count() -> int:
+        asyncio.get_running_loop()
+        return int(connection.execute("SELECT 7").fetchone()[0])
+
+    def find() -> int:
+        return int(connection.execute("SELECT 7").fetchone()[0])
+
+    for function in (count, find):
+        tool = FunctionTool(function, runs_on_loop=True)
+        assert await tool.run_async(args={}, tool_context=context) == 7
+        with pytest.raises(
+            ConfigurationError, match=rf"FunctionTool\({function.__name__}, runs_on_loop=True\)"
+        ):
+            await FunctionTool(function).run_async(args={}, tool_context=context)
+    connection.close()

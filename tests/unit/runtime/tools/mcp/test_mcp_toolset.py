@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, Iterator
 from typing import Any
 
 import pytest
-from mcp.types import Tool
+from mcp.types import ElicitResult, Tool
 
 from runtime import types
 from runtime.agents import LlmAgent
@@ -263,3 +263,20 @@ async def test_a_tool_keeps_its_name_on_the_server_under_a_prefix(
     tool = await tool_of(closing[0], "shop_add")
     response = await tool.run_async(args={"a": 1}, tool_context=context)
     assert response["structuredContent"] == {"result": 2}
+
+
+async def test_the_authors_function_answers_a_question_of_the_server(
+    server: StreamableHTTPConnectionParams, context: Context
+) -> None:
+    asked = []
+
+    async def answer(context: Any, params: Any) -> ElicitResult:
+        asked.append(params.message)
+        return ElicitResult(action="accept", content={"name": "blue"})
+
+    toolset = McpToolset(connection_params=server, elicitation_callback=answer)
+    try:
+        assert text_of(await call(toolset, context, "ask_colour")) == "blue"
+    finally:
+        await toolset.close()
+    assert asked == ["Which colour?"]
