@@ -85,12 +85,18 @@ class FunctionTool(BaseTool):
 
     async def run_async(self, *, args: dict[str, Any], tool_context: Context) -> Any:
         """Call the function and return its result; `{'error': …}` for the model if the arguments are wrong."""
-        bound = bind(self._signature, args)
+        bound = self._bind(args, tool_context)
         if isinstance(bound, BadArguments):
             return self._refuse(bound.message)
-        for name in self._signature.context_names:
-            bound[name] = tool_context
         return await self._invoke(bound)
+
+    def _bind(self, args: dict[str, Any], tool_context: Context) -> dict[str, Any] | BadArguments:
+        """Return the arguments of the function, with its context."""
+        bound = bind(self._signature, args)
+        if not isinstance(bound, BadArguments):
+            for name in self._signature.context_names:
+                bound[name] = tool_context
+        return bound
 
     def _refuse(self, message: str) -> dict[str, Any]:
         """Return an error for the model."""

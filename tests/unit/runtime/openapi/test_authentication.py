@@ -15,6 +15,7 @@ from runtime.auth import AuthConfig, AuthCredential, AuthCredentialTypes, OAuth2
 from runtime.auth.auth_credential import HttpAuth, HttpCredentials
 from runtime.auth.auth_schemes import OpenIdConnect
 from runtime.errors import ConfigurationError
+from runtime.tools.authenticated_function_tool import AuthenticatedFunctionTool
 from runtime.tools.openapi_tool import OpenAPIToolset
 from runtime.tools.openapi_tool.auth.auth_helpers import (
     openid_dict_to_scheme_credential,
@@ -320,3 +321,25 @@ def test_helpers_read_a_registration_as_it_is_downloaded() -> None:
     scheme, credential = openid_dict_to_scheme_credential(config, ["openid"], registration)
     assert scheme.scopes == ["openid"]
     assert credential.oauth2 is not None and credential.oauth2.client_id == "shop"
+
+
+@pytest.mark.parametrize("is_given", [True, False])
+async def test_t8_a_function_gets_the_credential_of_the_author_or_the_person(is_given: bool) -> None:
+    given = AuthCredential(auth_type=AuthCredentialTypes.API_KEY, api_key=SECRET)
+
+    async def look_up(order: int, credential: AuthCredential) -> str:
+        return f"{order}: {credential.api_key == SECRET}"
+
+    scheme, _ = token_to_scheme_credential("apikey", "header", "X-Key", SECRET)
+    config = AuthConfig(auth_scheme=scheme, raw_auth_credential=given if is_given else None)
+    tool = AuthenticatedFunctionTool(func=look_up, auth_config=config)
+    declared = tool._get_declaration()
+    assert declared and declared.parameters and list(declared.parameters.properties or ()) == ["order"]
+    model = ScriptedModel(turns=[[call("look_up", "c1", order=7)], "Done."])
+    chat = await Chat.with_agent(LlmAgent(name="clerk", model=model, tools=[tool]))
+    events = await chat.send("go")
+    if not is_given:
+        [asked] = requests(events, "adk_request_credential")
+        events = await chat.send(filled(asked, given))
+    assert answers(events) == [("c1", {"result": "7: True"})]
+    assert SECRET not in await chat.log_text()
