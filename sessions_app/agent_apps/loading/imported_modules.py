@@ -69,11 +69,12 @@ def remove_modules(names: Iterable[str]) -> RemovedModules:
 def modules_of(files: set[Path]) -> set[str]:
     """Return the names of the modules imported from these files, and of namespace packages around the files."""
     directories = {file.parent for file in files}
-    return {
-        name
-        for name, module in list(sys.modules.items())
-        if (Path(file) in files if (file := _file_of(module)) else _has_place_in(module, directories))
-    }
+    names = set()
+    for name, module in list(sys.modules.items()):
+        file = _file_of(module)
+        if (file and Path(file) in files) or (not file and _has_place_in(module, directories)):
+            names.add(name)
+    return names
 
 
 def imported_files(files: set[Path]) -> set[Path]:
