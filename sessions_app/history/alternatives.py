@@ -65,9 +65,7 @@ def find_forks(session: Session, rewinds: Rewinds) -> list[Fork]:
         rewinds: the rewinds of this part of the log.
     """
     starts = _starts_by_parent(rewinds, session.last_seq)
-    with_message = _starts_with_message(
-        session, rewinds, {start for seqs in starts.values() for start in seqs}
-    )
+    with_message = _starts_with_message(session, rewinds, set().union(*starts.values()))
     found: list[Fork] = []
     for parent in sorted(starts):
         # After a rewind there may be nothing but the late response of a job: no continuation that a person would look
@@ -93,10 +91,10 @@ def _starts_by_parent(rewinds: Rewinds, last_seq: int) -> dict[int, set[int]]:
 def _starts_with_message(session: Session, rewinds: Rewinds, starts: Iterable[int]) -> set[int]:
     """Return the starts with a message of the person between them, inclusive, and the next rewind."""
     ends = sorted(rewinds.times)
-    ranges = {
-        start: range(start, next((seq for seq in ends if seq > start), session.last_seq + 1))
-        for start in starts
-    }
+    ranges: dict[int, range] = {}
+    for start in starts:
+        end = next((seq for seq in ends if seq > start), session.last_seq + 1)
+        ranges[start] = range(start, end)
     if not ranges:
         return set()
     is_near = reduce(or_, (Q(seq__range=(part.start, part[-1])) for part in ranges.values()))

@@ -21,9 +21,9 @@ def public_body(body: str) -> str:
     if not has_app_state and not has_credential:
         return body
     values = without_app_state(json.loads(body))
-    return json.dumps(
-        mask_keys(values) if has_credential else values, ensure_ascii=False, separators=(",", ":")
-    )
+    if has_credential:
+        values = mask_keys(values)
+    return json.dumps(values, ensure_ascii=False, separators=(",", ":"))
 
 
 def without_app_state(body: Any) -> Any:

@@ -27,11 +27,11 @@ def spans_of_session(session: Session) -> list[dict[str, Any]]:
         newest.setdefault(invocation_id)
         if len(newest) == MAX_INVOCATIONS:
             break
-    return [
-        one
-        for invocation_id in reversed(newest)
-        for one in _of_invocation(session, invocation_id, derive_spans(entries_of(session.pk, invocation_id)))
-    ]
+    found: list[dict[str, Any]] = []
+    for invocation_id in reversed(newest):
+        spans = derive_spans(entries_of(session.pk, invocation_id))
+        found += _of_invocation(session, invocation_id, spans)
+    return found
 
 
 def _of_invocation(session: Session, invocation_id: str, spans: Sequence[Span]) -> Iterator[dict[str, Any]]:
@@ -51,8 +51,10 @@ def _of_invocation(session: Session, invocation_id: str, spans: Sequence[Span]) 
     yield _json("invocation", begin, end, (trace_id, root, None), common)
     for number, span in enumerate(ended, start=1):
         span_id = f"{trace_id[:12]}{number:04x}"
-        parent = root if span.kind is SpanKind.AGENT else agent
-        agent = span_id if span.kind is SpanKind.AGENT else agent
+        parent = agent
+        if span.kind is SpanKind.AGENT:
+            parent = root
+            agent = span_id
         attributes = {**common, **_attributes(span, event_ids)}
         yield _json(_name_of(span), span.start, span.end or 0.0, (trace_id, span_id, parent), attributes)
 

@@ -161,14 +161,12 @@ class _Walk:
         branch = entry.branch
         while branch and branch not in self._last:
             branch = branch.rpartition(".")[0]
-        is_own = branch == entry.branch
-        # An agent waits for the agents below it, so their last entry may be the one it continues from.
-        below = [
-            at
-            for name, at in self._last.items()
-            if is_own and name.startswith(f"{branch}." if branch else "")
-        ]
-        return max([*below, self._last.get(branch, entry.at)]) if self._last else entry.at
+        times = [self._last.get(branch, entry.at)]
+        if branch == entry.branch:
+            # An agent waits for the agents below it, so their last entry may be the one it continues from.
+            prefix = f"{branch}." if branch else ""
+            times += [at for name, at in self._last.items() if name.startswith(prefix)]
+        return max(times)
 
     def _spans_of(self, entry: TraceEntry, start: float) -> Iterator[Span]:
         """Yield the model call and the tool calls that end with the entry, and the waits that begin with it."""
@@ -238,19 +236,27 @@ def _child_span(entry: TraceEntry, call: ChildCall) -> Span:
 
 
 def _model_span(entry: TraceEntry, start: float) -> Span:
-    recorded = entry.recorded
-    model = entry.model or (recorded.model if recorded else "")
-    return Span(
+    span = Span(
         SpanKind.MODEL,
-        model,
-        recorded.at if recorded else start,
+        entry.model,
+        start,
         entry.at,
         entry.seq,
         agent=entry.author,
-        model=model,
-        is_estimated=recorded is None,
+        model=entry.model,
+        is_estimated=True,
         usage=entry.usage,
-        first_word=recorded.first_word if recorded else None,
-        failed_attempts=recorded.failed_attempts if recorded else 0,
         error=entry.error,
+    )
+    recorded = entry.recorded
+    if recorded is None:
+        return span
+    return replace(
+        span,
+        name=entry.model or recorded.model,
+        start=recorded.at,
+        model=entry.model or recorded.model,
+        is_estimated=False,
+        first_word=recorded.first_word,
+        failed_attempts=recorded.failed_attempts,
     )
