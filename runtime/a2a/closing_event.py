@@ -21,12 +21,7 @@ from runtime.context import Context, InvocationContext
 from runtime.engine.build_events import new_call_id
 from runtime.events.calls import REMOTE_AUTH, REMOTE_INPUT, REQUEST_CONFIRMATION
 from runtime.events.event import Event
-from runtime.events.tool_confirmation import (
-    ToolConfirmation,
-    call_to_confirm,
-    make_request_args,
-    question_in,
-)
+from runtime.events.tool_confirmation import ToolConfirmation, call_to_confirm, make_request_args, question_in
 
 
 async def closing_event(ctx: InvocationContext, reply: Reply, event_id: str) -> Event:

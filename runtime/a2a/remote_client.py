@@ -18,14 +18,7 @@ import httpx2
 from a2a.client import ClientConfig, ClientFactory
 from a2a.client.client import Client, ClientCallContext
 from a2a.client.errors import A2AClientError, A2AClientTimeoutError
-from a2a.types import (
-    AgentCard,
-    CancelTaskRequest,
-    GetTaskRequest,
-    SendMessageRequest,
-    StreamResponse,
-    Task,
-)
+from a2a.types import AgentCard, CancelTaskRequest, GetTaskRequest, SendMessageRequest, StreamResponse, Task
 from a2a.utils.constants import TransportProtocol
 from a2a.utils.errors import A2AError
 from google.protobuf.json_format import ParseError

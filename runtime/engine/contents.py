@@ -32,14 +32,7 @@ from runtime.engine.pairing import (
 )
 from runtime.engine.referenced_artifacts import positions_of_files
 from runtime.events.branch import is_visible_from
-from runtime.events.calls import (
-    FRAMEWORK_CALLS,
-    MadeCall,
-    MadeCalls,
-    made_calls,
-    parts_of,
-    trailing_start,
-)
+from runtime.events.calls import FRAMEWORK_CALLS, MadeCall, MadeCalls, made_calls, parts_of, trailing_start
 from runtime.events.event import Event
 from runtime.events.quotation import quote_parts
 from runtime.events.rewound import drop_rewound

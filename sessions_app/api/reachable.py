@@ -13,14 +13,7 @@ from django.db.models import Model, Q, QuerySet
 from sessions_app.api.access.callers import Caller
 from sessions_app.base.codec import is_storable
 from sessions_app.errors import NotFoundError
-from sessions_app.models import (
-    AnswerRequest,
-    Invocation,
-    ScheduledTask,
-    Scope,
-    Session,
-    ToolJob,
-)
+from sessions_app.models import AnswerRequest, Invocation, ScheduledTask, Scope, Session, ToolJob
 from sessions_app.models.api_key import users_of_keys
 from sessions_app.process.threads import in_thread
 from sessions_app.sessions.list.listing import LARGE_COLUMNS

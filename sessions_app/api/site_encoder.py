@@ -14,14 +14,7 @@ from sessions_app.history.event_marks import writer_of
 from sessions_app.history.public_event import public_body
 from sessions_app.live.notices import CallNotice, InvocationNotice, Notice
 from sessions_app.live.streamed_text import TextChunk
-from sessions_app.live.updates import (
-    EndUpdate,
-    EventUpdate,
-    NoticeUpdate,
-    StatusUpdate,
-    TextUpdate,
-    Update,
-)
+from sessions_app.live.updates import EndUpdate, EventUpdate, NoticeUpdate, StatusUpdate, TextUpdate, Update
 from sessions_app.store.sql.event_log import SessionStatus
 
 COMMENT = ": \n\n"

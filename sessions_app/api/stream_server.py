@@ -28,14 +28,7 @@ from sessions_app.api.access.problems import problem_of
 from sessions_app.asgi.event_streams import EVENT_STREAM, HEADERS, parse_seq
 from sessions_app.asgi.origin import http_request
 from sessions_app.asgi.problem_details import method_not_allowed, unacceptable
-from sessions_app.asgi.protocol import (
-    AsgiScope,
-    Receive,
-    Send,
-    read_body,
-    send_response,
-    wait_until_gone,
-)
+from sessions_app.asgi.protocol import AsgiScope, Receive, Send, read_body, send_response, wait_until_gone
 from sessions_app.conf import conf
 from sessions_app.errors import InvalidInputError, NotFoundError
 from sessions_app.models.idempotent_request import MAX_KEY_LENGTH, is_usable_key

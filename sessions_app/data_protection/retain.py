@@ -17,14 +17,7 @@ from sessions_app.conf import conf
 from sessions_app.data_protection.erase import ErasureOrder, erase_session
 from sessions_app.data_protection.holds import without_held
 from sessions_app.errors import LegalHoldError, NotFoundError
-from sessions_app.models import (
-    Invocation,
-    InvocationStatus,
-    JobStatus,
-    ScheduledTask,
-    Session,
-    ToolJob,
-)
+from sessions_app.models import Invocation, InvocationStatus, JobStatus, ScheduledTask, Session, ToolJob
 
 logger = logging.getLogger(__name__)
 UNSENT_DAYS = 7

@@ -9,11 +9,7 @@ from uuid import UUID
 from sessions_app.base import actors
 from sessions_app.base.actors import UserActor
 from sessions_app.invocations.answers.allowances import withdraw
-from sessions_app.invocations.answers.answering import (
-    check_may_answer,
-    find_waiting_call,
-    queue_answer,
-)
+from sessions_app.invocations.answers.answering import check_may_answer, find_waiting_call, queue_answer
 from sessions_app.invocations.answers.form_answers import FormAnswer
 from sessions_app.invocations.state_delta import validated_delta
 from sessions_app.models import Session

@@ -21,12 +21,7 @@ from sessions_app.agent_apps.registry import get_app
 from sessions_app.base.actors import Act, ActionKind, UserActor
 from sessions_app.base.codec import check_storable
 from sessions_app.data_protection.erase import ErasureOrder, erase_session
-from sessions_app.errors import (
-    ConflictError,
-    InvalidInputError,
-    NotFoundError,
-    TooLargeError,
-)
+from sessions_app.errors import ConflictError, InvalidInputError, NotFoundError, TooLargeError
 from sessions_app.invocations.state_delta import append_change, check_change
 from sessions_app.live.process import live
 from sessions_app.live.publish import publish_committed

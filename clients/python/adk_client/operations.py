@@ -9,17 +9,7 @@ from uuid import uuid4
 
 from adk_client.account import AccountOperations
 from adk_client.calls import Call, Id, address_part
-from adk_client.models import (
-    Approval,
-    AppSummary,
-    Job,
-    Page,
-    Run,
-    Schedule,
-    Session,
-    StoredEvent,
-    StoredFile,
-)
+from adk_client.models import Approval, AppSummary, Job, Page, Run, Schedule, Session, StoredEvent, StoredFile
 from adk_client.operation import Operation, StreamOperation
 from adk_client.stream import Stream
 

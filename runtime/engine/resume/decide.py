@@ -23,13 +23,7 @@ from runtime import types
 from runtime.code_executors.code_blocks import trailing_code
 from runtime.context import AgentProtocol, InvocationContext
 from runtime.engine.resume.agent_progress import entry_agent, find_latest_agent, is_own, own_events
-from runtime.events.calls import (
-    answered_ids,
-    call_ids,
-    is_framework_request,
-    made_calls,
-    response_ids,
-)
+from runtime.events.calls import answered_ids, call_ids, is_framework_request, made_calls, response_ids
 from runtime.events.event import Event
 from runtime.events.event_actions import EventActions
 

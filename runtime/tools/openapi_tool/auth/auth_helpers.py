@@ -13,13 +13,7 @@ from runtime.auth.auth_credential import (
     HttpCredentials,
     OAuth2Auth,
 )
-from runtime.auth.auth_schemes import (
-    APIKey,
-    ApiKeyLocation,
-    AuthScheme,
-    HTTPBearer,
-    OpenIdConnectWithConfig,
-)
+from runtime.auth.auth_schemes import APIKey, ApiKeyLocation, AuthScheme, HTTPBearer, OpenIdConnectWithConfig
 from runtime.errors import ConfigurationError
 
 _SCHEME: TypeAdapter[AuthScheme] = TypeAdapter(AuthScheme)

@@ -19,11 +19,7 @@ from runtime.auth.auth_schemes import AuthScheme
 from runtime.auth.auth_tool import AuthConfig
 from runtime.auth.placement import Placement, place
 from runtime.context import Context
-from runtime.tools.openapi_tool.auth.oauth_exchange import (
-    Endpoints,
-    find_endpoints,
-    request_token,
-)
+from runtime.tools.openapi_tool.auth.oauth_exchange import Endpoints, find_endpoints, request_token
 from runtime.tools.openapi_tool.http_exchange import ExchangeError, HttpExchange
 
 
