@@ -7,10 +7,14 @@ from typing import Any
 
 import pytest
 from a2a.client import Client
-from a2a.types import CancelTaskRequest, GetTaskRequest, ListTasksRequest, Task
+from a2a.types import CancelTaskRequest, GetTaskRequest, ListTasksRequest, Task, TaskStatusUpdateEvent
 
+from sessions_app.contrib.a2a.task_stream import TaskStream
+from sessions_app.contrib.a2a.tasks import load_task
 from sessions_app.invocations.worker import worker
 from sessions_app.jobs import ask, confirm, job_tool, progress
+from sessions_app.live.notices import job_notice
+from sessions_app.live.process import live
 from sessions_app.models import Invocation, ToolJob
 from sessions_app.process.threads import in_thread
 from tests.fakes import ScriptedModel, call
@@ -89,6 +93,24 @@ async def test_a_job_keeps_the_task_working_until_its_question_waits_and_is_answ
     assert text_of(task).endswith("It is sent.")
     assert "Sent in German." in str(model.requests[-1].contents)
     assert list((await program.list_tasks(ListTasksRequest(include_artifacts=True))).tasks) == [task]
+
+
+async def test_the_progress_of_a_running_job_is_news(
+    program: Client, model: ScriptedModel, broker: list[tuple[str, str]]
+) -> None:
+    following, task_id = await begun(program, model)
+    progress_made = {"progress_done": 1, "progress_total": 2, "progress_message": "Counting"}
+    await ToolJob.objects.aupdate(status="running", **progress_made)
+    rows = Invocation.objects.select_related("session")
+    updates = TaskStream(await load_task(await rows.aget(invocation_id=task_id))).updates()
+    first = asyncio.create_task(anext(updates))
+    job = await ToolJob.objects.aget()  # Meanwhile the stream begins to follow the session.
+    live().hub.publish_notice(job.session_id, job_notice(job))
+    update = await asyncio.wait_for(first, 20)
+    assert isinstance(update, TaskStatusUpdateEvent)
+    assert update.status.message.parts[0].text == "50 % Counting"
+    await updates.aclose()
+    following.cancel()
 
 
 async def test_cancelling_the_task_cancels_its_job(
