@@ -6,8 +6,8 @@ import logging
 import re
 
 _USER_PART = re.compile(r"(?<=://)[^\s/?#'\"]*@")
-_QUERY = re.compile(r"((?:\w:/|(?<![^\s'\"(]))/[^\s?'\"]*)\?[^\s'\"]*")
-"""Query of a URL, or of a path at the beginning of a word."""
+_QUERY = re.compile(r"((?:\w:/|(?<![^\s'\"(]))/[^\s?'\"]*+)(?:\?[^\s'\"]*+)?")
+"""URL, or path at the beginning of a word, with its query. Matches without one, too: the search never goes back."""
 
 
 def hide_secrets_of_urls() -> None:

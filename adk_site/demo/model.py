@@ -102,7 +102,7 @@ class DemoModel(BaseLlm):
         parts = _Script(llm_request).answer()
         text = "".join(part.text or "" for part in parts)
         if stream:
-            for word in re.findall(r"\s*\S+", text):
+            for word in re.findall(r"\s*+\S+|\s+", text):
                 await asyncio.sleep(self.delay)
                 yield LlmResponse(content=types.ModelContent([types.Part(text=word)]), partial=True)
         asked = [part.text or "" for content in llm_request.contents for part in content.parts or []]
@@ -161,7 +161,7 @@ class _Script:
     def _call_typed(self, message: str) -> list[types.Part]:
         """Return the call in a message such as `price item=lamp`; nothing for other messages."""
         tool, _, rest = message.partition(" ")
-        pairs = re.findall(r"(\w+)=(\S+)", rest)
+        pairs = re.findall(r"\b(\w+)=(\S+)", rest)
         # The whole rest must be arguments: a sentence that contains a `=` is no call.
         if tool not in self.tools or " ".join(f"{name}={value}" for name, value in pairs) != rest:
             return []

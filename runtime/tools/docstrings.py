@@ -8,7 +8,7 @@ import re
 import docstring_parser
 
 _ARGS_SECTION = re.compile(
-    r"^(?:Args|Arguments|Parameters):[ \t]*\n(?:[ \t]+.*(?:\n|$)|[ \t]*\n)*", re.MULTILINE
+    r"^(?:Args|Arguments|Parameters):[ \t]*\n(?:[ \t]+.*(?:\n|$)|[ \t]*\n)*+", re.MULTILINE
 )
 
 

@@ -34,7 +34,7 @@ COMMON = 100
 MAX_TERM_LENGTH = 200
 _START, _STOP = "\ue000", "\ue001"
 """Marks around a hit in an excerpt, from the private area of Unicode."""
-_MARKED = re.compile(f"{_START}(.*?){_STOP}", re.DOTALL)
+_MARKED = re.compile(f"{_START}([^{_START}{_STOP}]*){_STOP}")
 
 
 def cleaned(term: str) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 MAX_TOOL_NAME_LENGTH = 60
 
-_ACRONYM_END = re.compile(r"([A-Z]+)([A-Z][a-z])")
+_ACRONYM_END = re.compile(r"(?<=[A-Z])(?=[A-Z][a-z])")
 _WORD_START = re.compile(r"([a-z0-9])([A-Z])")
 _SEPARATORS = re.compile(r"[^A-Za-z0-9]+")
 
@@ -16,7 +16,7 @@ _SEPARATORS = re.compile(r"[^A-Za-z0-9]+")
 def snake_case(text: str) -> str:
     """Return the text in lower case, with only ASCII letters and digits and with underscores between words."""
     separated = _SEPARATORS.sub("_", text)
-    words = _ACRONYM_END.sub(r"\1_\2", _WORD_START.sub(r"\1_\2", separated))
+    words = _ACRONYM_END.sub("_", _WORD_START.sub(r"\1_\2", separated))
     return re.sub("_+", "_", words).strip("_").lower()
 
 
@@ -39,14 +39,16 @@ def unique_tool_names(names: Iterable[str]) -> list[str]:
     taken = set(given)
     unique: list[str] = []
     used: set[str] = set()
+    numbers: dict[str, int] = {}
     for base in given:
         name = base
-        number = 1
+        number = numbers.get(base, 1)
         # A name with a suffix must not take the name of another operation.
         while name in used or (number > 1 and name in taken):
             number += 1
             suffix = f"_{number}"
             name = base[: MAX_TOOL_NAME_LENGTH - len(suffix)] + suffix
+        numbers[base] = number
         used.add(name)
         unique.append(name)
     return unique
@@ -54,12 +56,14 @@ def unique_tool_names(names: Iterable[str]) -> list[str]:
 
 def unique_argument_names(names: Iterable[str]) -> list[str]:
     """Return the names in order, with `_0`, `_1` and so on appended to repeated names."""
-    unique: list[str] = []
+    unique: dict[str, None] = {}
+    numbers: dict[str, int] = {}
     for base in names:
         name = base
-        number = -1
+        number = numbers.get(base, -1)
         while name in unique:
             number += 1
             name = f"{base}_{number}"
-        unique.append(name)
-    return unique
+        numbers[base] = number
+        unique[name] = None
+    return list(unique)
