@@ -15,6 +15,7 @@ from django.core.exceptions import ImproperlyConfigured  # noqa: E402
 
 from adk_site.daphne.access_log import mask_access_log  # noqa: E402
 from adk_site.daphne.body_limit import limit_bodies  # noqa: E402
+from adk_site.daphne.slow_requests import end_slow_requests  # noqa: E402
 from adk_site.web_database import limit_database_use  # noqa: E402
 from sessions_app.conf import conf  # noqa: E402
 
@@ -26,5 +27,6 @@ if __name__ == "__main__":
     except ImproperlyConfigured as error:
         sys.exit(f"{error}")
     limit_bodies()
+    end_slow_requests()
     mask_access_log()
     CommandLineInterface.entrypoint()

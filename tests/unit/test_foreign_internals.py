@@ -9,6 +9,7 @@ ROOT = Path(__file__).parent.parent.parent
 PLACES = {
     "adk_site/daphne/body_limit.py",
     "adk_site/daphne/access_log.py",
+    "adk_site/daphne/slow_requests.py",
     "sessions_app/asgi/daphne.py",
     "sessions_app/asgi/origin.py",
     "sessions_app/jobs/forced_end.py",
