@@ -46,6 +46,9 @@ _ERROR_NAMES = ("Error", "Exception", "Warning")
 """Ends of names before a message, such as `DefaultCredentialsError: Your default credentials were not found.`"""
 _PLACEHOLDERS = ("", "…", "None", "True", "False")
 """Values in code and advice that are no secrets, without full stops: `Gemini(api_key=...)` leaves nothing."""
+_CONTROL_CHARACTER = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+_CONTINUATION = "    "
+"""Beginning of each further line of a record in plain logs."""
 _EMPTY = ("null", "true", "false", '""')
 """Values revealing only whether there is a secret."""
 _PIECES = re.compile(r"(<(?:script|style|textarea)\b[^<]*+</(?:script|style|textarea)>|<[^<>]*+>)")
@@ -163,11 +166,17 @@ def mask_html(html: str) -> str:
 
 
 class MaskingFormatter(logging.Formatter):
-    """Formatter of logs with masks in the message and the traceback."""
+    """Formatter of logs with masks in the message and the traceback.
+
+    Only the first line of a record begins at the margin, and control characters are escaped: the text of an exception
+    can neither pass for another record nor move the cursor of a terminal.
+    """
 
     def format(self, record: logging.LogRecord) -> str:
         with masking():
-            return mask_text(super().format(record))
+            text = mask_text(super().format(record))
+        shown = _CONTROL_CHARACTER.sub(lambda found: ascii(found[0])[1:-1], text.replace("\r\n", "\n"))
+        return shown.replace("\n", f"\n{_CONTINUATION}")
 
 
 def _mask_groups(found: re.Match[str]) -> str:

@@ -252,6 +252,21 @@ def test_logs_are_masked_with_their_tracebacks() -> None:
     assert SECRET not in line and "ValueError" in line and MASK in line
 
 
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r", "\x0b", "\x85", "\u2028"])
+def test_no_text_in_a_record_passes_for_another_record(end: str) -> None:
+    forged = f"no such file{end}2026-01-01 00:00:00,000 INFO adk_site.sign_in: ada has signed in\x1b[1A"
+    try:
+        raise ValueError(forged)
+    except ValueError as error:
+        record = logging.LogRecord(
+            "x", 40, "", 1, "Failed: %s", (forged,), (ValueError, error, error.__traceback__)
+        )
+    first, *others = MaskingFormatter("%(asctime)s %(message)s").format(record).splitlines()
+    assert "Failed: no such file" in first
+    assert others and all(line.startswith("    ") for line in others)
+    assert "\x1b" not in "".join(others)
+
+
 PIECES = (
     "a", "4", "27", "4 ", "4 4-", "4-", "4111 1111 ",
     "a=", "key='", "password=", "password='", '"token":', "password=&quot;",
