@@ -1,7 +1,11 @@
 """URL patterns of the chat pages. A project includes them at an address of its choice; `api/urls.py` has the API."""
 
-from django.urls import path, register_converter
+from collections.abc import Callable
+from typing import Any
+
+from django.urls import URLPattern, path, register_converter
 from django.urls.converters import StringConverter
+from django.views.decorators.cache import cache_control
 
 from sessions_app.chat import (
     answers,
@@ -34,34 +38,41 @@ class ChangeConverter(StringConverter):
 
 register_converter(FilenameConverter, "filename")
 register_converter(ChangeConverter, "change")
+
+
+def _page(route: str, view: Callable[..., Any], name: str) -> URLPattern:
+    # Everything here is of one person, and others may use the browser, or a cache, afterwards.
+    return path(route, cache_control(private=True, no_store=True)(view), name=name)
+
+
 app_name = "chat"
 urlpatterns = [
-    path("metrics", metrics, name="metrics"),
-    path("", views.home, name="home"),
-    path("start/", views.start, name="start"),
-    path("preferences/", preferences.save_preferences, name="preferences"),
-    path("keys/", key_views.keys, name="keys"),
-    path("keys/<uuid:key_id>/revoke/", key_views.revoke, name="revoke_key"),
-    path("chats/", list_views.session_list, name="list"),
-    path("activity/", list_views.activity, name="activity"),
-    path("chat/new/<str:app_name>/", views.new_session, name="new"),
-    path("chat/<uuid:session_id>/", views.session_page, name="session"),
-    path("embedded/<str:app_name>/", embedded_views.new_session, name="embedded_new"),
-    path("embedded/<str:app_name>/<uuid:session_id>/", embedded_views.session_page, name="embedded"),
-    path("chat/<uuid:session_id>/events/", views.earlier_events, name="events"),
-    path("chat/<uuid:session_id>/events/alternatives/", views.alternatives, name="alternatives"),
-    path("chat/<uuid:session_id>/events/<int:seq>/text/", answers.answer_text, name="answer_text"),
-    path("chat/<uuid:session_id>/events/<int:seq>/feedback/", answers.feedback, name="feedback"),
-    path("chat/<uuid:session_id>/frames/", frames.frames, name="frames"),
-    path("chat/<uuid:session_id>/files/", files.files, name="files"),
-    path("chat/<uuid:session_id>/files/remove/", files.remove_file, name="remove_file"),
-    path("chat/<uuid:session_id>/preview/<filename:filename>", files.preview, name="preview"),
-    path("chat/<uuid:session_id>/export/markdown/", exports.as_markdown, name="export_markdown"),
-    path("chat/<uuid:session_id>/export/json/", exports.as_json, name="export_json"),
-    path("chat/<uuid:session_id>/export/page/", exports.printable, name="export_page"),
-    path("chat/<uuid:session_id>/share/", share_views.share, name="share"),
-    path("chat/<uuid:session_id>/share/revoke/", share_views.revoke, name="revoke_share"),
-    path("shared/<slug:token>/", share_views.shared_session, name="shared"),
-    path("chat/<uuid:session_id>/<change:change>/", list_views.change_session, name="change"),
-    path("chat/<uuid:session_id>/artifacts/<filename:filename>", downloads.artifact, name="artifact"),
+    _page("metrics", metrics, name="metrics"),
+    _page("", views.home, name="home"),
+    _page("start/", views.start, name="start"),
+    _page("preferences/", preferences.save_preferences, name="preferences"),
+    _page("keys/", key_views.keys, name="keys"),
+    _page("keys/<uuid:key_id>/revoke/", key_views.revoke, name="revoke_key"),
+    _page("chats/", list_views.session_list, name="list"),
+    _page("activity/", list_views.activity, name="activity"),
+    _page("chat/new/<str:app_name>/", views.new_session, name="new"),
+    _page("chat/<uuid:session_id>/", views.session_page, name="session"),
+    _page("embedded/<str:app_name>/", embedded_views.new_session, name="embedded_new"),
+    _page("embedded/<str:app_name>/<uuid:session_id>/", embedded_views.session_page, name="embedded"),
+    _page("chat/<uuid:session_id>/events/", views.earlier_events, name="events"),
+    _page("chat/<uuid:session_id>/events/alternatives/", views.alternatives, name="alternatives"),
+    _page("chat/<uuid:session_id>/events/<int:seq>/text/", answers.answer_text, name="answer_text"),
+    _page("chat/<uuid:session_id>/events/<int:seq>/feedback/", answers.feedback, name="feedback"),
+    _page("chat/<uuid:session_id>/frames/", frames.frames, name="frames"),
+    _page("chat/<uuid:session_id>/files/", files.files, name="files"),
+    _page("chat/<uuid:session_id>/files/remove/", files.remove_file, name="remove_file"),
+    _page("chat/<uuid:session_id>/preview/<filename:filename>", files.preview, name="preview"),
+    _page("chat/<uuid:session_id>/export/markdown/", exports.as_markdown, name="export_markdown"),
+    _page("chat/<uuid:session_id>/export/json/", exports.as_json, name="export_json"),
+    _page("chat/<uuid:session_id>/export/page/", exports.printable, name="export_page"),
+    _page("chat/<uuid:session_id>/share/", share_views.share, name="share"),
+    _page("chat/<uuid:session_id>/share/revoke/", share_views.revoke, name="revoke_share"),
+    _page("shared/<slug:token>/", share_views.shared_session, name="shared"),
+    _page("chat/<uuid:session_id>/<change:change>/", list_views.change_session, name="change"),
+    _page("chat/<uuid:session_id>/artifacts/<filename:filename>", downloads.artifact, name="artifact"),
 ]

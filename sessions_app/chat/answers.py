@@ -29,7 +29,7 @@ async def answer_text(request: HttpRequest, session_id: UUID, seq: int) -> HttpR
     if row is None:
         raise Http404("There is no such answer in this conversation.")
     # The model wrote the text: a browser must not guess from it that it is HTML.
-    headers = {"X-Content-Type-Options": "nosniff", "Cache-Control": "private, no-store"}
+    headers = {"X-Content-Type-Options": "nosniff"}
     return HttpResponse(_text(event_to_show(row.body)), content_type=TEXT, headers=headers)
 
 

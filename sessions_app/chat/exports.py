@@ -18,7 +18,7 @@ from sessions_app.models import Session
 from sessions_app.rendering.session_view import SessionView
 from sessions_app.sessions.ownership import own_session_or_404
 
-PRIVATE = {"Cache-Control": "private, no-store", "X-Content-Type-Options": "nosniff"}
+NO_GUESS = {"X-Content-Type-Options": "nosniff"}
 MAX_NAME_BYTES = 150
 """Bytes of a file name without its ending; file systems allow 255."""
 _INVISIBLE = {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"}
@@ -48,7 +48,7 @@ async def as_json(request: HttpRequest, session_id: UUID) -> StreamingHttpRespon
 async def printable(request: HttpRequest, session_id: UUID) -> StreamingHttpResponse:
     """Return the chat as a page to print."""
     session, view = await _own_session(request, session_id)
-    return StreamingHttpResponse(stream_page(request, session, view, is_shared=False), headers=PRIVATE)
+    return StreamingHttpResponse(stream_page(request, session, view, is_shared=False), headers=NO_GUESS)
 
 
 def file_name(title: str, ending: str) -> str:
@@ -77,5 +77,5 @@ def _download(
     session: Session, content: AsyncIterator[str] | AsyncIterator[bytes], ending: str, content_type: str
 ) -> StreamingHttpResponse:
     disposition = content_disposition_header(True, file_name(session.title, ending))
-    headers = {**PRIVATE, "Content-Disposition": disposition or "attachment"}
+    headers = {**NO_GUESS, "Content-Disposition": disposition or "attachment"}
     return StreamingHttpResponse(content, content_type=content_type, headers=headers)

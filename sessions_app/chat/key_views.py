@@ -17,7 +17,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from sessions_app.base import actors
 from sessions_app.base.client_address import client_address
-from sessions_app.chat.exports import PRIVATE
+from sessions_app.chat.exports import NO_GUESS
 from sessions_app.errors import InvalidInputError, NotFoundError
 from sessions_app.live.account_changes import publish_account_change
 from sessions_app.models import ApiKey, Scope
@@ -117,4 +117,4 @@ def _page(request: HttpRequest, user: User, form: KeyForm, **made: Any) -> HttpR
     }
     is_refused = form.is_bound and not form.is_valid()
     status = HTTPStatus.BAD_REQUEST if is_refused else HTTPStatus.OK
-    return HttpResponse(render(request, "chat/keys.html", context).content, status=status, headers=PRIVATE)
+    return HttpResponse(render(request, "chat/keys.html", context).content, status=status, headers=NO_GUESS)

@@ -13,7 +13,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from sessions_app.base import actors
 from sessions_app.base.client_address import client_address
-from sessions_app.chat.exports import PRIVATE
+from sessions_app.chat.exports import NO_GUESS
 from sessions_app.conf import conf
 from sessions_app.data_protection.transcripts.page import stream_page
 from sessions_app.errors import NotFoundError
@@ -61,7 +61,7 @@ async def shared_session(request: HttpRequest, token: str) -> StreamingHttpRespo
     # Even staff see no details here: a link shares the conversation, not the arguments and results of its tools.
     reader = replace(Reader.of(await request.auser()), shows_details=False)
     view = SessionView(session.pk, session.app_name, reader)
-    return StreamingHttpResponse(stream_page(request, session, view, is_shared=True), headers=PRIVATE)
+    return StreamingHttpResponse(stream_page(request, session, view, is_shared=True), headers=NO_GUESS)
 
 
 async def _shareable_session(user: User, session_id: UUID) -> Session:
@@ -74,4 +74,4 @@ async def _shareable_session(user: User, session_id: UUID) -> Session:
 def _dialog(request: HttpRequest, link: ShareLink | None) -> HttpResponse:
     address = request.build_absolute_uri(reverse("chat:shared", args=[link.token])) if link else ""
     html = render_to_string("chat/share.html", {"link": link, "address": address})
-    return HttpResponse(html, headers=PRIVATE)
+    return HttpResponse(html, headers=NO_GUESS)

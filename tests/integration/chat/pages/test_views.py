@@ -335,3 +335,15 @@ def test_a_number_of_5000_digits_and_a_file_name_with_nul_are_refused(
     earlier = browser_of_person.get(f"{page(session)}events/", {"before": "9" * 5_000})
     assert earlier.status_code == 400
     assert browser_of_person.get(file_url(session, "a\0b")).status_code == 400
+
+
+@pytest.mark.parametrize("path", ["/", "/keys/", "/chats/", "/activity/", "{page}", "{page}events/?before=1"])
+def test_no_cache_keeps_a_page(browser_of_person: Client, session: Session, path: str) -> None:
+    response = browser_of_person.get(path.format(page=page(session)))
+    assert response.status_code == 200
+    assert response["Cache-Control"] == "private, no-store"
+
+
+def test_a_page_of_the_admin_is_kept_by_no_cache(admin_client: Client) -> None:
+    answer = admin_client.get(reverse("admin:sessions_app_session_changelist"))
+    assert {"private", "no-store"} <= set(answer["Cache-Control"].split(", "))
