@@ -288,7 +288,9 @@ LOGGING: dict[str, Any] = {
     "formatters": {
         "json": {"()": "sessions_app.process.json_logs.JsonFormatter"},
         "plain": {
-            "()": "sessions_app.secrets.masking.MaskingFormatter",
+            "()": "adk_site.short_logs.OwnFramesFirst"
+            if DEV
+            else "sessions_app.secrets.masking.MaskingFormatter",
             "format": "%(asctime)s %(levelname)s %(name)s: %(message)s",
         },
     },

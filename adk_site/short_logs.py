@@ -1,8 +1,22 @@
-"""Log filters for libraries that log too much."""
+"""Log filters for libraries that log too much, and a formatter for the authors of agents."""
 
 from __future__ import annotations
 
 import logging
+import sysconfig
+import traceback
+from types import TracebackType
+
+from adk_site.embedded.paths import CHECKOUT
+from sessions_app.secrets.masking import MaskingFormatter
+
+FOREIGN = (
+    *(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")),
+    *(f"{CHECKOUT / package}/" for package in ("runtime", "sessions_app")),
+    "<",
+)
+"""Beginnings of the names of files that are not an agent's: Python, libraries, this site, and generated code."""
+ExcInfo = tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None]
 
 
 class OneLine(logging.Filter):
@@ -35,3 +49,17 @@ class NoTraceback(logging.Filter):
     def filter(self, record: logging.LogRecord) -> bool:
         record.exc_info = None
         return True
+
+
+class OwnFramesFirst(MaskingFormatter):
+    """Formatter that repeats an agent's own frames above the traceback, which has most of its lines in the engine."""
+
+    def formatException(self, ei: ExcInfo) -> str:
+        """Return the traceback, with the frames and the exception's text above it."""
+        whole = super().formatException(ei)
+        own = [frame for frame in traceback.extract_tb(ei[2]) if not frame.filename.startswith(FOREIGN)]
+        if not own:
+            return whole
+        frames = "".join(traceback.format_list(own))
+        reason = "".join(traceback.format_exception_only(ei[1]))
+        return f"In your code:\n{frames}{reason}\n{whole}"

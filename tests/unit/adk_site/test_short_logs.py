@@ -4,7 +4,9 @@ import logging
 
 import pytest
 
-from adk_site.short_logs import NoTraceback, OneLine, QuietSweeps
+from adk_site.short_logs import NoTraceback, OneLine, OwnFramesFirst, QuietSweeps
+from runtime.errors import ConfigurationError
+from runtime.models import LLMRegistry
 
 
 def test_an_exception_becomes_one_line() -> None:
@@ -31,6 +33,18 @@ def test_lines_about_sweeps_are_shown_only_when_one_failed(task: str, level: int
     record = logging.LogRecord("celery.app.trace", level, "", 0, "Task %s succeeded", (task,), None)
     logging.getLogger("celery.app.trace").setLevel(logging.INFO)
     assert QuietSweeps().filter(record) is is_shown
+
+
+def test_the_frames_of_an_agent_stand_above_those_of_the_engine() -> None:
+    record = failure_record()
+    try:
+        LLMRegistry.new_llm("no-such-model")
+    except ConfigurationError as error:
+        record.exc_info = (type(error), error, error.__traceback__)
+    own, _, whole = OwnFramesFirst().format(record).partition("\nTraceback (most recent call last):\n")
+    assert f'File "{__file__}"' in own and "runtime/models/" not in own
+    assert "ConfigurationError: Model 'no-such-model' not found" in own
+    assert f'File "{__file__}"' in whole and "runtime/models/" in whole
 
 
 def failure_record() -> logging.LogRecord:
