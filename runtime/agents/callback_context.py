@@ -1,6 +1,6 @@
 """Public path; defined in `runtime.context`."""
 
+from runtime.context import Context, ReadonlyContext
 from runtime.context import Context as CallbackContext
-from runtime.context import ReadonlyContext
 
-__all__ = ["CallbackContext", "ReadonlyContext"]
+__all__ = ["CallbackContext", "Context", "ReadonlyContext"]

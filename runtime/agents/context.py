@@ -1,5 +1,5 @@
 """Public path; defined in `runtime.context`."""
 
-from runtime.context import Context
+from runtime.context import Context, ReadonlyContext
 
-__all__ = ["Context"]
+__all__ = ["Context", "ReadonlyContext"]
