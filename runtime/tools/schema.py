@@ -59,14 +59,15 @@ def adapter_of(annotation: Any, owner: str) -> TypeAdapter[Any]:
 
 
 def argument_adapter_of(annotation: Any, owner: str) -> TypeAdapter[Any]:
-    """Return the pydantic adapter for a model's arguments: like `adapter_of`, but accepts a number for a text.
+    """Return the pydantic adapter for a model's arguments: like `adapter_of`, but accepts a number for a text,
+    and base64 for bytes, as a tool's result is written.
 
     Raises:
         ConfigurationError: pydantic does not support the type. The message names the `owner` of the type.
     """
     # Models often give a number where a text is declared, such as an order number.
     try:
-        return TypeAdapter(annotation, config=ConfigDict(coerce_numbers_to_str=True))
+        return TypeAdapter(annotation, config=ConfigDict(coerce_numbers_to_str=True, val_json_bytes="base64"))
     except (PydanticUserError, PydanticUndefinedAnnotation):
         # pydantic accepts no settings for a pydantic model or a dataclass, which define their own.
         return adapter_of(annotation, owner)

@@ -13,6 +13,7 @@ import sqlite3
 import threading
 import uuid
 from typing import Any, Literal
+from unittest.mock import Mock
 
 import pytest
 from pydantic import BaseModel
@@ -20,6 +21,7 @@ from pydantic import BaseModel
 from runtime.context import Context
 from runtime.errors import ConfigurationError
 from runtime.tools import FunctionTool, ToolContext
+from runtime.tools.tool_result import as_response
 
 
 class Size(enum.Enum):
@@ -280,3 +282,14 @@ async def test_a_function_that_needs_the_thread_of_the_loop_is_marked_and_the_er
         ):
             await FunctionTool(function).run_async(args={}, tool_context=context)
     connection.close()
+
+
+async def test_t1_bytes_are_read_as_they_are_written_in_a_result() -> None:
+    def same(data: bytes, more: list[bytes] | None = None) -> dict[str, object]:
+        return {"data": data, "more": more}
+
+    tool = FunctionTool(same)
+    written = as_response("same", {"data": b"\xff\xfe?>", "more": [b"", b"x"]})
+    result = await tool.run_async(args=written, tool_context=Mock())
+    assert result == {"data": b"\xff\xfe?>", "more": [b"", b"x"]}
+    assert "base64" in (await tool.run_async(args={"data": "no base64!"}, tool_context=Mock()))["error"]
