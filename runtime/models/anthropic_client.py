@@ -16,6 +16,7 @@ from runtime.models.failures import (
     FailureReader,
     disconnected,
     not_answered,
+    reading_answer,
     refused,
     timed_out,
 )
@@ -82,7 +83,9 @@ class MessageCall:
     failures: ClassVar[FailureReader] = FAILURES
 
     async def answer(self) -> types.GenerateContentResponse:
-        return whole_response(await self._create(stream=False))
+        answer = await self._create(stream=False)
+        with reading_answer():
+            return whole_response(answer)
 
     async def open(self) -> EventChunks[Any]:
         events = await self._create(stream=True)

@@ -8,7 +8,8 @@ staff.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal
 
@@ -16,7 +17,12 @@ import httpx2
 
 from runtime.errors import ModelError
 
-TRANSPORT_FAILURES = (json.JSONDecodeError, httpx2.TransportError, TimeoutError)
+
+class UnreadableAnswer(Exception):  # named as the failure kinds
+    """The fields of an answer are missing, or have other types than the protocol says."""
+
+
+TRANSPORT_FAILURES = (json.JSONDecodeError, httpx2.TransportError, TimeoutError, UnreadableAnswer)
 """Exceptions raised below a provider's client, which does not wrap them."""
 
 _STATUS_NAMES = {
@@ -81,6 +87,18 @@ class FailureReader:
 
     exceptions: tuple[type[Exception], ...]
     read: Callable[[Exception], CallFailure]
+
+
+@contextmanager
+def reading_answer() -> Iterator[None]:
+    """Turn an exception about a value of an answer into an `UnreadableAnswer`.
+
+    Servers that imitate a provider may send anything, and clients pass it on without a check.
+    """
+    try:
+        yield
+    except (AttributeError, LookupError, TypeError, ValueError) as error:
+        raise UnreadableAnswer(repr(error)) from error
 
 
 def sentence_for(code: str) -> str:

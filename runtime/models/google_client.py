@@ -18,6 +18,7 @@ from google import genai
 
 from runtime import types
 from runtime.errors import ConfigurationError
+from runtime.models.failures import UnreadableAnswer
 from runtime.models.loop_clients import Access, LoopClients, ssl_context
 
 # Responses of the running call; None outside of `ChunkStream.next`.
@@ -43,6 +44,11 @@ class ChunkStream:
         try:
             async with asyncio.timeout(self._timeout):
                 return await anext(self._chunks, None)
+        except (AttributeError, LookupError, TypeError, ValueError) as error:
+            # Without a response the request itself is wrong.
+            if not self._responses:
+                raise
+            raise UnreadableAnswer(repr(error)) from error
         finally:
             _open_responses.reset(token)
 

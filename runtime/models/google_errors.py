@@ -11,6 +11,7 @@ from google.genai import errors
 from runtime.models.failures import (
     CallFailure,
     FailureReader,
+    UnreadableAnswer,
     model_error,
     not_answered,
     parse_seconds,
@@ -35,6 +36,7 @@ FAILURES = FailureReader(
         json.JSONDecodeError,
         httpx2.TransportError,
         TimeoutError,
+        UnreadableAnswer,
     ),
     read=_read,
 )

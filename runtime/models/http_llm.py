@@ -27,7 +27,7 @@ from pydantic import Field
 from runtime import types
 from runtime.errors import ConfigurationError
 from runtime.models.base_llm import BaseLlm, SetupProblem
-from runtime.models.failures import FailureReader
+from runtime.models.failures import FailureReader, reading_answer
 from runtime.models.llm_request import LlmRequest
 from runtime.models.llm_response import LlmResponse
 from runtime.models.retry import retry_policy_of, with_retries
@@ -154,11 +154,12 @@ class EventChunks(Generic[E]):
     async def next(self) -> types.GenerateContentResponse | None:
         while True:
             # The limit is for each event: a long answer may take longer than `timeout` in total.
-            async with asyncio.timeout(self._timeout):
-                event = await anext(self._events, None)
-            if event is None:
-                return None
-            chunk = self._convert(event)
+            with reading_answer():
+                async with asyncio.timeout(self._timeout):
+                    event = await anext(self._events, None)
+                if event is None:
+                    return None
+                chunk = self._convert(event)
             if chunk is not None:
                 return chunk
 

@@ -35,6 +35,7 @@ from runtime.models.failures import (
     FailureReader,
     disconnected,
     not_answered,
+    reading_answer,
     refused,
     timed_out,
 )
@@ -98,12 +99,14 @@ class LiteCall:
 
     async def answer(self) -> types.GenerateContentResponse:
         # `construct` does not validate: servers leave out fields that the class requires.
-        completion = ChatCompletion.construct(**(await self._create(stream=False)).model_dump())
-        for choice in completion.choices:
-            # LiteLLM moves a refusal here.
-            fields = getattr(choice.message, "provider_specific_fields", None) or {}
-            choice.message.refusal = fields.get("refusal")
-        return whole_response(completion)
+        answer = await self._create(stream=False)
+        with reading_answer():
+            completion = ChatCompletion.construct(**answer.model_dump())
+            for choice in completion.choices:
+                # LiteLLM moves a refusal here.
+                fields = getattr(choice.message, "provider_specific_fields", None) or {}
+                choice.message.refusal = fields.get("refusal")
+            return whole_response(completion)
 
     async def open(self) -> EventChunks[Any]:
         stream = await self._create(stream=True, stream_options={"include_usage": True})

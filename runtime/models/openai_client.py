@@ -15,6 +15,7 @@ from runtime.models.failures import (
     FailureReader,
     disconnected,
     not_answered,
+    reading_answer,
     refused,
     timed_out,
 )
@@ -70,7 +71,9 @@ class ChatCall:
     failures: ClassVar[FailureReader] = FAILURES
 
     async def answer(self) -> types.GenerateContentResponse:
-        return whole_response(await self._create(stream=False))
+        answer = await self._create(stream=False)
+        with reading_answer():
+            return whole_response(answer)
 
     async def open(self) -> EventChunks[Any]:
         # Without `include_usage`, a streamed answer has no usage.
