@@ -94,7 +94,7 @@ async def _response(row: Artifact, etag: str, part: ByteRange) -> StreamingHttpR
         "Content-Length": str(part.end - part.start),
         "Accept-Ranges": "bytes",
         "X-Content-Type-Options": "nosniff",
-        "Cache-Control": "private, no-store",
+        "Cache-Control": "private, no-cache",  # Kept, and shown only after the site has allowed it again.
         "ETag": etag,
     }
     return StreamingHttpResponse(_chunks(row.file, part), content_type=mime_type, headers=headers)
