@@ -20,6 +20,7 @@ from typing import NamedTuple, TypeVar
 
 from runtime import types
 from runtime._pydantic_models import deep_copy
+from runtime.artifacts.referenced_artifacts import positions_of_files
 from runtime.context import InvocationContext
 from runtime.engine.build_events import CALL_ID_PREFIX
 from runtime.engine.contents_cache import ContentsCache, ContentsPrefix
@@ -30,7 +31,6 @@ from runtime.engine.pairing import (
     drop_text_before_latest_response,
     pair_responses_with_calls,
 )
-from runtime.engine.referenced_artifacts import positions_of_files
 from runtime.events.branch import is_visible_from
 from runtime.events.calls import FRAMEWORK_CALLS, MadeCall, MadeCalls, made_calls, parts_of, trailing_start
 from runtime.events.event import Event

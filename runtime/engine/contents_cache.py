@@ -14,7 +14,7 @@ from typing import Any
 from weakref import ref
 
 from runtime import types
-from runtime.engine.referenced_artifacts import positions_of_files
+from runtime.artifacts.referenced_artifacts import positions_of_files
 from runtime.events.calls import MadeCall, may_answer_calls_before
 from runtime.events.event import Event
 from runtime.events.summaries import changes_effective_events

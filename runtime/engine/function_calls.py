@@ -36,6 +36,7 @@ from runtime.events.event import Event
 from runtime.events.event_actions import EventActions, merge_actions
 from runtime.run_config import CallEnd
 from runtime.tools.base_tool import BaseTool
+from runtime.tools.result_files import take_files
 from runtime.tools.tool_result import as_response
 from runtime.tools.tool_threads import CallClock, one_after_another
 
@@ -209,7 +210,7 @@ async def run_call(
         context.actions.skip_summarization = None  # Nothing to sum up: the event would say nothing else.
         return CallResult(call, context.actions, None)
     display_text = tool.display_text(result) if context.actions.skip_summarization else None
-    response = as_response(tool.name, result)
+    response = as_response(tool.name, await _with_saved_files(tool, result, context))
     return CallResult(
         call,
         context.actions,
@@ -218,6 +219,15 @@ async def run_call(
         context.allowed_at,
         child_responses=context.child_responses,
     )
+
+
+async def _with_saved_files(tool: BaseTool, result: Any, context: Context) -> Any:
+    """Return the result with the data of its files saved as artifacts, if there is an artifact service."""
+    value, files = take_files(result, tool.name, context.function_call_id)
+    if context.invocation.artifact_service is not None:
+        for file in files:
+            file.note_version(await context.save_artifact(file.name, file.part))
+    return value
 
 
 async def _run_tool(agent: LlmAgentProtocol, tool: BaseTool, args: dict[str, Any], context: Context) -> Any:

@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 
 from runtime import types
 from runtime._pydantic_models import construct
+from runtime.artifacts.referenced_artifacts import load_references
 from runtime.context import Context, InvocationContext, ReadonlyContext, session_args
 from runtime.engine.contents import build_contents
 from runtime.engine.instructions import render_instructions
 from runtime.engine.llm_agent_protocol import LlmAgentProtocol
-from runtime.engine.referenced_artifacts import load_references
 from runtime.engine.tools import resolve_sources
 from runtime.models.base_llm import BaseLlm
 from runtime.models.llm_request import LlmRequest

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from runtime import types
-from runtime.context import Context
+from runtime.artifacts.referenced_artifacts import is_shown, load_references
+from runtime.context import Context, session_args
 from runtime.models.llm_request import LlmRequest
+from runtime.tools.result_files import files_in
 from runtime.tools.tool_configs import ToolArgsConfig
 from runtime.tools.tool_result import ToolError
 
@@ -91,7 +93,15 @@ class BaseTool:
         await self.show_files(tool_context=tool_context, llm_request=llm_request)
 
     async def show_files(self, *, tool_context: Context, llm_request: LlmRequest) -> None:
-        """Add the files named by the latest results to the request, for the model to see; by default, none."""
+        """Add the files in the latest results to the request, for the model to see."""
+        references: list[types.Part] = []
+        for response in llm_request.latest_responses(self.name):
+            references += [file.as_part() for file in files_in(response) if is_shown(file.mime_type)]
+        if references:
+            content = types.Content(role="user", parts=references)
+            invocation = tool_context.invocation
+            args = session_args(invocation.session)
+            llm_request.contents += await load_references(invocation.artifact_service, args, [content], [0])
 
 
 def job_result(result: Any) -> Any:

@@ -17,7 +17,7 @@ from django.db.models import F, Func, IntegerField, TextField
 from django.db.models.functions import Cast
 
 from runtime import types
-from runtime.engine.referenced_artifacts import load_references, positions_of_files
+from runtime.artifacts.referenced_artifacts import load_references, positions_of_files
 from runtime.engine.request_record import RebuiltRequest, Record, derive, rebuild, rebuild_child
 from runtime.events.event import Event as RuntimeEvent
 from sessions_app.base.codec import event_from_json

@@ -32,6 +32,7 @@ from django.db.models.functions import Now
 from django.utils.translation import gettext_noop
 
 from runtime import types
+from runtime.tools.result_files import take_files
 from runtime.tools.tool_result import as_response, is_failure
 from sessions_app.base.codec import storable, storable_values
 from sessions_app.conf import conf
@@ -171,6 +172,9 @@ def _call_function(
     try:
         with soft_limit.interrupts():
             result = run(job.args)
+            result, files = take_files(result, job.tool_name, job.call_id)
+            for file in files:
+                file.note_version(save_artifact(file.name, file.part))
         response = as_response(job.tool_name, result)
     except AnswerRequired as pause:
         return pause.question

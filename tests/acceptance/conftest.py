@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from runtime.artifacts.referenced_artifacts import load_references, positions_of_files
 from runtime.context import session_args
-from runtime.engine.referenced_artifacts import load_references, positions_of_files
 from runtime.engine.request_record import (
     RebuiltRequest,
     Record,

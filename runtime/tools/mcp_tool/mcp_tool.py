@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import binascii
 import logging
-import mimetypes
 import re
 from typing import Any
 
@@ -16,12 +15,12 @@ from runtime import types
 from runtime.context import Context
 from runtime.errors import AdkError
 from runtime.events.answer_rules import PERSON
-from runtime.models.llm_request import LlmRequest
 from runtime.tools.base_tool import BaseTool
 from runtime.tools.mcp_tool.connection import ConnectionLostError, McpConnectionError
 from runtime.tools.mcp_tool.progress import ProgressCallback, ProgressCallbackFactory, on_progress
 from runtime.tools.mcp_tool.server import McpServer
 from runtime.tools.require_confirmation import Predicate, is_confirmation_required
+from runtime.tools.result_files import ResultFile, name_prefix
 from runtime.tools.tool_result import ToolError
 
 logger = logging.getLogger(__name__)
@@ -78,14 +77,6 @@ class McpTool(BaseTool):
     async def needs_confirmation(self, *, args: dict[str, Any], tool_context: Context) -> bool:
         """Apply `require_confirmation`."""
         return await is_confirmation_required(self._require_confirmation, args, tool_context)
-
-    async def show_files(self, *, tool_context: Context, llm_request: LlmRequest) -> None:
-        """Show the model the images of the latest calls."""
-        for response in llm_request.latest_responses(self.name):
-            for name in image_files(response):
-                if image := await tool_context.load_artifact(name):
-                    shown = [types.Part(text=f"The file {name!r}:"), image]
-                    llm_request.contents.append(types.Content(role="user", parts=shown))
 
     async def run_async(self, *, args: dict[str, Any], tool_context: Context) -> Any:
         """Call the tool. Return a failure of the server or the connection as an error response to the model.
@@ -147,18 +138,10 @@ async def response_of(result: CallToolResult, tool_name: str, tool_context: Cont
         mode="json", by_alias=True, exclude_none=True, exclude={"meta", "result_type"}
     )
     if tool_context.invocation.artifact_service is not None:
-        # The end of the call id keeps files of several calls apart.
-        prefix = f"{tool_name}-{(tool_context.function_call_id or '')[-8:]}"
+        prefix = name_prefix(tool_name, tool_context.function_call_id)
         for number, block in enumerate(response["content"], 1):
             await _save_data(block, f"{prefix}-{number}", tool_context)
     return response
-
-
-def image_files(response: dict[str, Any]) -> list[str]:
-    """Return the artifact names of images in a response made by `response_of`."""
-    content = response.get("content")
-    blocks = content if isinstance(content, list) else []
-    return [block["file"] for block in blocks if block.get("type") == "image" and "file" in block]
 
 
 async def _save_data(block: Block, name: str, tool_context: Context) -> None:
@@ -170,12 +153,12 @@ async def _save_data(block: Block, name: str, tool_context: Context) -> None:
         key = "blob"
     if key not in holder:
         return
-    text = holder.pop(key)
-    kind = holder.get("mimeType") or "application/octet-stream"
     try:
-        data = base64.b64decode(text, validate=True)
+        data = base64.b64decode(holder[key], validate=True)
     except binascii.Error:
+        del holder[key]
         holder["error"] = "The server sent data that are not valid base64."
         return
-    holder["file"] = f"{name}{mimetypes.guess_extension(kind) or '.bin'}"
-    await tool_context.save_artifact(holder["file"], types.Part.from_bytes(data=data, mime_type=kind))
+    blob = types.Blob(data=data, mime_type=holder.get("mimeType"))
+    file = ResultFile(blob, name, holder, key)
+    file.note_version(await tool_context.save_artifact(file.name, file.part))

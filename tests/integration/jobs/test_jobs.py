@@ -56,6 +56,8 @@ def write_report(topic: str, pages: int = 1) -> dict[str, Any]:
         raise ValueError("no such data")
     if topic == "huge":
         return {"text": "x" * 100_000}
+    if topic == "drawn":
+        return {"cover": types.Part.from_bytes(data=b"png", mime_type="image/png")}
     if topic == "cancelled meanwhile":
         ToolJob.objects.update(cancel_requested_at=timezone.now())
         for _ in range(10_000):
@@ -101,6 +103,20 @@ def test_a_job_is_created_with_the_event_that_records_its_call_and_answered_once
     assert Event.objects.filter(session=session).latest("seq").text == "Here it is."
     assert Invocation.objects.get(client_id="m1").status == "completed"
     assert Artifact.objects.get(session=session).filename == "report.txt"
+
+
+def test_a_picture_of_a_job_is_a_file_that_the_model_sees(person: User, model: ScriptedModel) -> None:
+    session, job = start_job(person, model, topic="drawn")
+    run_task(job)
+    run_invocations(session, model)
+    job.refresh_from_db()
+    [(name, version)] = job.artifacts.items()
+    assert name.startswith("write_report-") and name.endswith("-1.png") and version == 0
+    (response,) = responses(session)
+    cover = {"mimeType": "image/png", "file": name, "version": 0}
+    assert response["response"] == {"status": "succeeded", "cover": cover}
+    data = [part.inline_data for content in model.requests[-1].contents for part in content.parts or []]
+    assert types.Blob(data=b"png", mime_type="image/png") in data
 
 
 def test_a_job_that_is_delivered_again_and_again_runs_and_answers_once(

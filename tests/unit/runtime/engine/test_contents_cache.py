@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from runtime import types
 from runtime.agents import InvocationContext, LlmAgent
+from runtime.artifacts.referenced_artifacts import positions_of_files
 from runtime.engine import contents
 from runtime.engine.contents import BuiltContents, build_contents, contents_of
-from runtime.engine.referenced_artifacts import positions_of_files
 from runtime.events import Event, EventActions, EventCompaction
 from runtime.events.rewound import as_rewind
 from runtime.sessions import InMemorySessionService, Session

@@ -1,4 +1,4 @@
-"""Artifacts referred to by messages (contract F4).
+"""Artifacts referred to by messages and by results of tools (contract F4).
 
 The log keeps references only. Each request loads the files again, the latest first, within limits of size.
 """
@@ -19,6 +19,11 @@ MAX_BYTES = 14_000_000
 MAX_CHARACTERS = 200_000
 """Limit of a text file in a request, in characters."""
 _SHOWN_TYPES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp", "application/pdf"})
+
+
+def is_shown(mime_type: str) -> bool:
+    """Return True if a file of this type is shown to the model: images, PDF and text."""
+    return mime_type in _SHOWN_TYPES or is_text(mime_type)
 
 
 def positions_of_files(contents: Sequence[types.Content], first: int = 0) -> list[int]:
@@ -76,7 +81,7 @@ class _Loader:
     async def _parts_of(self, reference: ArtifactReference) -> list[types.Part]:
         name = reference.filename
         mime_type = reference.mime_type
-        if not (mime_type in _SHOWN_TYPES or is_text(mime_type)):
+        if not is_shown(mime_type):
             return [_text(f"[The file {name!r} ({mime_type}) was uploaded. It is an artifact of this name.]")]
         if not self._bytes_left:
             return [_left_out(name)]

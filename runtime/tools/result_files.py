@@ -1,0 +1,133 @@
+"""Files in the result of a tool (contract Q2).
+
+A model reads no base64, and the log should hold no bytes. `take_files` puts a description in the place of each file:
+its `mimeType` and, once its caller has saved it as an artifact, `file` and `version`. `files_in` finds the descriptions
+in a function response; `BaseTool.show_files` shows these files to the model.
+"""
+
+from __future__ import annotations
+
+import mimetypes
+import re
+from typing import Any
+
+from runtime import types
+from runtime.artifacts.artifact_reference import ArtifactReference
+
+_UNKNOWN_TYPE = "application/octet-stream"
+_MIME_TYPE = re.compile(r"[\w.+-]{1,100}/[\w.+-]{1,100}", re.ASCII)
+_NOT_IN_A_FILE_NAME = re.compile(r"[^\w.() -]")
+_MAX_NAME_LENGTH = 100
+_MAX_VERSION = 999_999_999
+
+
+class ResultFile:
+    """A file of a result, to be saved as an artifact.
+
+    Attributes:
+        name: name of the artifact.
+        part: content of the artifact.
+    """
+
+    def __init__(self, blob: types.Blob, name: str, description: dict[str, Any], data_key: str) -> None:
+        """Write the MIME type into the description.
+
+        Args:
+            blob: the data, and the MIME type as its author wrote it.
+            name: name for a blob without one, without extension.
+            description: stands for the file in the result.
+            data_key: key of the data in the description.
+        """
+        mime_type = _valid_mime_type(blob.mime_type)
+        self.name = _file_name(blob.display_name) or f"{name}{mimetypes.guess_extension(mime_type) or '.bin'}"
+        # Without the display name: Gemini refuses requests that carry it.
+        self.part = types.Part.from_bytes(data=blob.data or b"", mime_type=mime_type)
+        self._description = description
+        self._data_key = data_key
+        description["mimeType"] = mime_type
+
+    def note_version(self, version: int) -> None:
+        """Put the saved version of the artifact in the place of the data."""
+        del self._description[self._data_key]
+        self._description["file"] = self.name
+        self._description["version"] = version
+
+
+def name_prefix(tool_name: str, call_id: str | None) -> str:
+    """Return the beginning of the names of a call's files. The end of the call id keeps several calls apart."""
+    return f"{tool_name}-{(call_id or '')[-8:]}"
+
+
+def take_files(result: Any, tool_name: str, call_id: str | None) -> tuple[Any, list[ResultFile]]:
+    """Return a copy of the result with a description for each file, and the files to save.
+
+    Until `ResultFile.note_version`, the description holds the data.
+
+    A file is a `types.Part` or `types.Blob` with data, in dicts, lists and tuples, too. A part with a text becomes the
+    text, any other part a dict without its empty fields, and a `types.Content` the list of its parts.
+    """
+    taker = _FileTaker(name_prefix(tool_name, call_id))
+    try:
+        return taker.replaced(result), taker.files
+    except RecursionError:
+        # Nested too deeply, or in itself: `as_response` refuses the result by the tool's name.
+        return result, []
+
+
+def files_in(response: object) -> list[ArtifactReference]:
+    """Return the files described in a function response. A name or version that no file can have is left out."""
+    if isinstance(response, list):
+        return [file for item in response for file in files_in(item)]
+    if not isinstance(response, dict):
+        return []
+    match response:
+        case {"file": str(name), "version": int(version), "mimeType": str(mime_type)}:
+            # A server of others may write such an object itself, to have a file of the user shown.
+            is_valid = name == _file_name(name) and 0 <= version <= _MAX_VERSION
+            return [ArtifactReference(name, version, mime_type)] if is_valid else []
+    return files_in(list(response.values()))
+
+
+class _FileTaker:
+    def __init__(self, prefix: str) -> None:
+        self.files: list[ResultFile] = []
+        self._prefix = prefix
+
+    def replaced(self, value: Any) -> Any:
+        if isinstance(value, dict):
+            return {key: self.replaced(item) for key, item in value.items()}
+        if isinstance(value, list | tuple):
+            return [self.replaced(item) for item in value]
+        if isinstance(value, types.Content):
+            return self.replaced(value.parts or [])
+        if isinstance(value, types.Part):
+            return self._replaced_part(value)
+        if isinstance(value, types.Blob):
+            return self._description(value)
+        return value
+
+    def _replaced_part(self, part: types.Part) -> Any:
+        if part.inline_data is not None:
+            return self._description(part.inline_data)
+        if part.text is not None:
+            return part.text
+        return part.model_dump(mode="json", exclude_none=True)
+
+    def _description(self, blob: types.Blob) -> dict[str, Any]:
+        if not blob.data:
+            return {"mimeType": _valid_mime_type(blob.mime_type), "error": "The file is empty."}
+        description: dict[str, Any] = {"data": blob.data}
+        name = f"{self._prefix}-{len(self.files) + 1}"
+        self.files.append(ResultFile(blob, name, description, "data"))
+        return description
+
+
+def _valid_mime_type(mime_type: str | None) -> str:
+    """Return the type in lower case and without parameters; `application/octet-stream` for any other text."""
+    bare = (mime_type or "").partition(";")[0].strip().lower()
+    return bare if _MIME_TYPE.fullmatch(bare) else _UNKNOWN_TYPE
+
+
+def _file_name(display_name: str | None) -> str:
+    """Return the name with `_` for characters that may mean a folder or a scope; its end, if it is too long."""
+    return _NOT_IN_A_FILE_NAME.sub("_", display_name or "")[-_MAX_NAME_LENGTH:]
