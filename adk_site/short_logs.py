@@ -3,19 +3,12 @@
 from __future__ import annotations
 
 import logging
-import sysconfig
 import traceback
 from types import TracebackType
 
-from adk_site.embedded.paths import CHECKOUT
+from sessions_app.secrets.error_detail import is_own_code
 from sessions_app.secrets.masking import MaskingFormatter
 
-FOREIGN = (
-    *(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")),
-    *(f"{CHECKOUT / package}/" for package in ("runtime", "sessions_app")),
-    "<",
-)
-"""Beginnings of the names of files that are not an agent's: Python, libraries, this site, and generated code."""
 ExcInfo = tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None]
 
 
@@ -57,7 +50,7 @@ class OwnFramesFirst(MaskingFormatter):
     def formatException(self, ei: ExcInfo) -> str:
         """Return the traceback, with the frames and the exception's text above it."""
         whole = super().formatException(ei)
-        own = [frame for frame in traceback.extract_tb(ei[2]) if not frame.filename.startswith(FOREIGN)]
+        own = [frame for frame in traceback.extract_tb(ei[2]) if is_own_code(frame.filename)]
         if not own:
             return whole
         frames = "".join(traceback.format_list(own))

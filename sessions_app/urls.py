@@ -9,6 +9,7 @@ from django.views.decorators.cache import cache_control
 
 from sessions_app.chat import (
     answers,
+    causes,
     downloads,
     embedded_views,
     exports,
@@ -62,6 +63,7 @@ urlpatterns = [
     _page("chat/<uuid:session_id>/events/", views.earlier_events, name="events"),
     _page("chat/<uuid:session_id>/events/alternatives/", views.alternatives, name="alternatives"),
     _page("chat/<uuid:session_id>/events/<int:seq>/text/", answers.answer_text, name="answer_text"),
+    _page("chat/<uuid:session_id>/events/<int:seq>/cause/", causes.cause, name="cause"),
     _page("chat/<uuid:session_id>/events/<int:seq>/feedback/", answers.feedback, name="feedback"),
     _page("chat/<uuid:session_id>/frames/", frames.frames, name="frames"),
     _page("chat/<uuid:session_id>/files/", files.files, name="files"),

@@ -9,7 +9,6 @@ from uuid import UUID, uuid4
 
 from django.conf import settings
 from django.contrib.auth.decorators import login_required
-from django.contrib.auth.models import PermissionsMixin
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBadRequest
 from django.shortcuts import redirect, render
 from django.urls import NoReverseMatch, reverse
@@ -21,8 +20,10 @@ from runtime.agents.tree import trees_of, walk
 from runtime.apps.app import App
 from sessions_app.agent_apps import registry
 from sessions_app.agent_apps.checks.agents import flaws_of
+from sessions_app.chat.causes import may_see_causes
 from sessions_app.chat.list_views import list_page_of
 from sessions_app.chat.log_page import EMPTY_PAGE, newest_page, older_page
+from sessions_app.chat.rights import has_rights
 from sessions_app.conf import conf
 from sessions_app.data_protection.transcripts.session_json import state_of_user
 from sessions_app.errors import InvalidInputError
@@ -156,15 +157,14 @@ async def context_of_session(user: User, session: Session, is_new: bool) -> dict
         "state": state,
         "shows_details": shows_details,
         "audit_url": audit_url,
+        "shows_causes": await may_see_causes(user),
         "conf": conf(),
     }
 
 
 async def _audit_url(user: User, session: Session) -> str:
     """Return the address of the session's page in the admin; empty if the user may not open the page."""
-    if not isinstance(user, PermissionsMixin) or not getattr(user, "is_staff", False):
-        return ""
-    if not await in_thread(user.has_perms, READ_AUDIT):
+    if not await has_rights(user, *READ_AUDIT):
         return ""
     try:
         return reverse("admin:sessions_app_session_change", args=[session.pk])

@@ -2,11 +2,39 @@
 
 from __future__ import annotations
 
+import re
+import sysconfig
 import traceback
+from dataclasses import dataclass
+from pathlib import Path
 
+import runtime
 from sessions_app.base.codec import storable
 from sessions_app.conf import conf
 from sessions_app.secrets.masking import mask_text
+
+FOREIGN = (
+    *(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")),
+    f"{Path(runtime.__file__).parent}/",
+    f"{Path(__file__).parents[1]}/",
+    "<",
+)
+"""Beginnings of the names of files that are not an agent's: Python, libraries, this site, and generated code."""
+_FRAME = re.compile(r'^ +File "([^"\n]+)", line (\d+)(?:, in (.+))?$', re.MULTILINE)
+_UNINDENTED = re.compile(r"^\S", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Cause:
+    """What the author of an agent looks for in a detail.
+
+    Attributes:
+        sentence: class and text of the last exception, or the whole detail when it is no traceback.
+        frames: places in the agent's own code, outermost first, such as `/srv/agents/shop.py:12 in weigh`.
+    """
+
+    sentence: str
+    frames: list[str]
 
 
 def describe(error: BaseException) -> str:
@@ -18,3 +46,23 @@ def masked(text: str) -> str:
     """Return the end of a text, at most `ADK["error_detail_limit"]` characters, with secrets masked."""
     hidden = mask_text(storable(text))
     return hidden[-conf().error_detail_limit :] if conf().error_detail_limit > 0 else ""
+
+
+def is_own_code(filename: str) -> bool:
+    """Return True for a source file of an agent or its project."""
+    return not filename.startswith(FOREIGN)
+
+
+def cause_in(detail: str) -> Cause:
+    """Return the cause in an error's detail, as `describe` or `masked` returned it."""
+    frames = list(_FRAME.finditer(detail))
+    own = [_place(frame) for frame in frames if is_own_code(frame[1])]
+    # The lines of source code below the last frame are indented; the exception is not.
+    sentence = _UNINDENTED.search(detail, frames[-1].end()) if frames else None
+    return Cause(detail[sentence.start() :].strip() if sentence else detail.strip(), own)
+
+
+def _place(frame: re.Match[str]) -> str:
+    filename, line, function = frame.groups()
+    place = f"{filename}:{line}"
+    return f"{place} in {function}" if function else place

@@ -99,6 +99,19 @@ def test_an_answer_that_the_model_breaks_off_keeps_its_text_and_shows_an_error(
     assert [content["role"] for content in model.requests()[-1]["body"]["contents"]] == ["user"]
 
 
+def test_staff_open_the_cause_below_an_error_live_and_after_a_reload(
+    staff_chat: ChatPage, model: Model
+) -> None:
+    model.play(FAILURES["server"][0])
+    staff_chat.send("Can you hear me?")
+    cause = staff_chat.log.locator("details", has_text="Cause of the error")
+    for _ in range(2):
+        cause.locator("summary").click()
+        expect(cause).to_contain_text("It broke.")
+        expect(cause).to_have_count(1)
+        staff_chat.reload()
+
+
 def test_only_the_last_message_can_be_retried(chat: ChatPage, model: Model) -> None:
     model.play(Turn(block_reason="SAFETY"), Turn(block_reason="SAFETY"), Turn(text=["Fine."]))
     for number, text in enumerate(["One", "Two"], 1):

@@ -23,9 +23,9 @@ from sessions_app.invocations.worker import worker
 from sessions_app.jobs import JobError, job_tool
 from sessions_app.models import CallError, Event, Invocation, Session, ToolJob
 from sessions_app.process import threads
-from sessions_app.secrets.error_detail import describe, masked
+from sessions_app.secrets.error_detail import Cause, cause_in, describe, masked
 from tests.fakes import ScriptedModel, call
-from tests.integration.chat.pages.page_helpers import shown_to
+from tests.integration.chat.pages.page_helpers import body_of, shown_to
 from tests.integration.jobs.job_helpers import clerk_with, run_queue, run_task, talk
 from tests.served_agents import Served
 
@@ -243,6 +243,85 @@ async def test_an_error_event_leads_to_the_cause_of_its_invocation(person: User,
     trusted = await sync_to_async(staff_with)("trusted", "view_session", "view_text", "view_error_detail")
     link = reverse("admin:sessions_app_invocation_change", args=[invocation.pk])
     assert f'<a href="{link}">Cause</a>' in await sync_to_async(session_page)(trusted, session)
+
+
+@pytest.mark.usefixtures("loop_end")
+async def test_only_developers_and_staff_with_the_permission_see_causes_in_their_chats(
+    person: User, served: Served, configure: Callable[..., None]
+) -> None:
+    session = await converse(person, served, call("weigh", parcel="\u202ebig<script>"))
+    error = await Event.objects.filter(session=session).alatest("seq")
+    assert error.body["errorCode"] == "ConnectionError"
+    assert await sync_to_async(opened_cause)(person, error) == (False, 403, "")
+    await sync_to_async(promote)(person, "view_session", "view_text")
+    assert await sync_to_async(opened_cause)(person, error) == (False, 403, "")
+    await sync_to_async(promote)(person, "view_error_detail")
+    offered, status, shown = await sync_to_async(opened_cause)(person, error)
+    assert (offered, status) == (True, 200)
+    assert HOST in shown and PASSWORD not in shown
+    assert "parcel \\u202ebig&lt;script&gt;" in shown
+    assert f"{__file__}:" in shown and " in weigh<" in shown and "/runtime/" not in shown
+    # The chat, its exports and its shared page have no text of the exception, whatever their reader may see.
+    for name in ("session", "export_page", "export_markdown", "export_json"):
+        assert HOST not in await sync_to_async(chat_page)(person, name, session)
+    await sync_to_async(promote)(person)
+    assert await sync_to_async(opened_cause)(person, error) == (False, 403, "")
+    configure(reload_agents=True)
+    assert await sync_to_async(opened_cause)(person, error) == (True, 200, shown)
+    message = await Event.objects.aget(session=session, seq=1)
+    _, _, shown = await sync_to_async(opened_cause)(person, message)
+    assert shown == "<p>No cause of this error is kept.</p>"
+
+
+def promote(user: User, *codenames: str) -> None:
+    """Make the user a member of staff with exactly these permissions; without any, an ordinary person."""
+    user.is_staff = bool(codenames)
+    user.save()
+    user.user_permissions.set(Permission.objects.filter(codename__in=codenames))
+
+
+def opened_cause(user: User, event: Event) -> tuple[bool, int, str]:
+    """Return whether the user's chat page offers causes, and the status and HTML of the cause."""
+    client = Client()
+    client.force_login(user)
+    offered = "causes.js" in chat_page(user, "session", event.session)
+    response = client.get(reverse("chat:cause", args=[event.session_id, event.seq]))
+    shown = response.content.decode().strip() if response.status_code == 200 else ""
+    return offered, response.status_code, shown
+
+
+def chat_page(user: User, name: str, session: Session) -> str:
+    client = Client()
+    client.force_login(user)
+    response = client.get(reverse(f"chat:{name}", args=[session.pk]))
+    return (body_of(response) if response.streaming else response.content).decode()
+
+
+FOREIGN_FRAME = f'  File "{json.__file__}", line 7, in loads\n    decode()\n    ~~~~~~^^\n'
+
+
+@pytest.mark.parametrize(
+    ("detail", "sentence", "frames"),
+    [
+        ("Quota exceeded\nfor project 1", "Quota exceeded\nfor project 1", []),
+        (f"Traceback:\n{FOREIGN_FRAME}ValueError: no\n  JSON\nhere\n", "ValueError: no\n  JSON\nhere", []),
+        (
+            '  File "/srv/shop.py", line 3\n    x = (\n        ^\nSyntaxError: never closed',
+            "SyntaxError: never closed",
+            ["/srv/shop.py:3"],
+        ),
+        (
+            f'  File "/srv/shop.py", line 3, in weigh\n    x()\nKeyError\n\nTraceback:\n{FOREIGN_FRAME}OSError',
+            "OSError",
+            ["/srv/shop.py:3 in weigh"],
+        ),
+    ],
+    ids=["provider", "own text", "syntax", "chain"],
+)
+def test_a_cause_is_the_last_exception_and_the_frames_of_the_authors_code(
+    detail: str, sentence: str, frames: list[str]
+) -> None:
+    assert cause_in(detail) == Cause(sentence, frames)
 
 
 @pytest.mark.usefixtures("loop_end")

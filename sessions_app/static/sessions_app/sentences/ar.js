@@ -31,6 +31,7 @@ globalThis.sentences = {
 "Interrupted; it may have had effects": "انقطع؛ وربما كانت له آثار",
 "{count} ms": "{count} مث",
 "Allowed earlier": "مسموح به سابقًا",
+"Cause of the error": "سبب الخطأ",
 "{count} chat found": {"zero": "لم يُعثر على محادثات", "one": "عُثر على محادثة واحدة", "two": "عُثر على محادثتين", "few": "عُثر على {count} محادثات", "many": "عُثر على {count} محادثة", "other": "عُثر على {count} محادثة"},
 "Wrap": "التفاف",
 "Loading…": "جارٍ التحميل…",

@@ -31,6 +31,7 @@ globalThis.sentences = {
 "Interrupted; it may have had effects": "Unterbrochen; es kann Auswirkungen gehabt haben",
 "{count} ms": "{count} ms",
 "Allowed earlier": "Schon erlaubt",
+"Cause of the error": "Ursache des Fehlers",
 "{count} chat found": {"one": "{count} Chat gefunden", "other": "{count} Chats gefunden"},
 "Wrap": "Umbrechen",
 "Loading…": "Wird geladen …",

@@ -31,6 +31,7 @@ globalThis.sentences = {
 "Interrupted; it may have had effects": "Interrumpido; puede haber tenido efectos",
 "{count} ms": "{count} ms",
 "Allowed earlier": "Permitido antes",
+"Cause of the error": "Causa del error",
 "{count} chat found": {"one": "{count} chat encontrado", "other": "{count} chats encontrados"},
 "Wrap": "Ajustar líneas",
 "Loading…": "Cargando…",
