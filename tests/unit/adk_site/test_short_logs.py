@@ -41,7 +41,7 @@ def test_the_frames_of_an_agent_stand_above_those_of_the_engine() -> None:
         LLMRegistry.new_llm("no-such-model")
     except ConfigurationError as error:
         record.exc_info = (type(error), error, error.__traceback__)
-    own, _, whole = OwnFramesFirst().format(record).partition("\nTraceback (most recent call last):\n")
+    own, _, whole = OwnFramesFirst().format(record).partition("Traceback (most recent call last):")
     assert f'File "{__file__}"' in own and "runtime/models/" not in own
     assert "ConfigurationError: Model 'no-such-model' not found" in own
     assert f'File "{__file__}"' in whole and "runtime/models/" in whole
