@@ -83,6 +83,8 @@ async def send(program: Program, case: Any, path: str) -> tuple[Any, bytes]:
     return response, await body_of(response)
 
 
+# Runs that an earlier request has started use `random` in another thread, which Hypothesis takes for a strategy's use.
+@pytest.mark.filterwarnings("ignore:Do not use the `random` module")
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda operation: operation.label)
 def test_an_operation_keeps_to_the_document(program: Program, person: User, operation: Any) -> None:
     things = make_things(person)
