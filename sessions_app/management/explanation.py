@@ -60,19 +60,20 @@ class Source:
     @property
     def description_origin(self) -> str:
         """Place of the description."""
-        return self._place_of(re.compile(r"[ \"'\\rR]*[^ \"'\\rR\n]"))
+        quotes_before_text = " \"'\\rR\n"
+        return self._place_of(lambda line: line.lstrip(quotes_before_text))
 
     def origin_of(self, name: str) -> str:
         """Return the place of a parameter's description."""
         if get_origin(_annotation(self.function, self.parameters[name])) is Annotated:
             return "annotation"
         described = re.compile(rf"\s*(?::param\s+(?:\w+\s+)?)?{re.escape(name)}\b\s*(?:\(.*?\))?\s*(?::|$)")
-        return self._place_of(described)
+        return self._place_of(described.match)
 
-    def _place_of(self, pattern: re.Pattern[str]) -> str:
-        """Return the first line of the docstring that begins with the pattern."""
-        for number, text in self.docstring_lines.items():
-            if pattern.match(text):
+    def _place_of(self, is_described: Callable[[str], object]) -> str:
+        """Return the first line of the docstring for which the function returns a true value."""
+        for number, line in self.docstring_lines.items():
+            if is_described(line):
                 return f"docstring, line {number}"
         return "docstring"
 
