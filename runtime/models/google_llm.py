@@ -144,7 +144,11 @@ class Gemini(BaseLlm):
             )
             stream = ChunkStream(chunks, timeout_of(llm_request, self.timeout))
             # Read the first chunk here, within the retries: the request is sent when it is awaited.
-            return stream, await stream.next()
+            try:
+                return stream, await stream.next()
+            except BaseException:
+                await stream.aclose()
+                raise
 
         stream, first = await self._ask(client, llm_request, open_stream)
         async with aclosing(assemble(stream, first, FAILURES)) as responses:

@@ -246,7 +246,8 @@ def test_stored_calls_are_shown_while_the_agents_cannot_be_loaded(
     once.forget()
     install("import no_such_package")
     assert [find_tool("help_desk", "orders", "order_status") for _ in range(2)] == [None, None]
-    assert caplog.text.count("No module named 'no_such_package'") == 1
+    errors = [record.exc_info[1] for record in caplog.records if record.exc_info]
+    assert [str(error) for error in errors] == ["No module named 'no_such_package'"]
 
 
 def test_get_app_raises_the_import_error_of_an_agents_py(

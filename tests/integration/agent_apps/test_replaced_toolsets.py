@@ -137,4 +137,5 @@ async def test_a_failed_clean_up_is_logged_and_replaces_no_result(
     with pytest.raises(LookupError, match="the error of the invocation"), using(app):
         raise LookupError("the error of the invocation")
     monkeypatch.undo()
-    assert caplog.text.count("ConfigurationError: The agents cannot be loaded.") == 2
+    errors = [record.exc_info[1] for record in caplog.records if record.exc_info]
+    assert [str(error) for error in errors] == ["The agents cannot be loaded."] * 2
