@@ -33,6 +33,7 @@ async def test_a_block_may_take_longer_than_the_patience_while_the_measure_chang
 
     async with while_progress(measure, patience=PATIENCE):
         await is_long_over.wait()
+    assert looks > 1
 
 
 async def test_a_block_ends_when_the_measure_stays_the_same_or_fails() -> None:

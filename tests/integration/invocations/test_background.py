@@ -100,6 +100,7 @@ async def test_a_run_that_has_ended_goes_on_with_sessions_that_nobody_runs(
     await run_in_background(sessions[0])
     for session_id in sessions:
         await wait_for_status(session_id, "completed")
+    assert len(model.requests) == len(sessions)
 
 
 async def test_no_abandoned_session_is_always_behind_the_others(person: User, model: ScriptedModel) -> None:
