@@ -191,8 +191,10 @@ def _with_sources(
     ctx: InvocationContext, response: LlmResponse, tools: Mapping[str, DeclaredTool]
 ) -> LlmResponse:
     """Return the response with the sources that a tool found, if the tool passes them on."""
+    if response.partial or response.grounding_metadata:
+        return response
     sources = ctx.session.state.get(GROUNDING_KEY)
-    if sources is None or response.partial or response.grounding_metadata:
+    if sources is None:
         return response
     if not any(getattr(tool, "propagate_grounding_metadata", False) for tool in tools.values()):
         return response

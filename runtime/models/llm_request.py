@@ -80,12 +80,14 @@ class LlmRequest(BaseModel):
     def latest_responses(self, tool_name: str) -> list[dict[str, Any]]:
         """Return a tool's responses since the model's last content. Contents of other tools may follow them."""
         found: list[dict[str, Any]] = []
-        for content in self.contents:
+        # From the end: every tool of every request looks, and a history may be long.
+        for content in reversed(self.contents):
             if content.role == "model":
-                found = []
-            for part in content.parts or []:
+                break
+            for part in reversed(content.parts or []):
                 if part.function_response and part.function_response.name == tool_name:
                     found.append(part.function_response.response or {})
+        found.reverse()
         return found
 
     def set_output_schema(self, schema: types.SchemaUnion) -> None:

@@ -141,3 +141,15 @@ def test_each_tool_finds_its_latest_responses_whatever_others_have_added() -> No
     )
     assert request.latest_responses("one") == [{"value": 1}]
     assert request.latest_responses("two") == [{"value": 2}]
+
+
+def test_a_tool_that_looks_for_its_responses_does_not_read_the_history() -> None:
+    nobody_reads: Any = 3
+    unread = types.Content.model_construct(role="user", parts=nobody_reads)
+    question = types.Content(role="model", parts=[types.Part.from_function_call(name="one", args={})])
+    answer = types.Content(
+        role="user", parts=[types.Part.from_function_response(name="one", response={"value": 1})]
+    )
+    request = LlmRequest()
+    request.contents = [unread, question, answer]
+    assert request.latest_responses("one") == [{"value": 1}]
