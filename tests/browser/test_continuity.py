@@ -19,6 +19,19 @@ WHOLE = "".join(WORDS).strip()
 LONG = "Both 🙂 " * 5_000
 """Text that a tab which opens later gets in several frames."""
 
+RECORD_PLACES = """
+(text) => {
+  window.places = [];
+  const record = () => {
+    const line = [...document.querySelectorAll("#log p, #live p")].find((line) => line.textContent === text);
+    places.push(line ? Math.round(line.getBoundingClientRect().top) : null);
+    requestAnimationFrame(record);
+  };
+  record();
+}
+"""
+"""Records the place of a paragraph in the window, in each frame that the browser draws."""
+
 
 def words_until(number: int) -> str:
     return "".join(WORDS[:number]).strip()
@@ -132,6 +145,31 @@ def test_an_answer_that_ends_without_a_connection_appears_after_the_reconnect(
     chat.wait_for_answer("Here I am.")
     chat.wait_until_idle()
     expect(chat.answers).to_have_text(["Here I am."])
+
+
+@pytest.mark.forwarded
+def test_nothing_moves_for_a_reader_of_earlier_lines_when_the_connection_is_back_and_the_answer_ends(
+    chat: ChatPage, model: Model
+) -> None:
+    lines = [f"line {number}\n\n" for number in range(90)]
+    model.play(Turn(text=[*lines, "the end"], hold_before=[60, 80]))
+    chat.send("A long one")
+    expect(chat.growing).to_contain_text("line 59")
+    chat.page.mouse.wheel(0, -900)
+    expect(chat.growing.get_by_text("line 35", exact=True)).to_be_in_viewport()
+    chat.page.evaluate(RECORD_PLACES, "line 35")
+    chat.connection.cut()
+    expect(chat.status).to_have_text("Reconnecting…")
+    chat.connection.restore()
+    model.release()
+    expect(chat.growing).to_contain_text("line 79")
+    chat.connection.cut()
+    expect(chat.status).to_have_text("Reconnecting…")
+    model.release()
+    chat.connection.restore()
+    chat.wait_for_answer("the end")
+    chat.wait_until_idle()
+    [_] = set(chat.page.evaluate("places"))
 
 
 @pytest.mark.forwarded

@@ -24,6 +24,16 @@ pytestmark = [pytest.mark.browser, pytest.mark.stack]
 ENLARGED: ViewportSize = {"width": 320, "height": 256}
 """A window of 1280 x 1024 px whose page is enlarged to 400 %."""
 DISTANCE_TO_END = "(document.documentElement.scrollHeight - innerHeight - scrollY)"
+SHORTEN_FOR_A_MOMENT = """
+async () => {
+  const scrolled = new Promise((resolve) => addEventListener("scroll", resolve, { once: true }));
+  const live = document.getElementById("live");
+  live.hidden = true;
+  await scrolled;
+  live.hidden = false;
+}
+"""
+"""Makes the page shorter than the person has scrolled."""
 WIDE_ANSWER = (
     "| " + " | ".join(["a long heading"] * 9) + " |\n" + "|---" * 9 + "|\n" + "| value " * 9 + "|\n\n"
     "```text\n"
@@ -148,7 +158,7 @@ def test_a_screen_reader_reads_an_answer_once_when_it_is_complete(chat: ChatPage
 
 def test_the_page_follows_the_answer_only_while_its_end_is_in_view(chat: ChatPage, model: Model) -> None:
     lines = [f"line {number}\n\n" for number in range(80)]
-    model.play(Turn(text=[*lines, "the end"], hold_before=[40, 60]))
+    model.play(Turn(text=[*lines, "the end"], hold_before=[40, 60, 70]))
     chat.send("A long one")
     expect(chat.growing).to_contain_text("line 39")
     expect(chat.growing.last).to_be_in_viewport()
@@ -161,6 +171,10 @@ def test_the_page_follows_the_answer_only_while_its_end_is_in_view(chat: ChatPag
     expect(new_messages).to_be_visible()
     expect(chat.growing).to_contain_text("line 59")
     assert chat.page.evaluate("scrollY") == place
+    chat.page.evaluate(SHORTEN_FOR_A_MOMENT)
+    model.release()
+    expect(chat.growing).to_contain_text("line 69")
+    assert chat.page.evaluate(DISTANCE_TO_END) > 300
     new_messages.click()
     expect(new_messages).to_be_hidden()
     model.release()

@@ -101,6 +101,17 @@ async def test_a_notice_that_comes_while_the_status_is_read_follows_the_events(
     assert kinds == [StatusUpdate, EventUpdate, EventUpdate, NoticeUpdate]
 
 
+async def test_the_end_of_an_invocation_in_another_process_follows_its_events(
+    session: Session, feed: SessionFeed
+) -> None:
+    await take_all(feed)
+    await store(session, 1, 2)
+    live().hub.receive_log_position(session.pk, 2)
+    live().hub.receive_notice(session.pk, InvocationNotice("e-1", "m-1", "completed"))
+    kinds = [type(update) for update in await take_all(feed)]
+    assert kinds == [EventUpdate, EventUpdate, NoticeUpdate]
+
+
 async def test_text_that_another_process_sends_again_is_returned_once(
     session: Session, feed: SessionFeed
 ) -> None:

@@ -20,6 +20,11 @@ export class LiveText {
     return this.#messages.size === 0;
   }
 
+  /** Ids of the invocations with streamed text. */
+  get invocationIds() {
+    return [...new Set([...this.#messages.values()].map(({ invocationId }) => invocationId))];
+  }
+
   /**
    * Write text at its offset and replace everything after it.
    * Offsets count UTF-16 code units, separately for text and thoughts.

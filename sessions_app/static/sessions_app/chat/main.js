@@ -38,6 +38,7 @@ class ChatPage {
   #lastGapRequest = 0;
   #lastSeen = 0; // seq that the server knows this page to have shown
   #updatedSinceReady = new Set(); // ids of invocations with a frame since the last "ready" frame
+  #ended = { seq: 0, ids: [] }; // invocations that ended while the page was disconnected, with the last seq of then
   #edit = null; // promises of parts that are loaded when first needed
   #alternatives = null;
 
@@ -219,6 +220,7 @@ class ChatPage {
     invocation: (frame) => {
       this.#updatedSinceReady.add(frame.id);
       this.#handleInvocation(frame);
+      if (hasEnded(frame.status)) this.live.drop(frame.id); // its events came before this frame
     },
     job: (frame) => {
       this.#showJob(frame);
@@ -250,7 +252,10 @@ class ChatPage {
     this.#updatedSinceReady = new Set();
     this.chats?.refresh(); // news from before the connection, or from a page out of the browser's cache, may be missing
     const haveEnded = this.invocations.replaceActive(frame.invocation);
-    this.live.clear(); // the server sends the streamed text again from its start
+    // Text of the current invocation stays until the server sends it again, from its start.
+    const ids = this.live.invocationIds.filter((id) => id !== frame.invocation?.id);
+    this.#ended = { seq: frame.seq, ids };
+    this.#dropEnded();
     for (const job of frame.jobs) this.#showJob(job);
     this.schedules.replace(frame.schedules);
     this.outbox.resend();
@@ -266,6 +271,7 @@ class ChatPage {
     }
     if (rewoundFrom || this.#alternatives) this.loadAlternatives().then((alternatives) => alternatives.handle(frame));
     this.live.finish(event.id);
+    this.#dropEnded();
     if (event.customMetadata?.adk_resumed) this.live.adoptLease(event.customMetadata.adk_resumed);
     this.outbox.reconcile(event.invocationId);
     this.outcomes.refresh(event.invocationId);
@@ -280,8 +286,14 @@ class ChatPage {
     this.invocations.update(frame);
     this.outbox.acknowledge(frame);
     this.outcomes.show({ ...frame, text });
-    if (hasEnded(frame.status)) this.live.drop(frame.id);
     this.news.note("invocation", frame);
+  }
+
+  // Drop the text of invocations that ended while the page was disconnected, once their events are on the page.
+  #dropEnded() {
+    const { seq, ids } = this.#ended;
+    if (this.conversation.lastSeq < seq) return;
+    for (const id of ids.splice(0)) this.live.drop(id);
   }
 
   #showJob(frame) {

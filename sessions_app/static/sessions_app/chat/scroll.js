@@ -55,9 +55,13 @@ export class Scroll {
 
   #onScroll() {
     const root = document.documentElement;
-    const isNear = root.scrollHeight - innerHeight - scrollY < NEAR_END_PIXELS;
+    const distance = root.scrollHeight - innerHeight - scrollY;
+    const isNear = distance < NEAR_END_PIXELS;
+    const isUp = scrollY < this.#lastScrollY;
+    // A page that becomes shorter moves up to its new end: the person has not scrolled.
+    const hasShrunk = isUp && distance < 1;
     // Only scrolling up stops the following: the end may have moved before this event was delivered.
-    if (isNear || scrollY < this.#lastScrollY) this.isFollowing = isNear;
+    if (!hasShrunk && (isNear || isUp)) this.isFollowing = isNear;
     this.#lastScrollY = scrollY;
     if (isNear) this.button.hidden = true;
   }
