@@ -2,9 +2,9 @@
 
 A whole message must match a pattern in `SCRIPT`, so a message that only mentions a refund calls nothing. Patterns for
 tools that change something are commands, never questions. An agent with the tool calls it; an agent that can transfer
-to the tool's agent does so. The answer to any other message is a list of examples. The answer to a result is a text, so
-the model never calls tools in a loop. All other tools are called by name, as in `price item=lamp`: the model works for
-any agent.
+to the tool's agent does so. Asked to draw, the model answers with pictures; to any other message with a list of
+examples. The answer to a result is a text, so the model never calls tools in a loop. All other tools are called by
+name, as in `price item=lamp`: the model works for any agent.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import AsyncGenerator
+from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 from adk_site.demo import DEMO_MODEL
@@ -53,6 +55,7 @@ EXAMPLES = [
     ("help_desk", "Every day at 9, look up order 1003"),
     ("help_desk", "Open a ticket: no light"),
     ("", "Show code, a table and a formula"),
+    ("", "Draw four pictures of the sea"),
 ]
 REPORT_CHOICES = ["sales by region", "sales by month", "returns by product"]
 SAMPLE = r"""
@@ -76,6 +79,8 @@ SMALL_TALK = {
     rf"{_LOOK_UP} (?:my|the|an) order\??": "Which order? Type its number, such as 1042.",
     r"show (?:me )?(?:code|a table|a formula|markdown)\b.*": SAMPLE,
 }
+DRAW = r"(?:draw|paint) (?:me )?(?:(?P<number>two|three|four) pictures of )?(?P<subject>.+)"
+NUMBERS = {"two": 2, "three": 3, "four": 4}
 _UNIT = r"(?:(?P<count>\d{1,4}|an?|one) )?(?P<unit>(?:second|minute|hour|day|week)s?)"
 _DAILY = r"every (?P<day>day|weekday) at (?P<hour>\d\d?)(?::(?P<minute>\d\d))?"
 _WHEN = re.compile(rf",? ?\b(?:(?P<word>in|every) {_UNIT}\b(?! at\b)|{_DAILY}\b),?", re.IGNORECASE)
@@ -134,7 +139,7 @@ class _Script:
                     self.agents = properties["agent_name"].enum or []
 
     def answer(self) -> list[types.Part]:
-        """Return the parts of the answer: calls, a transfer, or a text."""
+        """Return the parts of the answer: calls, a transfer, pictures, or a text."""
         last = self.contents[-1].parts or [] if self.contents else []
         responses = [part.function_response for part in last if part.function_response]
         if responses:
@@ -144,8 +149,8 @@ class _Script:
                 return self._play(f"write a report on {choice}")
             return [types.Part(text="\n\n".join(self._describe(response) for response in responses))]
         message, is_due = self._last_message()
-        calls = self._call_typed(message) or self._schedule(message) or self._play(message)
-        return calls or [types.Part(text=f"It is time: {message}" if is_due else self._talk(message))]
+        found = self._call_typed(message) or self._schedule(message) or self._play(message) or _draw(message)
+        return found or [types.Part(text=f"It is time: {message}" if is_due else self._talk(message))]
 
     def _last_message(self) -> tuple[str, bool]:
         """Return the text of the last message, and whether it is a scheduled task that is due."""
@@ -239,6 +244,21 @@ class _Script:
                 lines.append(f"- {key.replace('_', ' ').capitalize()}: {_text(value)}")
         introduction = f"Here is what I got from {tool}:" if lines else f"{tool} is done."
         return "\n\n".join([*(prose or [introduction]), "\n".join(lines)]).strip()
+
+
+def _draw(message: str) -> list[types.Part]:
+    """Return the pictures that the message asks for, with a text; nothing for other messages."""
+    asked = re.fullmatch(DRAW, message, re.IGNORECASE)
+    if not asked:
+        return []
+    if find_spec("PIL") is None:  # Pillow is in requirements-demo.txt.
+        return [types.Part(text="I draw with Pillow, which is not installed here.")]
+    draw_picture = import_module("adk_site.demo.picture").draw_picture
+    parts = [types.Part(text=f"I can draw hills at sunset only. I was thinking of {asked['subject']}.")]
+    for number in range(NUMBERS.get((asked["number"] or "").lower(), 1)):
+        data = draw_picture(f"{asked['subject']} {number}")
+        parts.append(types.Part.from_bytes(data=data, mime_type="image/png"))
+    return parts
 
 
 def _agent_of(tool: str) -> str:

@@ -16,17 +16,14 @@ from runtime.a2a.errors import RemoteAgentError
 from runtime.a2a.parts import converted_by, data_of, function_call_in, json_of
 from runtime.a2a.reply import WAITING, Reply
 from runtime.a2a.request import CALLS, CONTEXT_ID, STATE, TASK_ID
-from runtime.artifacts.artifact_reference import ArtifactReference
-from runtime.context import Context, InvocationContext
 from runtime.engine.build_events import new_call_id
 from runtime.events.calls import REMOTE_AUTH, REMOTE_INPUT, REQUEST_CONFIRMATION
 from runtime.events.event import Event
 from runtime.events.tool_confirmation import ToolConfirmation, call_to_confirm, make_request_args, question_in
 
 
-async def closing_event(ctx: InvocationContext, reply: Reply, event_id: str) -> Event:
-    """Return the event for a reply that has ended. Files become artifacts of the session."""
-    context = Context(ctx)
+def closing_event(reply: Reply, event_id: str) -> Event:
+    """Return the event for a reply that has ended. The runner saves its files as artifacts (contract F5)."""
     event = Event(id=event_id, custom_metadata=conversation_metadata(reply))
     parts = reply.parts
     asked: list[types.FunctionCall] = []
@@ -34,13 +31,11 @@ async def closing_event(ctx: InvocationContext, reply: Reply, event_id: str) -> 
         parts, asked = _ask_person(reply, parts, event)
     shown: list[types.Part] = []
     for part in parts:
-        for converted in converted_by(reply.convert, part):
-            shown.append(await _store_file(context, converted, len(shown)))
+        shown += converted_by(reply.convert, part)
     shown += [types.Part(function_call=call) for call in asked]
     if shown:
         event.content = types.Content(role="model", parts=shown)
     event.long_running_tool_ids = {call.id for call in asked if call.id} or None
-    event.actions = context.actions
     if reply.failure:
         error = RemoteAgentError(reply.failure)
         event.error_code = error.code
@@ -115,14 +110,3 @@ def _question_of(theirs: types.FunctionCall) -> types.FunctionCall:
     if args:
         text = f"{theirs.name}: {json.dumps(args, ensure_ascii=False)}"
     return types.FunctionCall(id=new_call_id(), name=REMOTE_INPUT, args={"input_required": text})
-
-
-async def _store_file(context: Context, part: types.Part, index: int) -> types.Part:
-    """Return the part; store a file as an artifact if there is a service for artifacts."""
-    blob = part.inline_data
-    if blob is None or context.invocation.artifact_service is None:
-        return part
-    name = blob.display_name or f"file_{index + 1}"
-    file = types.Part(inline_data=types.Blob(data=blob.data, mime_type=blob.mime_type))
-    version = await context.save_artifact(name, file)
-    return ArtifactReference(name, version, blob.mime_type or "").as_part()

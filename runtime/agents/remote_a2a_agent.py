@@ -149,7 +149,7 @@ class RemoteA2aAgent(BaseAgent):
             async with aclosing(self._turn(ctx, reply, event_id)) as events:
                 async for event in events:
                     yield event
-            yield await closing_event(ctx, reply, event_id)
+            yield closing_event(reply, event_id)
         except RemoteAgentError as error:
             yield failed_event(error, reply, event_id)
 

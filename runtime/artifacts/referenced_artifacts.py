@@ -1,4 +1,4 @@
-"""Artifacts referred to by messages and by results of tools (contract F4).
+"""Artifacts referred to by messages, by answers and by results of tools (contracts F4, F5).
 
 The log keeps references only. Each request loads the files again, the latest first, within limits of size.
 """
@@ -43,7 +43,8 @@ async def load_references(
 ) -> list[types.Content]:
     """Return copies of the contents with the referenced artifacts in place of the references.
 
-    Images, PDF and text become parts with their data; other files are only named. Files of the latest contents come
+    Images, PDF and text become parts with their data; other files are only named. A file in a model's content becomes
+    one part, with the signature of the reference. Files of the latest contents come
     first. From the first file that does not fit into `MAX_BYTES` on, files are only named and not read.
 
     Args:
@@ -74,20 +75,25 @@ class _Loader:
         for part, reference in zip(content.parts or [], references, strict=True):
             if reference is None:
                 parts.append(part)
-            else:
-                parts += await self._parts_of(reference)
+                continue
+            shown = await self._parts_of(reference)
+            if content.role == "model":
+                # The model's own part, as it has sent it: with its signature, and without our introduction.
+                update = {"file_data": None, "inline_data": shown[-1].inline_data, "text": shown[-1].text}
+                shown = [part.model_copy(update=update)]
+            parts += shown
         return content.model_copy(update={"parts": parts})
 
     async def _parts_of(self, reference: ArtifactReference) -> list[types.Part]:
         name = reference.filename
         mime_type = reference.mime_type
         if not is_shown(mime_type):
-            return [_text(f"[The file {name!r} ({mime_type}) was uploaded. It is an artifact of this name.]")]
+            return [_text(f"[The file {name!r} ({mime_type}) is an artifact of this name, not shown here.]")]
         if not self._bytes_left:
             return [_left_out(name)]
         data = await self._load(reference)
         if data is None:
-            return [_text(f"[The file {name!r} was uploaded. It does not exist any more.]")]
+            return [_text(f"[The file {name!r} does not exist any more.]")]
         text = _beginning(data) if is_text(mime_type) else ""
         size = len(valid_text(text).encode()) if text else len(data)
         if size > self._bytes_left:
@@ -120,7 +126,7 @@ def _beginning(data: bytes) -> str:
 
 
 def _left_out(name: str) -> types.Part:
-    return _text(f"[The file {name!r} was uploaded. It is an artifact of this name, not shown here.]")
+    return _text(f"[The file {name!r} is an artifact of this name, not shown here.]")
 
 
 def _text(text: str) -> types.Part:

@@ -21,6 +21,7 @@ from runtime.models.request_contents import (
     ending_with_user,
     part_text,
     unreadable_file,
+    with_files_from_user,
 )
 
 # The API refuses smaller budgets.
@@ -91,7 +92,7 @@ def _messages(contents: list[types.Content]) -> list[Json]:
     """Return a message for each run of contents with the same role."""
     ids = CallIds()
     messages: list[Json] = []
-    for content in ending_with_user(contents):
+    for content in with_files_from_user(ending_with_user(contents)):
         role = "assistant" if content.role == "model" else "user"
         blocks = _blocks(content.parts or [], ids)
         # Results must follow their calls immediately, in one message.

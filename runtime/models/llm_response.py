@@ -92,13 +92,15 @@ class LlmResponse(BaseModel):
 
 
 def has_answer(content: types.Content | None) -> bool:
-    """Return True if the content has a call, a file, code, or a text other than thoughts and spaces."""
+    """Return True if the content has a call, code, or a file or text that is neither empty nor a thought."""
     return any(map(_is_answer, (content and content.parts) or ()))
 
 
 def _is_answer(part: types.Part) -> bool:
     if part.text is not None:
         return bool(part.text.strip()) and not part.thought
+    if part.inline_data is not None:
+        return bool(part.inline_data.data) and not part.thought
     return any(value is not None and name not in _DESCRIPTIONS for name, value in part)
 
 

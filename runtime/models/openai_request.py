@@ -23,6 +23,7 @@ from runtime.models.request_contents import (
     is_user_message,
     part_text,
     unreadable_file,
+    with_files_from_user,
 )
 
 _TOOL_CHOICES = {"any": "required", "none": "none"}
@@ -96,7 +97,8 @@ def _messages(llm_request: LlmRequest) -> list[Json]:
     for index, content in enumerate(llm_request.contents):
         if is_user_message(content):
             turn_begins = index
-    for index, content in enumerate(ending_with_user(llm_request.contents)):
+    contents = with_files_from_user(ending_with_user(llm_request.contents))
+    for index, content in enumerate(contents):
         if content.role == "model":
             messages += _assistant_messages(content.parts or [], ids, in_turn=index > turn_begins)
         else:

@@ -11,6 +11,7 @@ from runtime import types
 from runtime.errors import ModelError
 
 _START = "Do what the system instruction says."
+_OWN_FILE = "A file of your answer:"
 _CONTINUE = "Go on as instructed. If nothing is left to do, sum up what was done."
 
 # Claude's signatures begin with these marks, so thoughts are sent back only to the model that signed them.
@@ -92,3 +93,24 @@ def ending_with_user(contents: list[types.Content]) -> list[types.Content]:
         return contents
     text = _CONTINUE if contents else _START
     return [*contents, types.Content(role="user", parts=[types.Part(text=text)])]
+
+
+def with_files_from_user(contents: list[types.Content]) -> list[types.Content]:
+    """Return the contents with the files of answers in the next message of the user, for models that read them there.
+
+    The contents end with a content of the user. Their number stays the same.
+    """
+    moved: list[types.Part] = []
+    converted = []
+    for content in contents:
+        parts = content.parts or []
+        if content.role != "model":
+            own = [*parts, *moved]
+            moved = []
+        else:
+            own = [part for part in parts if part.inline_data is None]
+            for part in parts:
+                if part.inline_data is not None:
+                    moved += [types.Part(text=_OWN_FILE), types.Part(inline_data=part.inline_data)]
+        converted.append(content if len(own) == len(parts) else content.model_copy(update={"parts": own}))
+    return converted

@@ -33,6 +33,7 @@ from runtime.artifacts.borrowed_artifact_service import BorrowedArtifactService
 from runtime.auth.auth_credential import AuthCredential
 from runtime.auth.credential_service.base_credential_service import BaseCredentialService
 from runtime.context import AgentProtocol, Context, InvocationContext, new_invocation_id, session_args
+from runtime.engine.answer_files import save_files
 from runtime.engine.build_events import agent_event, failure_event, replaced_by, valid_content
 from runtime.engine.cancellation import CancellableRun
 from runtime.engine.human_input.credentials import extract_credentials
@@ -310,6 +311,7 @@ class Runner:
                         # Before the commit, so the stored event, the yielded event and the model's contents agree.
                         event = replaced_by(event, replacement)
                     if not event.partial:
+                        await save_files(ctx, event)
                         await self._commit(ctx, event)
                     yield event
             await ask("after_run_callback", invocation_context=ctx)

@@ -13,6 +13,7 @@ from typing import Any, Protocol, runtime_checkable
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from runtime import types
+from runtime.artifacts.artifact_reference import ArtifactReference
 from runtime.context import AgentProtocol, Context
 from runtime.events.calls import REQUEST_CONFIRMATION, REQUEST_CREDENTIAL, parts_of, unanswered_calls
 from runtime.events.event import Event
@@ -21,6 +22,7 @@ from runtime.sessions.state import GROUNDING_KEY
 from runtime.tools.arguments import bad_values, describe_errors
 from runtime.tools.base_tool import BaseTool
 from runtime.tools.output_schema import OutputSchema
+from runtime.tools.result_files import description_of
 from runtime.tools.schema import adapter_of, schema_of
 
 _REQUEST_SCHEMA = types.Schema(
@@ -28,6 +30,7 @@ _REQUEST_SCHEMA = types.Schema(
     properties={"request": types.Schema(type=types.Type.STRING)},
     required=["request"],
 )
+_FILES = "files"
 _REQUEST_ADAPTER = TypeAdapter(str)
 
 
@@ -44,7 +47,8 @@ class AgentTool(BaseTool):
 
     State changes and artifacts reach the caller's session; events do not. The event with the answer has the usage of
     all model calls of the agent. The agent's `input_schema` defines the parameters; without a schema, there is a
-    `request` text. The result is an object of the agent's `output_schema`, or else text.
+    `request` text. The result is an object of the agent's `output_schema`, or else text, with the files of the answer,
+    which the model sees as those of other tools.
 
     Args:
         skip_summarization: True to use the agent's answer as the final response, without a further model call.
@@ -109,6 +113,8 @@ class AgentTool(BaseTool):
 
     def display_text(self, result: Any) -> str | None:
         """Return the agent's answer. It is meant for the person if no summarization follows."""
+        if self._output is None and isinstance(result, dict) and _FILES in result:
+            result = result.get("result")  # The page shows the files themselves.
         if result in (None, "") or (isinstance(result, dict) and "error" in result):
             return None
         return result if isinstance(result, str) else json.dumps(result, ensure_ascii=False, default=str)
@@ -122,7 +128,13 @@ class AgentTool(BaseTool):
     def _result(self, answer: Event) -> Any:
         if self._output:
             return self._output.read_json(answer.text())
-        return "\n".join(part.text for part in parts_of(answer) if part.text and not part.thought)
+        parts = parts_of(answer)
+        text = "\n".join(part.text for part in parts if part.text and not part.thought)
+        references = [ArtifactReference.of_part(part) for part in parts]
+        files = [description_of(reference) for reference in references if reference]
+        if not files:
+            return text
+        return {"result": text, _FILES: files}
 
     def _unfinished_message(self, unanswered: list[types.FunctionCall]) -> str:
         awaited = " and ".join(_describe_awaited(call) for call in unanswered)

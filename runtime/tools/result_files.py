@@ -7,18 +7,18 @@ in a function response; `BaseTool.show_files` shows these files to the model.
 
 from __future__ import annotations
 
-import mimetypes
-import re
 from typing import Any
 
 from runtime import types
 from runtime.artifacts.artifact_reference import ArtifactReference
+from runtime.artifacts.named_files import name_prefix, named_file, valid_file_name, valid_mime_type
 
-_UNKNOWN_TYPE = "application/octet-stream"
-_MIME_TYPE = re.compile(r"[\w.+-]{1,100}/[\w.+-]{1,100}", re.ASCII)
-_NOT_IN_A_FILE_NAME = re.compile(r"[^\w.() -]")
-_MAX_NAME_LENGTH = 100
 _MAX_VERSION = 999_999_999
+
+
+def description_of(reference: ArtifactReference) -> dict[str, Any]:
+    """Return the description of a file that was saved before, for a result."""
+    return {"mimeType": reference.mime_type, "file": reference.filename, "version": reference.version}
 
 
 class ResultFile:
@@ -38,24 +38,18 @@ class ResultFile:
             description: stands for the file in the result.
             data_key: key of the data in the description.
         """
-        mime_type = _valid_mime_type(blob.mime_type)
-        self.name = _file_name(blob.display_name) or f"{name}{mimetypes.guess_extension(mime_type) or '.bin'}"
-        # Without the display name: Gemini refuses requests that carry it.
-        self.part = types.Part.from_bytes(data=blob.data or b"", mime_type=mime_type)
+        file = named_file(blob, name)
+        self.name = file.name
+        self.part = file.part
         self._description = description
         self._data_key = data_key
-        description["mimeType"] = mime_type
+        description["mimeType"] = file.mime_type
 
     def note_version(self, version: int) -> None:
         """Put the saved version of the artifact in the place of the data."""
         del self._description[self._data_key]
         self._description["file"] = self.name
         self._description["version"] = version
-
-
-def name_prefix(tool_name: str, call_id: str | None) -> str:
-    """Return the beginning of the names of a call's files. The end of the call id keeps several calls apart."""
-    return f"{tool_name}-{(call_id or '')[-8:]}"
 
 
 def take_files(result: Any, tool_name: str, call_id: str | None) -> tuple[Any, list[ResultFile]]:
@@ -83,7 +77,7 @@ def files_in(response: object) -> list[ArtifactReference]:
     match response:
         case {"file": str(name), "version": int(version), "mimeType": str(mime_type)}:
             # A server of others may write such an object itself, to have a file of the user shown.
-            is_valid = name == _file_name(name) and 0 <= version <= _MAX_VERSION
+            is_valid = name == valid_file_name(name) and 0 <= version <= _MAX_VERSION
             return [ArtifactReference(name, version, mime_type)] if is_valid else []
     return files_in(list(response.values()))
 
@@ -115,19 +109,8 @@ class _FileTaker:
 
     def _description(self, blob: types.Blob) -> dict[str, Any]:
         if not blob.data:
-            return {"mimeType": _valid_mime_type(blob.mime_type), "error": "The file is empty."}
+            return {"mimeType": valid_mime_type(blob.mime_type), "error": "The file is empty."}
         description: dict[str, Any] = {"data": blob.data}
         name = f"{self._prefix}-{len(self.files) + 1}"
         self.files.append(ResultFile(blob, name, description, "data"))
         return description
-
-
-def _valid_mime_type(mime_type: str | None) -> str:
-    """Return the type in lower case and without parameters; `application/octet-stream` for any other text."""
-    bare = (mime_type or "").partition(";")[0].strip().lower()
-    return bare if _MIME_TYPE.fullmatch(bare) else _UNKNOWN_TYPE
-
-
-def _file_name(display_name: str | None) -> str:
-    """Return the name with `_` for characters that may mean a folder or a scope; its end, if it is too long."""
-    return _NOT_IN_A_FILE_NAME.sub("_", display_name or "")[-_MAX_NAME_LENGTH:]

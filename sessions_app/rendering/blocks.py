@@ -234,10 +234,19 @@ class FileBlock:
 
 @dataclass(frozen=True)
 class UploadBlock:
-    """An uploaded file that a person's message refers to."""
+    """A file that a message refers to: uploaded by a person, or made by an agent and no picture."""
 
     kind: ClassVar = "upload"
     file: FileLink
+
+
+@dataclass(frozen=True)
+class PicturesBlock:
+    """Adjacent pictures in an agent's answer."""
+
+    kind: ClassVar = "pictures"
+    agent: str
+    files: list[FileLink]
 
 
 Block = (
@@ -258,11 +267,12 @@ Block = (
     | CodeBlock
     | FileBlock
     | UploadBlock
+    | PicturesBlock
 )
 
 
 def blocks_of(view: SessionView, event: Event, jobs: Mapping[str, ToolJob]) -> list[Block]:
-    """Return the blocks of an event in order. Adjacent texts are joined.
+    """Return the blocks of an event in order. Adjacent texts are joined, and so are adjacent pictures of an agent.
 
     Calls of `transfer_to_agent` have no block: the page shows transfers from the event's actions.
     """
@@ -276,11 +286,12 @@ def blocks_of(view: SessionView, event: Event, jobs: Mapping[str, ToolJob]) -> l
             blocks.append(block_type("".join(part.text or "" for part in group)))
         else:
             blocks.extend(block for part in group for block in _blocks_of_part(part, view, event, jobs))
-    return [
+    blocks = [
         block
         for block in blocks
         if not (isinstance(block, TextBlock | ThoughtBlock) and not block.text.strip())
     ]
+    return blocks if event.author == "user" else _with_joined_pictures(blocks, event.author)
 
 
 def readable(value: Any) -> str:
@@ -295,6 +306,18 @@ def _text_block_type(part: types.Part) -> type[TextBlock] | type[ThoughtBlock] |
     if part.text is None:
         return None
     return ThoughtBlock if part.thought else TextBlock
+
+
+def _with_joined_pictures(blocks: list[Block], agent: str) -> list[Block]:
+    joined: list[Block] = []
+    for block in blocks:
+        if not isinstance(block, UploadBlock) or not block.file.is_image:
+            joined.append(block)
+        elif joined and isinstance(joined[-1], PicturesBlock):
+            joined[-1].files.append(block.file)
+        else:
+            joined.append(PicturesBlock(agent, [block.file]))
+    return joined
 
 
 def _blocks_of_part(
@@ -314,7 +337,8 @@ def _blocks_of_part(
     if part.inline_data:
         yield FileBlock(part.inline_data.mime_type or gettext("unknown type"))
     if reference := ArtifactReference.of_part(part):
-        yield UploadBlock(file_link(view.session_id, reference.filename, reference.version))
+        name = reference.filename
+        yield UploadBlock(file_link(view.session_id, name, reference.version, reference.mime_type))
     elif part.file_data:
         yield FileBlock(part.file_data.mime_type or gettext("unknown type"))
 

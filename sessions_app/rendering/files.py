@@ -23,7 +23,7 @@ class FileLink:
         kind: extension in capital letters, such as PDF; empty without a short extension.
         url: address of the download.
         preview_url: address of the preview.
-        is_image: True if the extension is that of an image that browsers show.
+        is_image: True if the type is that of an image that browsers show.
     """
 
     filename: str
@@ -35,8 +35,12 @@ class FileLink:
     is_image: bool
 
 
-def file_link(session_id: UUID | str, filename: str, version: int) -> FileLink:
-    """Return the links to an artifact version of the session or its user."""
+def file_link(session_id: UUID | str, filename: str, version: int, mime_type: str = "") -> FileLink:
+    """Return the links to an artifact version of the session or its user.
+
+    Args:
+        mime_type: type of the file, if it is known; by default that of the extension.
+    """
     query = urlencode({"version": version})
     name = filename.removeprefix(State.USER_PREFIX)
     _, dot, suffix = name.rpartition(".")
@@ -47,7 +51,7 @@ def file_link(session_id: UUID | str, filename: str, version: int) -> FileLink:
         kind=suffix.upper() if dot and len(suffix) <= 5 and suffix.isalnum() else "",
         url=f"{reverse('chat:artifact', args=[session_id, filename])}?{query}",
         preview_url=f"{reverse('chat:preview', args=[session_id, filename])}?{query}",
-        is_image=named_type(filename) in INLINE_IMAGES,
+        is_image=(mime_type or named_type(filename)) in INLINE_IMAGES,
     )
 
 

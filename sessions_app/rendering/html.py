@@ -29,6 +29,7 @@ from sessions_app.models import ToolJob
 from sessions_app.rendering.article import article
 from sessions_app.rendering.blocks import (
     Block,
+    PicturesBlock,
     ScheduledTaskBlock,
     TextBlock,
     ThoughtBlock,
@@ -164,7 +165,7 @@ def content_of(view: SessionView, event: Event, jobs: Mapping[str, ToolJob]) -> 
         "blocks": blocks,
         "transfer": actions.transfer_to_agent,
         "changes": list(_state_changes(actions.state_delta)) if view.shows_details else [],
-        "files": _uploads(blocks) + file_links(view.session_id, actions.artifact_delta),
+        "files": _files(view, event, blocks),
         "error": _error_text(event),
         "is_interrupted": bool(event.interrupted),
         "is_resumed": is_resumed(event),
@@ -211,14 +212,23 @@ def _render_job(job: JobLike) -> SafeString:
     return render_to_string("chat/job.html", context)
 
 
-def _uploads(blocks: list[Block]) -> list[FileLink]:
-    return [block.file for block in blocks if isinstance(block, UploadBlock)]
+def _files(view: SessionView, event: Event, blocks: list[Block]) -> list[FileLink]:
+    """Return the files to list below the blocks: those of the message, then the other files that the event saved."""
+    files = [block.file for block in blocks if isinstance(block, UploadBlock)]
+    shown = [*files]
+    for block in blocks:
+        if isinstance(block, PicturesBlock):
+            shown += block.files
+    versions = {(file.filename, file.version) for file in shown}
+    saved = event.actions.artifact_delta.items()
+    others = {name: version for name, version in saved if (name, version) not in versions}
+    return files + file_links(view.session_id, others)
 
 
 def _speaker(event: Event, blocks: list[Block]) -> str:
     if any(isinstance(block, ScheduledTaskBlock) for block in blocks):
         return "clock"
-    if any(isinstance(block, TextBlock | UploadBlock) for block in blocks):
+    if any(isinstance(block, TextBlock | UploadBlock | PicturesBlock) for block in blocks):
         return "person" if event.author == "user" else "agent"
     return "quiet"
 

@@ -7,11 +7,12 @@ from collections.abc import AsyncIterator
 import pytest
 
 from runtime import types
+from runtime.agents import LlmAgent
 from runtime.models import BaseLlm, Claude, Gemini, LiteLlm, OpenAICompatible
 from tests.contracts.model import KeepAliveContract, ModelAnswersContract, ModelRequestsContract
-from tests.contracts.model_conversation import ModelConversationContract
+from tests.contracts.model_conversation import ModelConversationContract, conversation_of
 from tests.contracts.model_failures import ModelFailuresContract
-from tests.model_server import Json, ModelServer
+from tests.model_server import Json, ModelServer, Turn
 
 RETRY = types.HttpRetryOptions(attempts=3, initial_delay=0.001, jitter=0, max_delay=5)
 IMAGE = "cG5n"
@@ -55,6 +56,20 @@ class TestGemini(ModelContract):
         return Gemini(
             model="gemini-test", api_key="test-key", base_url=server.url, timeout=10, retry_options=RETRY
         )
+
+    async def test_f5_a_picture_is_sent_back_as_gemini_made_it(
+        self, server: ModelServer, llm: BaseLlm
+    ) -> None:
+        """Gemini refuses a request without the signature of its picture."""
+        picture = {"inlineData": {"mimeType": "image/png", "data": IMAGE}, "thoughtSignature": "c2lnbmVk"}
+        draft = {"inlineData": {"mimeType": "image/png", "data": "ZHJhZnQ="}, "thought": True}
+        server.play(Turn(text=["A cat:"], parts=[draft, picture]), Turn(text=["It sleeps."]))
+        await conversation_of(LlmAgent(name="painter", model=llm), "Draw.", "What does it do?")
+        assert server.requests[1].body["contents"] == [
+            {"role": "user", "parts": [{"text": "Draw."}]},
+            {"role": "model", "parts": [{"text": "A cat:"}, picture]},
+            {"role": "user", "parts": [{"text": "What does it do?"}]},
+        ]
 
     @pytest.fixture
     def weather_body(self) -> Json:

@@ -12,6 +12,7 @@ from mcp import Client, MCPError
 from mcp.types import CallToolResult, Tool
 
 from runtime import types
+from runtime.artifacts.named_files import name_prefix
 from runtime.context import Context
 from runtime.errors import AdkError
 from runtime.events.answer_rules import PERSON
@@ -20,7 +21,7 @@ from runtime.tools.mcp_tool.connection import ConnectionLostError, McpConnection
 from runtime.tools.mcp_tool.progress import ProgressCallback, ProgressCallbackFactory, on_progress
 from runtime.tools.mcp_tool.server import McpServer
 from runtime.tools.require_confirmation import Predicate, is_confirmation_required
-from runtime.tools.result_files import ResultFile, name_prefix
+from runtime.tools.result_files import ResultFile
 from runtime.tools.tool_result import ToolError
 
 logger = logging.getLogger(__name__)

@@ -21,6 +21,7 @@ from sessions_app.rendering.blocks import (
     ConfirmationBlock,
     ConfirmationRequestBlock,
     FileBlock,
+    PicturesBlock,
     ResponseBlock,
     ScheduledTaskBlock,
     TextBlock,
@@ -152,18 +153,20 @@ def _pieces_of(block: Block, event: Event, context: EntryContext) -> Iterator[Pi
             yield Piece("note", _answer(block, context.owner))
         # `assert_never` below makes mypy refuse a new kind of block without a case here: no transcript leaves out a
         # part.
-        case CodeBlock() | FileBlock() | UploadBlock():
+        case CodeBlock() | FileBlock() | PicturesBlock() | UploadBlock():
             yield from _attached_pieces(block)
         case _:
             assert_never(block)
 
 
-def _attached_pieces(block: CodeBlock | FileBlock | UploadBlock) -> Iterator[Piece]:
+def _attached_pieces(block: CodeBlock | FileBlock | PicturesBlock | UploadBlock) -> Iterator[Piece]:
     match block:
         case CodeBlock():
             yield Piece("verbatim", block.text, block.label)
         case FileBlock():
             yield Piece("note", gettext("A file (%(type)s)") % {"type": block.mime_type})
+        case PicturesBlock():
+            yield from _file_pieces(block.files)
         case UploadBlock():
             pass
         case _:

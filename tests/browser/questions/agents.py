@@ -8,6 +8,7 @@ from typing import Any
 
 from django.conf import settings
 
+from runtime import types
 from runtime.agents import LlmAgent
 from runtime.auth import AuthConfig, AuthCredential, AuthCredentialTypes, OAuth2Auth
 from runtime.auth.auth_schemes import (
@@ -89,6 +90,11 @@ def pay(amount: int) -> str:
     return f"paid {amount}"
 
 
+def draw_seal(data: str) -> dict[str, Any]:
+    """Draw the seal of a letter: these data, in hexadecimal digits."""
+    return {"seal": types.Part.from_bytes(data=bytes.fromhex(data), mime_type="image/png")}
+
+
 async def wait_for_file(path: str) -> str:
     """Wait until a file exists."""
     while not Path(path).exists():
@@ -111,6 +117,7 @@ root_agent = LlmAgent(
         take_leave,
         send_letter,
         count_stars,
+        draw_seal,
         wait_for_file,
         FunctionTool(pay, title="Pay {amount} euros", require_confirmation=True, may_allow_for_session=True),
     ],

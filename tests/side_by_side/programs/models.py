@@ -150,9 +150,10 @@ async def a_thought_signature(world: World) -> None:
     await clerk(world, part, "20 €")
 
 
-@program
+@differing_program("A file in an answer")
 async def an_image_in_the_answer(world: World) -> None:
-    image = types.Part.from_bytes(data=b"png", mime_type="image/png")
+    # Under a name of its own: the runtime's names end with an id.
+    image = types.Part(inline_data=types.Blob(data=b"png", mime_type="image/png", display_name="lamp.png"))
     agent = LlmAgent(name="clerk", model=world.model([image], "A lamp."))
     await world.play(agent, "Draw", "What is it?")
 

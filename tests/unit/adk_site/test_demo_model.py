@@ -184,6 +184,18 @@ async def test_every_example_and_starter_works() -> None:
         assert "Nothing was done" not in await text_of(request_of(help_desk, message))
 
 
+@pytest.mark.parametrize(("words", "count"), [("Draw a lamp", 1), ("paint me three pictures of a lamp", 3)])
+async def test_it_draws_as_many_pictures_as_are_asked_for(words: str, count: int) -> None:
+    (final,) = [
+        response for response in await answer(request_of(orders, words), stream=True) if not response.partial
+    ]
+    assert final.content is not None and final.content.parts is not None
+    text, *pictures = final.content.parts
+    assert text.text and text.text.endswith("I was thinking of a lamp.")
+    drawn = [picture.inline_data.data or b"" for picture in pictures if picture.inline_data]
+    assert len(set(drawn)) == count and all(data.startswith(b"\x89PNG") for data in drawn)
+
+
 @pytest.mark.parametrize(
     ("words", "beginning"),
     [

@@ -407,6 +407,33 @@ def test_artifacts_are_links_to_their_version_and_images_are_shown() -> None:
     assert "version 3" in Tags(html).text
 
 
+def test_pictures_of_an_agent_are_shown_where_it_has_put_them() -> None:
+    def file(name: str, mime_type: str = "image/png") -> dict[str, Any]:
+        return {"fileData": {"fileUri": f"artifact:{name}?version=0", "mimeType": mime_type}}
+
+    names = ["a.png", "b.png", "c", "page.svg", "song.wav"]
+    html = event_html(
+        {"text": "Two:"},
+        file("a.png"),
+        file("b.png"),
+        {"text": "And one:"},
+        file("c"),
+        file("page.svg", "image/svg+xml"),
+        file("song.wav", "audio/wav"),
+        author="sketch_artist",
+        actions={"artifactDelta": dict.fromkeys(names, 0)},
+    )
+    assert html.index("Two:") < html.index("a.png") < html.index("b.png") < html.index("And one:")
+    assert html.index("And one:") < html.index("/c?")
+    pictures = Tags(html).all("img")
+    assert [picture["src"] for picture in pictures] == [f"{FILES}{name}?version=0" for name in names[:3]]
+    assert {picture["alt"] for picture in pictures} == {"Picture made by Sketch artist"}
+    assert [tag["href"] for tag in Tags(html).all("a") if "download" in tag] == [
+        f"{FILES}{name}?version=0" for name in names
+    ]
+    assert [tag["class"] for tag in Tags(html).all("ul")] == ["files gallery", "files gallery", "files"]
+
+
 @pytest.mark.parametrize(
     ("body", "sentence"),
     [

@@ -146,9 +146,7 @@ async def test_the_latest_files_fit_first(
     monkeypatch.setattr(referenced_artifacts, "MAX_BYTES", len(PNG))
     await conversation.say(await conversation.save("old.png", PNG, "image/png"))
     sent = await conversation.say(await conversation.save("new.png", PNG, "image/png"))
-    assert texts(sent)[:1] == [
-        "[The file 'old.png' was uploaded. It is an artifact of this name, not shown here.]"
-    ]
+    assert texts(sent)[:1] == ["[The file 'old.png' is an artifact of this name, not shown here.]"]
     assert texts(sent)[-2] == "The file 'new.png':"
     assert sent[-1].inline_data is not None
 
