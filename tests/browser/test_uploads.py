@@ -22,7 +22,7 @@ from tests.browser.accessibility import (
 from tests.browser.chat_page import ChatPage
 from tests.browser.conftest import OpenTab
 from tests.browser.model import Model
-from tests.model_server import Turn
+from tests.model_server import Call, Json, Turn
 
 pytestmark = [pytest.mark.browser, pytest.mark.stack]
 
@@ -294,6 +294,70 @@ def test_a_file_is_previewed_in_a_panel(chat: ChatPage, model: Model) -> None:
     panel.get_by_role("button", name="Close").click()
     expect(chat.log.locator(".picture")).to_have_count(1)
     assert chat.page.evaluate("document.title") != "executed"
+
+
+def drawn(data: bytes) -> Json:
+    """A picture in an answer, in Gemini's JSON."""
+    return {"inlineData": {"mimeType": "image/png", "data": base64.b64encode(data).decode()}}
+
+
+def test_pictures_in_an_answer_are_shown_as_a_gallery(chat: ChatPage, model: Model, tmp_path: Path) -> None:
+    pictures = [drawn(picture()), drawn(picture())]
+    model.play(
+        Turn(text=["Two squares:"], parts=pictures),
+        Turn(
+            text=["And one:"], parts=[drawn(picture()), drawn(b"<script>document.title='executed'</script>")]
+        ),
+        Turn(text=["You are welcome."]),
+    )
+    chat.send("Draw.")
+    chat.wait_for_answer("Two squares:")
+    gallery = chat.log.locator(".gallery").first
+    shown = gallery.get_by_role("img", name="Picture made by Help desk")
+    expect(shown).to_have_count(2)
+    for image in shown.all():
+        expect(image).to_have_js_property("naturalWidth", 2)
+    left, right = gallery.get_by_role("listitem").evaluate_all(
+        "(items) => items.map((item) => item.offsetLeft)"
+    )
+    assert right > left
+    chat.send("And one more.")
+    chat.wait_for_answer("And one:")
+    # What is no picture is a file to download.
+    fake = chat.log.locator(".gallery").last.get_by_role("listitem").last
+    expect(fake.locator(".picture")).to_have_count(0)
+    expect(fake.locator(".file")).to_be_visible()
+    chat.assert_same_after_reload()
+    assert chat.page.evaluate("document.title") != "executed"
+    shown.first.locator("xpath=..").focus()
+    chat.page.keyboard.press("Enter")
+    panel = chat.page.get_by_role("dialog", name="Files")
+    expect(panel.locator("img")).to_have_js_property("naturalWidth", 2)
+    chat.page.keyboard.press("Escape")
+    expect(shown.first.locator("xpath=..")).to_be_focused()
+    name = gallery.get_by_role("listitem").first.get_attribute("data-name") or ""
+    assert chat.save(name, tmp_path) == picture()
+    chat.send("Thank you.")
+    chat.wait_for_answer("You are welcome.")
+    contents = model.requests()[-1]["body"]["contents"]
+    assert contents[1]["parts"] == [{"text": "Two squares:"}, *pictures]
+    assert serious_problems_in_both_schemes(chat.page) == []
+    assert problems_on_a_phone(chat.page) == []
+
+
+def test_a_picture_of_a_tool_is_shown_to_the_person_and_to_the_model(open_tab: OpenTab, model: Model) -> None:
+    chat = open_tab().open_new_chat("questions")
+    model.play(
+        Turn(calls=[Call(name="draw_seal", args={"data": picture().hex()})]), Turn(text=["A red seal."])
+    )
+    chat.send("Seal it.")
+    chat.wait_for_answer("A red seal.")
+    shown = chat.log.locator(".picture img")
+    expect(shown).to_have_js_property("naturalWidth", 2)
+    introduction, image = last_parts(model)
+    assert introduction == {"text": f"The file {shown.get_attribute('alt')!r}:"}
+    assert image == drawn(picture())
+    chat.assert_same_after_reload()
 
 
 def test_files_are_accessible_and_fit_a_phone(chat: ChatPage, model: Model) -> None:
