@@ -104,6 +104,7 @@ async def _upload(request: HttpRequest, session_id: UUID) -> HttpResponse:
         "version": row.version,
         "facts": _facts(row, link),
         "url": link.url,
+        "preview_url": link.preview_url,
         "is_image": row.mime_type in INLINE_IMAGES,
     }
     return JsonResponse(fields, status=HTTPStatus.CREATED)

@@ -37,16 +37,19 @@ DROP = """async (files) => {
   while (fire("dragover")) await new Promise((resolve) => setTimeout(resolve, 10)); // as a hand does, until it is taken
   fire("drop");
 }"""
-PASTE = """({ text, image }) => {
+PASTE_PICTURE = """(image) => {
   const data = new DataTransfer();
-  if (text) data.setData("text/plain", text);
-  if (image) {
-    const bytes = Uint8Array.from(atob(image), (character) => character.charCodeAt(0));
-    data.items.add(new File([bytes], "image.png", { type: "image/png" }));
-  }
+  const bytes = Uint8Array.from(atob(image), (character) => character.charCodeAt(0));
+  data.items.add(new File([bytes], "image.png", { type: "image/png" }));
   const event = new ClipboardEvent("paste", { clipboardData: data, bubbles: true, cancelable: true });
   document.getElementById("message").dispatchEvent(event);
 }"""
+DROP_TEXT = """([text, times]) => {
+  const data = text.repeat(times);
+  const event = new InputEvent("beforeinput", { inputType: "insertFromDrop", data, bubbles: true, cancelable: true });
+  return document.getElementById("message").dispatchEvent(event);
+}"""
+"""Tell the field that a text is about to be inserted; True when the browser would insert it."""
 
 
 def picture() -> bytes:
@@ -127,7 +130,7 @@ def test_a_message_may_be_files_alone_and_is_resent_without_a_second_upload(
 
 def test_files_are_dropped_pasted_and_removed(chat: ChatPage) -> None:
     chat.page.evaluate(DROP, [{"name": "a.txt", "text": "a"}, {"name": "b.txt", "text": "b"}])
-    chat.page.evaluate(PASTE, {"image": base64.b64encode(picture()).decode()})
+    chat.page.evaluate(PASTE_PICTURE, base64.b64encode(picture()).decode())
     expect(chat.page.locator('.upload[data-state="ready"]')).to_have_count(3)
     expect(chat.send_button).to_be_enabled()
     for name in ("a.txt", "b.txt", "image.png"):
@@ -215,19 +218,53 @@ def test_a_name_does_not_turn_round_the_sentence_that_refuses_the_file(chat: Cha
     expect(chat.page.locator("#notice")).to_have_text("“photogpj.bin” has 10.5 MB; the limit is 10.0 MB.")
 
 
-def test_a_long_paste_is_offered_as_a_file(chat: ChatPage, model: Model) -> None:
+def test_a_text_that_makes_the_message_too_long_becomes_a_file_when_it_is_pasted(
+    chat: ChatPage, model: Model
+) -> None:
     model.play(Turn(text=["Long."]))
-    chat.box.focus()
-    chat.page.evaluate(PASTE, {"text": "word " * 20_000})
-    offer = chat.page.locator("#offer")
-    expect(offer).to_contain_text("The text has 100,000 characters; a message may have 32,000.")
-    expect(chat.box).to_have_value("")
-    offer.get_by_role("button", name="Attach as a file").click()
-    expect(offer).to_be_hidden()
-    expect(chat.uploads).to_have_attribute("data-state", "ready")
+    text = "".join(f"line {number}\n" for number in range(3_310))
+    assert len(text) == 31_990
+    chat.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    chat.page.evaluate("(text) => navigator.clipboard.writeText(text)", text)
+    chat.box.fill("Sum it up: ")
+    chat.box.press("Control+v")
+    expect(chat.box).to_have_value("Sum it up: ")
+    chat.box.fill("word " * 100)
+    chat.box.press("Control+v")
+    expect(chat.page.locator('.upload[data-state="ready"]')).to_have_count(2)
+    chat.page.get_by_role("button", name="Remove pasted-2.txt").click()
+    chat.reload()
+    expect(chat.uploads).to_contain_text("pasted.txtline 0 line 1")
+    chat.uploads.get_by_role("link").click()
+    panel = chat.page.get_by_role("dialog", name="Files")
+    expect(panel.locator("pre")).to_have_text(text)
+    chat.page.keyboard.press("Escape")
     chat.send("Sum it up")
     chat.wait_for_answer("Long.")
-    assert len(str(last_parts(model)[-1]["text"])) > 100_000
+    assert [part["text"] for part in last_parts(model)] == ["Sum it up", f"The file 'pasted.txt':\n{text}"]
+
+
+def test_no_text_is_cut_whatever_its_characters_and_its_length(chat: ChatPage, model: Model) -> None:
+    model.play(Turn(text=["Odd."]))
+    notice = chat.page.locator("#notice")
+    assert chat.page.evaluate(DROP_TEXT, ["x", 32_000])
+    assert not chat.page.evaluate(DROP_TEXT, ["x", 11_000_000])
+    expect(notice).to_have_text("“pasted.txt” has 10.5 MB; the limit is 10.0 MB.")
+    assert not chat.page.evaluate(DROP_TEXT, ["x", 10 * 1024 * 1024])
+    expect(chat.uploads).to_have_attribute("data-state", "ready")
+    chat.page.get_by_role("button", name="Remove pasted.txt").click()
+    expect(chat.uploads).to_have_count(0)
+    half_a_pair = chat.page.evaluate_handle("['字🙂\\0\\ud800', 10_000]")
+    assert not chat.page.evaluate(DROP_TEXT, half_a_pair)
+    expect(chat.uploads).to_have_attribute("data-state", "ready")
+    chat.send("x" * 32_001)
+    expect(notice).to_contain_text("The text has 32,001 characters; a message may have 32,000.")
+    expect(chat.box).to_have_value("x" * 32_001)
+    chat.send("y" * 32_000)
+    chat.wait_for_answer("Odd.")
+    said, attached = [str(part["text"]) for part in last_parts(model)]
+    assert said == "y" * 32_000
+    assert attached.endswith("\n" + "字🙂\ufffd\ufffd" * 10_000)
 
 
 def test_an_edit_keeps_the_files_that_are_not_removed(chat: ChatPage, model: Model) -> None:
@@ -369,7 +406,8 @@ def test_files_are_accessible_and_fit_a_phone(chat: ChatPage, model: Model) -> N
     chat.wait_for_answer("Thanks.")
     expect(chat.log.locator(".file-facts").last).to_have_text("CSV · 7\xa0bytes · version 2")
     chat.attach(file("x" * 100 + ".txt", "x"), file("red.png", picture(), "image/png"))
-    chat.page.evaluate(PASTE, {"text": "word " * 20_000})
+    chat.page.evaluate(DROP_TEXT, ["word ", 20_000])
+    expect(chat.uploads.last).to_have_attribute("data-state", "ready")
     assert page.evaluate(TOO_SMALL) == []
     for is_phone in (False, True):
         if is_phone:

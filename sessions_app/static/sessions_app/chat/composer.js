@@ -1,6 +1,7 @@
 // Form for writing a message. Enter sends it; the browser keeps the draft.
 
 import { moveFocus } from "./dom.js";
+import { locale, t } from "./language.js";
 
 const HAS_KEYBOARD = matchMedia("(hover: hover)");
 
@@ -12,8 +13,9 @@ export class Composer {
    * @param files - Uploads for the text.
    * @param onSend - Callback with the text and the files of a message to send.
    * @param onStop - Callback for the stop button.
+   * @param onProblem - Callback with a sentence for the person.
    */
-  constructor(form, storage, { files, onSend, onStop }) {
+  constructor(form, storage, { files, onSend, onStop, onProblem }) {
     this.files = files;
     files.onChange = () => this.#refresh();
     this.field = form.querySelector("textarea");
@@ -21,6 +23,7 @@ export class Composer {
     this.stopButton = form.querySelector("#stop");
     this.draft = { storage, name: "draft" };
     this.onSend = onSend;
+    this.onProblem = onProblem;
     const typed = this.field.value; // before this script has started
     this.open(this.draft);
     if (typed) {
@@ -89,6 +92,10 @@ export class Composer {
   #send() {
     const text = this.field.value.trim().toWellFormed();
     if ((!text && this.files.isEmpty) || this.field.disabled) return;
+    if (text.length > Number(this.field.dataset.most)) {
+      this.onProblem(this.#tooLong(text.length));
+      return;
+    }
     const files = this.files.take();
     if (!files) return;
     this.field.value = "";
@@ -96,6 +103,16 @@ export class Composer {
     this.#refresh();
     this.field.focus();
     this.onSend(text, files);
+  }
+
+  #tooLong(length) {
+    return t(
+      "The text has {count} characters; a message may have {most}. Cut a part and paste it: it becomes a file.",
+      {
+        count: length.toLocaleString(locale),
+        most: Number(this.field.dataset.most).toLocaleString(locale),
+      },
+    );
   }
 
   #refresh() {

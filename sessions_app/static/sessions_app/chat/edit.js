@@ -142,6 +142,7 @@ function filesOf(article) {
     version: Number(row.dataset.version),
     facts: row.querySelector(".file-facts").textContent,
     url: row.querySelector(".file").href,
+    preview: row.querySelector(".file").dataset.preview,
     isImage: row.querySelector(".picture") !== null,
     isSent: true,
   }));

@@ -75,6 +75,7 @@ class ChatPage {
       files: this.uploads,
       onSend: (text, files) => this.#sendWritten(text, files),
       onStop: () => cancel(this.invocations.current),
+      onProblem,
     });
     this.actions = new Actions(this.conversation, {
       url,
@@ -126,7 +127,6 @@ class ChatPage {
       button: byId("attach"),
       input: byId("attach-input"),
       field: this.composer.field,
-      offer: byId("offer"),
     });
     new Files(main, { button: byId("files"), url: byId("uploads").dataset.url });
     const list = byId("chats"); // null in a frame of another page

@@ -8,6 +8,7 @@ const MAX_NAMES = 20;
 const NAME_START = 40; // characters of a long name in a sentence
 const NAME_END = 15;
 const NOT_PRINTABLE = /\p{C}/gu; // the server removes them as well; U+202E would turn round the sentence around a name
+const MAX_BEGINNING = 200; // characters of a pasted text that its entry shows
 const KILOBYTE = 1024;
 const MEGABYTE = KILOBYTE * KILOBYTE;
 const NO_NAME = /(^|[/\\])\.{0,2}$/; // the server ignores such files
@@ -16,8 +17,8 @@ const notStored = new Set(); // files that are lost when the page is left
 
 addEventListener("beforeunload", (event) => notStored.size && event.preventDefault());
 
-/** Upload files; show a sentence about the files beyond a limit. */
-export function upload(uploads, files) {
+/** Upload files; show a sentence about the files beyond a limit. `beginning` is that of a pasted text. */
+export function upload(uploads, files, beginning = "") {
   const { mostFiles } = uploads.region.dataset;
   const beyond = [];
   const problems = [];
@@ -26,7 +27,7 @@ export function upload(uploads, files) {
     const problem = problemOf(shorten(name), file, uploads.region.dataset);
     if (uploads.items.length >= mostFiles) beyond.push(name);
     else if (problem) problems.push(problem);
-    else send(uploads, { name, file, facts: inWords(file.size) });
+    else send(uploads, { name, file, facts: inWords(file.size), beginning });
   }
   const names = list([...beyond.slice(0, MAX_NAMES).map(shorten), beyond.length > MAX_NAMES && "…"]);
   if (beyond.length)
@@ -75,23 +76,13 @@ export function discard(uploads, item) {
     post(uploads.region.dataset.removeUrl, { name: item.name, version: item.version }).catch(() => {});
 }
 
-/** Offer to attach a text as a file, because it is too long for the message. */
-export function offerFile(uploads, text, field, offer) {
-  const close = () => {
-    offer.hidden = true;
-    field.focus();
-  };
-  const attach = makeButton("primary", t("Attach as a file"), () => {
-    close();
-    upload(uploads, [new File([text], "pasted.txt", { type: "text/plain" })]);
-  });
-  const count = (number) => number.toLocaleString(locale);
-  const words = t("The text has {count} characters; a message may have {most}.", {
-    count: count(text.length),
-    most: count(field.maxLength),
-  });
-  offer.replaceChildren(make("p", "", words), attach, makeButton("plain", t("Cancel"), close));
-  offer.hidden = false;
+/** Upload a text as a file. U+FFFD replaces characters that a message cannot have, either. */
+export function uploadText(uploads, text) {
+  const names = new Set(uploads.items.map(({ name }) => name));
+  let name = "pasted.txt";
+  for (let number = 2; names.has(name); number += 1) name = `pasted-${number}.txt`;
+  const file = new File([text.replaceAll("\0", "\ufffd")], name, { type: "text/plain" });
+  upload(uploads, [file], text.slice(0, MAX_BEGINNING).toWellFormed());
 }
 
 function problemOf(name, { size, type }, { mostBytes, accept }) {
@@ -135,8 +126,8 @@ function finish(uploads, item, request) {
     fail(uploads, item, answer.error ?? t("The server did not take the file. Reload the page, then try again."));
     return;
   }
-  const { name, version, facts, url, is_image: isImage } = answer;
-  Object.assign(item, { name, version, facts, url, isImage, state: "ready", file: null });
+  const { name, version, facts, url, preview_url: preview, is_image: isImage } = answer;
+  Object.assign(item, { name, version, facts, url, preview, isImage, state: "ready", file: null });
   notStored.delete(item);
   tell(t("{name} is attached.", { name }));
   const isWaitedFor = document.querySelector("#notice p").textContent === WAIT;
@@ -179,16 +170,16 @@ function makeChip(uploads, item) {
 
 // Show the file's state before the button that removes it.
 function fill(uploads, item) {
-  const { chip, name, state } = item;
+  const { chip, name, state, preview, beginning } = item;
   if (chip.dataset.state === state) return;
   chip.dataset.state = state;
   const button = chip.lastElementChild;
   button.setAttribute("aria-label", t("Remove {name}", { name }));
-  const words = make("span", "upload-words");
-  words.append(
-    makeAuto("span", "upload-name", name),
-    make("small", "", state === "failed" ? t("Not uploaded") : item.facts),
-  );
+  const words = make(preview ? "a" : "span", "upload-words");
+  if (preview) Object.assign(words, { href: item.url }).dataset.preview = preview;
+  words.append(makeAuto("span", "upload-name", name));
+  if (beginning) words.append(makeAuto("span", "upload-beginning", beginning));
+  words.append(make("small", "", state === "failed" ? t("Not uploaded") : item.facts));
   while (chip.firstChild !== button) chip.firstChild.remove();
   if (item.isImage) button.before(Object.assign(document.createElement("img"), { src: item.url, alt: "" }));
   button.before(words);

@@ -62,6 +62,12 @@ export class Uploads {
     upload(this, files);
   }
 
+  /** Upload a text that is too long for the message as a file. */
+  async addText(text) {
+    const { uploadText } = await import("./upload_files.js");
+    uploadText(this, text);
+  }
+
   /** Take a file out of the list. */
   remove(item) {
     this.#lists.set(
@@ -74,11 +80,13 @@ export class Uploads {
   /** Keep the files that are ready, and show all. Call this when a file has changed. */
   async update() {
     const ready = this.items.filter(({ state }) => state === "ready");
-    const stored = ready.map(({ name, version, facts, url, isImage, isSent }) => ({
+    const stored = ready.map(({ name, version, facts, url, preview, beginning, isImage, isSent }) => ({
       name,
       version,
       facts,
       url,
+      preview,
+      beginning,
       isImage,
       isSent,
     }));
@@ -90,8 +98,8 @@ export class Uploads {
   }
 }
 
-/** Offer the ways to attach files: the button, dropping them on the page, and pasting. */
-export function listenForFiles(uploads, { button, input, field, offer }) {
+/** Offer the ways to attach files: the button, dropping them on the page, and pasting them or a long text. */
+export function listenForFiles(uploads, { button, input, field }) {
   button.addEventListener("click", () => input.click());
   input.addEventListener("change", () => {
     uploads.add([...input.files]);
@@ -99,21 +107,24 @@ export function listenForFiles(uploads, { button, input, field, offer }) {
     field.focus();
   });
   takeDroppedFiles(uploads, field);
-  field.addEventListener("paste", (event) => handlePaste(event, uploads, field, offer));
-}
-
-function handlePaste(event, uploads, field, offer) {
-  const { files } = event.clipboardData;
-  const text = event.clipboardData.getData("text/plain");
-  offer.hidden = true;
-  const kept = field.value.length - (field.selectionEnd - field.selectionStart);
-  if (!text && files.length) {
+  field.addEventListener("paste", (event) => {
+    const { files } = event.clipboardData;
+    if (!files.length || event.clipboardData.getData("text/plain")) return;
     event.preventDefault();
     uploads.add([...files]);
-  } else if (kept + text.length > field.maxLength) {
-    event.preventDefault();
-    import("./upload_files.js").then(({ offerFile }) => offerFile(uploads, text, field, offer));
-  }
+  });
+  field.addEventListener("beforeinput", (event) => attachLongText(event, uploads, field));
+}
+
+// A pasted or dropped text that makes the message too long becomes a file. The field itself has no limit: a browser
+// would cut the text without a word.
+function attachLongText(event, uploads, field) {
+  if (!event.inputType.startsWith("insertFrom")) return;
+  const text = event.data ?? event.dataTransfer?.getData("text/plain") ?? "";
+  const kept = field.value.length - (field.selectionEnd - field.selectionStart);
+  if (kept + text.length <= Number(field.dataset.most)) return;
+  event.preventDefault();
+  uploads.addText(text);
 }
 
 // Upload files that are dropped anywhere, and show while they are dragged that the page takes them.

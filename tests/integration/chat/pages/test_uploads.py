@@ -59,6 +59,7 @@ def test_a_file_is_stored_as_an_artifact_with_its_bytes(browser_of_person: Clien
         "version": 0,
         "facts": "PNG · 8\xa0bytes",
         "url": f"{file_url(session, 'cat.png')}?version=0",
+        "preview_url": f"{reverse('chat:preview', args=[session.id, 'cat.png'])}?version=0",
         "is_image": True,
     }
     row = Artifact.objects.get()
