@@ -123,14 +123,22 @@ def kept_contexts() -> dict[str, BrowserContext]:
 
 @pytest.fixture
 def context_of(
-    browser: Browser, signed_in: Callable[[str], StorageState], kept_contexts: dict[str, BrowserContext]
+    browser: Browser,
+    site: Stack,
+    signed_in: Callable[[str], StorageState],
+    kept_contexts: dict[str, BrowserContext],
 ) -> Iterator[Callable[[str], BrowserContext]]:
-    """Function that returns the context of a user; of earlier tests it has the cache and what pages have stored."""
+    """Function that returns the context of a user; of earlier tests it has the cache and what pages have stored.
+
+    Its first page stays open, for the process that draws the pages of the site: starting it takes as long as a page.
+    """
     used: set[str] = set()
 
     def context_of_user(name: str) -> BrowserContext:
         if name not in kept_contexts:
-            kept_contexts[name] = browser.new_context(accept_downloads=True)
+            # The signs of a page that waits move for ever, which takes more CPU time than all else in the browser.
+            kept_contexts[name] = browser.new_context(accept_downloads=True, reduced_motion="reduce")
+            kept_contexts[name].new_page().goto(f"{site.base_url}/healthz")
         if name not in used:
             used.add(name)
             cookies: list[Any] = [*signed_in(name)["cookies"]]
@@ -140,11 +148,10 @@ def context_of(
     yield context_of_user
     for name in used:
         context = kept_contexts[name]
-        page = context.pages[0] if context.pages else context.new_page()
-        if page.evaluate(HAS_CLOCK_OF_TEST):
+        if context.pages[0].evaluate(HAS_CLOCK_OF_TEST):
             kept_contexts.pop(name).close()
             continue
-        for page in context.pages:
+        for page in context.pages[1:]:
             page.close()
         context.unroute_all()
         context.clear_permissions()
