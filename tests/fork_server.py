@@ -1,8 +1,8 @@
-"""Run `manage.py` in forks of a process that has imported the site: importing it anew takes seconds of CPU time.
+"""Run programs in forks of a process that has imported the site: importing it anew takes seconds of CPU time.
 
-`python -m tests.integration.management.fork_server FD` takes requests from a socket until it is closed: a message with
-arguments, environment and a flag for a controlling terminal; and the files for input, output, errors and the answer.
-The answer is the process id, and, after the end, the exit code.
+`python -m tests.fork_server FD MODULES` imports the modules and takes requests from a socket until it is closed: a
+message with the program, its arguments, its environment and a flag for a controlling terminal; and the files for input,
+output, errors and the answer. The answer is the process id, and, after the end, the exit code.
 """
 
 from __future__ import annotations
@@ -15,29 +15,27 @@ import signal
 import socket
 import sys
 import termios
+from contextlib import suppress
 from importlib import import_module
 from typing import Literal, TextIO
 
 import django
 
-from adk_site.embedded.paths import CHECKOUT
 from adk_site.garbage_collection import exclude_permanent_objects
 
 MAX_REQUEST_BYTES = 1_000_000
-LATE_IMPORTS = (
-    "adk_site.urls",
-    *(f"sessions_app.contrib.terminal.management.commands.{name}" for name in ("adk_chat", "adk_run")),
-)
-"""Modules that the start of a command imports after `django.setup`."""
 
 
 def serve(requests: socket.socket) -> None:
-    """Fork for each request. A fork waits for the command, which is a fork of it, so that this process need not."""
+    """Fork for each request; return when all programs have ended.
+
+    A fork waits for the program, which is a fork of it, so that this process can take the next request.
+    """
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     while True:
         message, files, _, _ = socket.recv_fds(requests, MAX_REQUEST_BYTES, 4)
         if not message:
-            return
+            break
         if os.fork() == 0:
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             requests.close()
@@ -49,6 +47,8 @@ def serve(requests: socket.socket) -> None:
             _wait(pid, standard, answer)
         for file in files:
             os.close(file)
+    with suppress(ChildProcessError):
+        os.wait()  # As SIGCHLD is ignored, it returns when no child is left.
 
 
 def _wait(pid: int, standard: list[int], answer: int) -> None:
@@ -61,7 +61,7 @@ def _wait(pid: int, standard: list[int], answer: int) -> None:
 
 
 def _run(standard: list[int], arguments: list[str], environment: dict[str, str], terminal: bool) -> None:
-    """Become `manage.py`."""
+    """Become the program: the name of a module, as after `python -m`, and its arguments."""
     os.setsid()
     for number, file in enumerate(standard):
         os.dup2(file, number)
@@ -72,8 +72,8 @@ def _run(standard: list[int], arguments: list[str], environment: dict[str, str],
     sys.stdin, sys.stdout, sys.stderr = (_reopened(stream) for stream in (sys.stdin, sys.stdout, sys.stderr))
     os.environ.clear()
     os.environ.update(environment)
-    sys.argv = ["manage.py", *arguments]
-    runpy.run_path(str(CHECKOUT / "manage.py"), run_name="__main__")
+    sys.argv = list(arguments)
+    runpy.run_module(arguments[0], run_name="__main__", alter_sys=True)
 
 
 def _reopened(stream: TextIO) -> TextIO:
@@ -90,7 +90,8 @@ def _reopened(stream: TextIO) -> TextIO:
 
 if __name__ == "__main__":
     django.setup()
-    for name in LATE_IMPORTS:
-        import_module(name)
+    file, *modules = sys.argv[1:]
+    for module in modules:
+        import_module(module)
     exclude_permanent_objects()
-    serve(socket.socket(fileno=int(sys.argv[1])))
+    serve(socket.socket(fileno=int(file)))

@@ -1,4 +1,4 @@
-"""A command of `manage.py` in a fork of a process that has imported the site."""
+"""A program in a fork of a process that has imported the site."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ import socket
 import subprocess
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 from types import TracebackType
 
 from adk_site.embedded.paths import CHECKOUT
 
 
-class ForkedCommand:
-    """A running command, with the methods of `subprocess.Popen` that tests use."""
+class ForkedProgram:
+    """A running program, with the methods of `subprocess.Popen` that tests use."""
 
     def __init__(self, answer: socket.socket) -> None:
         self._answer = answer.makefile("r")
@@ -24,23 +25,25 @@ class ForkedCommand:
         self.returncode: int | None = None
 
     def send_signal(self, number: int) -> None:
-        os.kill(self.pid, number)
+        """Send a signal, unless the program has ended."""
+        if self.poll() is None:
+            os.kill(self.pid, number)
 
     def poll(self) -> int | None:
-        """Return the exit code, or None while the command runs."""
+        """Return the exit code, or None while the program runs."""
         if self.returncode is None and select.select([self._answer], [], [], 0)[0]:
             return self.wait(0)
         return self.returncode
 
-    def wait(self, seconds: float) -> int:
-        """Wait for the end; return the exit code.
+    def wait(self, seconds: float | None = None) -> int:
+        """Wait for the end, by default without limit; return the exit code.
 
         Raises:
-            TimeoutError: the command goes on after so many seconds.
+            TimeoutError: the program goes on after so many seconds.
         """
         if self.returncode is None:
             if not select.select([self._answer], [], [], seconds)[0]:
-                raise TimeoutError(f"The command {self.pid} goes on after {seconds} s.")
+                raise TimeoutError(f"The program {self.pid} goes on after {seconds} s.")
             self.returncode = int(self._answer.readline())
             self._answer.close()
         return self.returncode
@@ -52,27 +55,51 @@ class ForkedCommand:
 class ForkServer:
     """The process that has imported the site. A context manager: starts on entry, stops on exit."""
 
-    def __init__(self, environment: Mapping[str, str]) -> None:
-        """Take the environment in which the site is imported. The environment of a command does not change settings."""
+    def __init__(self, environment: Mapping[str, str], *modules: str) -> None:
+        """Take the environment in which the site is imported, and what its programs import besides.
+
+        The environment of a program does not change settings.
+        """
         self._environment = environment
+        self._modules = modules
 
     def run(
-        self, *arguments: str, environment: Mapping[str, str], files: tuple[int, int, int], terminal: bool
-    ) -> ForkedCommand:
-        """Start a command with these files as input, output and errors, or with one terminal as all of them."""
+        self,
+        *arguments: str,
+        environment: Mapping[str, str],
+        files: tuple[int, int, int],
+        terminal: bool = False,
+    ) -> ForkedProgram:
+        """Start a program: the name of a module, as after `python -m`, and its arguments.
+
+        Args:
+            files: its input, output and errors.
+            terminal: True when the files are a terminal, which it then controls.
+        """
         ours, theirs = socket.socketpair()
         request = {"arguments": arguments, "environment": {**environment}, "terminal": terminal}
         with ours, theirs:
             socket.send_fds(self._requests, [json.dumps(request).encode()], [*files, theirs.fileno()])
             theirs.close()
-            return ForkedCommand(ours)
+            return ForkedProgram(ours)
+
+    def run_with_log(self, *arguments: str, environment: Mapping[str, str], log: Path) -> ForkedProgram:
+        """Start a program without input, whose output and errors are appended to a file."""
+        with open(os.devnull) as nothing, log.open("ab") as output:
+            files = (nothing.fileno(), output.fileno(), output.fileno())
+            return self.run(*arguments, environment=environment, files=files)
 
     def __enter__(self) -> ForkServer:
         self._requests, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
-            command = [sys.executable, "-m", "tests.integration.management.fork_server", str(theirs.fileno())]
+            command = [sys.executable, "-m", "tests.fork_server", str(theirs.fileno()), *self._modules]
+            # In a session for itself: Ctrl-C must not end what waits for the programs.
             self._process = subprocess.Popen(
-                command, cwd=CHECKOUT, env=self._environment, pass_fds=[theirs.fileno()]
+                command,
+                cwd=CHECKOUT,
+                env=self._environment,
+                pass_fds=[theirs.fileno()],
+                start_new_session=True,
             )
         return self
 

@@ -15,10 +15,11 @@ SHIFTS = {"web1": -3.0, "web2": 4.0, "worker1": 15.0, "worker2": -3.0}
 
 
 def shift_clock() -> None:
-    """Shift the clock of this process by `SHIFT`."""
-    seconds = float(os.environ.get(SHIFT, "0"))
-    if not seconds:
-        return
+    """Shift the clock of this process, and those of its forks, each by its own `SHIFT`."""
     now, time_now = timezone.now, time.time
-    timezone.now = lambda: now() + timedelta(seconds=seconds)
-    time.time = lambda: time_now() + seconds
+    timezone.now = lambda: now() + timedelta(seconds=_shift())
+    time.time = lambda: time_now() + _shift()
+
+
+def _shift() -> float:
+    return float(os.environ.get(SHIFT, "0"))

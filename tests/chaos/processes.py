@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,15 +11,18 @@ from pathlib import Path
 from adk_site.embedded.postgres import Postgres
 from adk_site.embedded.redis import Redis
 from tests.chaos.clock import SHIFT, SHIFTS
+from tests.forked_program import ForkedProgram, ForkServer
 from tests.free_port import free_port
 from tests.stack.outages import kill_postgres, kill_redis, kill_tree
-from tests.stack.web_process import wait_until_listening, web_command
+from tests.stack.web_process import wait_until_listening, web_program
 
 WEB = ("web1", "web2")
 WORKERS = {"worker1": "celery,jobs", "worker2": "celery,jobs", "worker3": "celery"}
 """Queues of the workers. One takes no jobs: jobs that only the sweep ends may fill the others."""
 TARGETS = (*WEB, *WEB, *WORKERS, *WORKERS, "beat", "model", "postgres", "redis")
 """Targets of kills; each is killed in proportion to its number of entries."""
+IMPORTS = ("adk_site.urls", "celery.apps.beat", "celery.apps.worker", "celery.bin.celery")
+"""Largest modules of the processes, which are forks of one that has imported them."""
 
 
 @dataclass(frozen=True)
@@ -40,12 +42,15 @@ class Site:
     redis_url: str
     ports: dict[str, int] = field(default_factory=lambda: {name: free_port() for name in WEB})
     model_port: int = field(default_factory=free_port)
-    processes: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
+    processes: dict[str, ForkedProgram] = field(default_factory=dict)
     kills: dict[str, int] = field(default_factory=dict)
     outages: list[Outage] = field(default_factory=list)
+    _server: ForkServer = field(init=False)
+    _at_end: ExitStack = field(default_factory=ExitStack)
 
     def start(self) -> None:
         """Start all processes; PostgreSQL and Redis run already."""
+        self._server = self._at_end.enter_context(ForkServer(self._environment, *IMPORTS))
         for name in ("model", *WEB, *WORKERS, "beat"):
             self._start(name)
         wait_until_listening(self.model_port)
@@ -71,32 +76,36 @@ class Site:
         """Stop all processes but PostgreSQL and Redis."""
         for name in self.processes:
             self._kill(name)
+        self._at_end.close()
 
     def wait_for(self, name: str) -> None:
         """Wait until a web process listens."""
         wait_until_listening(self.ports[name])
 
-    def _start(self, name: str) -> None:
-        environment = {
+    @property
+    def _environment(self) -> dict[str, str]:
+        """Environment variables of all processes."""
+        return {
             **os.environ,
-            SHIFT: str(SHIFTS.get(name, 0)),
             "DATABASE_URL": self.database_url,
             "REDIS_URL": self.redis_url,
             "DJANGO_SETTINGS_MODULE": "tests.chaos.settings",
             "GOOGLE_API_KEY": "test",
             "GOOGLE_GEMINI_BASE_URL": f"http://127.0.0.1:{self.model_port}",
         }
-        with (self.data / f"{name}.log").open("ab") as log:
-            self.processes[name] = subprocess.Popen(
-                self._command(name), env=environment, stdout=log, stderr=log, start_new_session=True
-            )
 
-    def _command(self, name: str) -> list[str]:
+    def _start(self, name: str) -> None:
+        environment = {**self._environment, SHIFT: str(SHIFTS.get(name, 0))}
+        self.processes[name] = self._server.run_with_log(
+            *self._program(name), environment=environment, log=self.data / f"{name}.log"
+        )
+
+    def _program(self, name: str) -> list[str]:
         if name in WEB:
-            return web_command(self.ports[name])
+            return web_program(self.ports[name])
         if name == "model":
-            return [sys.executable, "-m", "tests.chaos.model", str(self.model_port)]
-        celery = [sys.executable, "-m", "celery", "--quiet", "-A", "adk_site"]
+            return ["tests.chaos.model", str(self.model_port)]
+        celery = ["celery", "--quiet", "-A", "adk_site"]
         if name == "beat":
             for file in self.data.glob("beat-schedule*"):
                 file.unlink()  # beat does not start with a file that a crash truncated

@@ -12,8 +12,12 @@ START_SECONDS = 180.0
 
 def web_command(port: int, application: str = "adk_site.asgi:application") -> list[str]:
     """Return the command of a web process that listens on 127.0.0.1 and this port."""
-    options = ["-v", "0", "-b", "127.0.0.1", "-p", str(port)]
-    return [sys.executable, "-m", "adk_site.web", *options, application]
+    return [sys.executable, "-m", *web_program(port, application)]
+
+
+def web_program(port: int, application: str = "adk_site.asgi:application") -> list[str]:
+    """Return the module that `web_command` runs, and its arguments."""
+    return ["adk_site.web", "-v", "0", "-b", "127.0.0.1", "-p", str(port), application]
 
 
 def wait_until_listening(port: int) -> None:

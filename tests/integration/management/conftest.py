@@ -11,10 +11,15 @@ from pathlib import Path
 
 import pytest
 
+from tests.forked_program import ForkServer
 from tests.integration.conftest import WriteFolder
-from tests.integration.management.forked_command import ForkServer
 from tests.integration.management.terminal import SECONDS, site_environment
 
+LATE_IMPORTS = (
+    "adk_site.urls",
+    *(f"sessions_app.contrib.terminal.management.commands.{name}" for name in ("adk_chat", "adk_run")),
+)
+"""Modules that the start of a command imports after `django.setup`."""
 AGENT = '''
 from runtime.agents import LlmAgent
 from runtime.testing import ScriptedModel, call
@@ -67,7 +72,7 @@ def fork_server(django_db_setup: None, tmp_path_factory: pytest.TempPathFactory)
     folder = tmp_path_factory.mktemp("agents") / "clerk"
     folder.mkdir()
     (folder / "agent.py").write_text(AGENT)
-    with ForkServer(site_environment(AGENT_DIRS=str(folder.parent))) as server:
+    with ForkServer(site_environment(AGENT_DIRS=str(folder.parent)), *LATE_IMPORTS) as server:
         yield server
 
 
@@ -77,10 +82,9 @@ def manage(fork_server: ForkServer) -> Callable[..., subprocess.CompletedProcess
 
     def run(*arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
         (inside, typed), (read_out, out), (read_err, err) = (os.pipe() for _ in range(3))
-        process = fork_server.run(
-            *arguments, environment=site_environment(), files=(inside, out, err), terminal=False
-        )
-        for file in (inside, out, err):
+        files = (inside, out, err)
+        process = fork_server.run("manage", *arguments, environment=site_environment(), files=files)
+        for file in files:
             os.close(file)
         with open(typed, "w") as pipe:
             pipe.write(stdin)

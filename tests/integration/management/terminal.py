@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from django.conf import settings
 from django.db import connection
 
-from tests.integration.management.forked_command import ForkServer
+from tests.forked_program import ForkServer
 
 SECONDS = 60.0
 ESCAPES = re.compile(r"\x1b(?:\[[0-9;?]*[A-Za-z]|[()][A-Z0-9])")
@@ -46,8 +46,9 @@ class Terminal:
     def __enter__(self) -> Terminal:
         self._end, inner = os.openpty()
         fcntl.ioctl(inner, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 100, 0, 0))
+        files = (inner, inner, inner)
         self.process = self._server.run(
-            *self._arguments, environment=self._environment, files=(inner, inner, inner), terminal=True
+            "manage", *self._arguments, environment=self._environment, files=files, terminal=True
         )
         os.close(inner)
         return self

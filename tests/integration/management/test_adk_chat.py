@@ -14,8 +14,8 @@ from django.utils import timezone
 
 from sessions_app.agent_apps import registry
 from sessions_app.models import Event, InvocationStatus, Session, ToolJob
+from tests.forked_program import ForkServer
 from tests.integration.jobs.job_helpers import run_queue, run_task
-from tests.integration.management.forked_command import ForkServer
 from tests.integration.management.terminal import ESCAPES, Terminal, site_environment
 
 Manage = Callable[..., subprocess.CompletedProcess[str]]
