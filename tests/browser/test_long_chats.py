@@ -5,6 +5,7 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.accessibility import serious_problems_in_both_schemes
 from tests.browser.chat_page import ChatPage
+from tests.browser.conftest import OpenTab
 from tests.browser.model import Model
 from tests.model_server import Call, Turn
 
@@ -38,16 +39,24 @@ ROWS_IN_VIEW = """
 """
 
 
+@pytest.fixture(scope="module")
+def addresses() -> list[str]:
+    """The address of the chat, which the first test makes for all."""
+    return []
+
+
 @pytest.fixture
-def long_chat(chat: ChatPage, model: Model) -> ChatPage:
+def long_chat(open_tab: OpenTab, addresses: list[str], model: Model) -> ChatPage:
     """A chat of several pages of calls, two at once, so that the pages split calls from their responses."""
-    model.play(
-        *[Turn(calls=CALLS, text=["One more."])] * STEPS, Turn(text=["Done."]), Turn(text=["And again."])
-    )
-    chat.send("Look often")
-    expect(chat.answers.filter(has_text="Done.")).to_be_visible(timeout=90_000)
-    chat.wait_until_idle()
-    chat.reload()
+    chat = open_tab()
+    if not addresses:
+        chat.open_new_chat()
+        model.play(*[Turn(calls=CALLS, text=["One more."])] * STEPS, Turn(text=["Done."]))
+        chat.send("Look often")
+        expect(chat.answers.filter(has_text="Done.")).to_be_visible(timeout=90_000)
+        chat.wait_until_idle()
+        addresses.append(chat.page.url)
+    chat.open(addresses[0])
     return chat
 
 
@@ -65,6 +74,7 @@ def test_scrolling_up_neither_jumps_nor_grows_the_page_and_loses_nothing(
     assert seen["nodes"] <= MAX_NODES
     expect(long_chat.messages.filter(has_text="Look often")).to_be_in_viewport()
 
+    model.play(Turn(text=["And again."]))
     long_chat.box.fill("Once more")
     long_chat.box.press("Enter")
     long_chat.wait_for_answer("And again.")
