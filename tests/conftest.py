@@ -32,7 +32,7 @@ signal.signal(signal.SIGTERM, signal.default_int_handler)
 if not os.environ.get("DATABASE_URL"):
     os.environ["ADK_POSTGRES_TEMPLATE"] = str(template_cluster())
 BROWSER = "tests/browser/"
-SECOND_HALF = f"{BROWSER}test_l"
+SECOND_HALF = f"{BROWSER}test_j"
 """The first browser file, by name, of the second site: the files before it take half of the CPU time."""
 RESTARTS = tuple(f"{BROWSER}test_{name}.py" for name in ("outages", "outside", "restart"))
 LONGEST_FIRST = (
