@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import signal
-import subprocess
 from collections.abc import Mapping
+from contextlib import ExitStack
 from pathlib import Path
 
 import psutil
 
-from adk_site.embedded.paths import CHECKOUT
 from adk_site.embedded.redis import Redis
+from tests.forked_program import ForkServer
 from tests.free_port import free_port
 from tests.stack.stack import Stack
-from tests.stack.web_process import wait_until_listening, web_command
+from tests.stack.web_process import wait_until_listening, web_program
 
 
 def kill_postgres(data: Path) -> None:
@@ -49,6 +49,7 @@ class Web:
         self.site = site
         self.environment = environment or site.environment
         self.port = free_port()
+        self._at_end = ExitStack()
 
     @property
     def base_url(self) -> str:
@@ -56,14 +57,9 @@ class Web:
 
     def start(self) -> None:
         """Start the process; return when it accepts connections."""
-        with (self.site.data / "web2.log").open("ab") as log:
-            self.process = subprocess.Popen(
-                web_command(self.port),
-                cwd=CHECKOUT,
-                env=self.environment,
-                stdout=log,
-                stderr=log,
-            )
+        log = self.site.data / "web2.log"
+        program = web_program(self.port)
+        self.process = self._server.run_with_log(*program, environment=self.environment, log=log)
         wait_until_listening(self.port)
 
     def kill(self) -> None:
@@ -72,8 +68,11 @@ class Web:
         self.process.wait()
 
     def __enter__(self) -> Web:
+        # Forks, because importing the site anew takes seconds of CPU time for each start.
+        self._server = self._at_end.enter_context(ForkServer(self.environment, "adk_site.urls"))
         self.start()
         return self
 
     def __exit__(self, *_: object) -> None:
         self.kill()
+        self._at_end.close()
