@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import islice
@@ -16,7 +17,12 @@ MAX_BYTES = 400_000
 """Maximum bytes of a file to read for its preview."""
 MAX_CHARACTERS = 100_000
 MAX_ROWS, MAX_COLUMNS, MAX_CELL_LENGTH = 200, 30, 200
-_DELIMITERS = {"text/csv": ",", "text/tab-separated-values": "\t"}
+DELIMITERS = {"text/csv": ("\t", ";", ","), "text/tab-separated-values": ("\t",)}
+"""Possible delimiters by MIME type; of equal ones the first.
+
+In many countries numbers have decimal commas, and files with them have semicolons.
+"""
+SNIFFED_LINES = 20
 
 
 @dataclass(frozen=True)
@@ -51,10 +57,22 @@ def preview_of(mime_type: str, size: int, beginning: bytes) -> Preview:
     # `utf-8-sig` drops a byte order mark, which would become part of the first cell. The last character may be cut.
     text = storable(beginning.decode("utf-8-sig", errors="replace"))
     is_cut = size > len(beginning)
-    if mime_type in _DELIMITERS:
-        return _table(text, _DELIMITERS[mime_type], is_cut)
+    if mime_type in DELIMITERS:
+        delimiter = max(DELIMITERS[mime_type], key=lambda delimiter: _agreeing_lines(text, delimiter))
+        return _table(text, delimiter, is_cut)
     kind = "markdown" if mime_type == "text/markdown" else "text"
     return Preview(kind, text[:MAX_CHARACTERS], is_cut=is_cut or len(text) > MAX_CHARACTERS)
+
+
+def _agreeing_lines(text: str, delimiter: str) -> int:
+    """Return how many of the first lines have the most usual number of columns; 0 if that is one column."""
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+    try:
+        lengths = Counter(len(line) for line in islice(reader, SNIFFED_LINES))
+    except csv.Error:
+        return 0
+    [(columns, lines)] = lengths.most_common(1) or [(0, 0)]
+    return lines if columns > 1 else 0
 
 
 def _table(text: str, delimiter: str, is_cut: bool) -> Preview:

@@ -37,6 +37,24 @@ def test_a_table_has_limited_rows_columns_and_cells() -> None:
     assert {len(cell) for cell in [*preview.header, *preview.rows[0]]} == {MAX_CELL_LENGTH}
 
 
+@pytest.mark.parametrize(
+    ("content", "columns"),
+    [
+        (b"name,price\nlamp,49", 2),
+        (b"name;price\nlamp;49", 2),
+        (b"name;price, euro\nlamp;49,50\nchair;1,99", 2),
+        (b'name,remark\nlamp,"a; b; c"\nchair,"d; e"', 2),
+        (b"name\tprice\tremark\nlamp\t49;50\tnew, used", 3),
+        (b"name\nlamp", 1),
+        (b"", 0),
+    ],
+)
+def test_the_delimiter_of_a_table_is_found(content: bytes, columns: int) -> None:
+    preview = preview_of("text/csv", len(content), content)
+    assert (preview.kind, len(preview.header)) == ("table", columns)
+    assert all(len(row) == columns for row in preview.rows)
+
+
 def test_a_small_table_is_whole() -> None:
     preview = preview_of("text/tab-separated-values", 16, "\ufeffname\tprice\nä\t2".encode())
     assert (preview.header, preview.rows, preview.is_cut) == (["name", "price"], [["ä", "2"]], False)
