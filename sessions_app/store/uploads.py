@@ -41,7 +41,7 @@ def store_upload(
     Raises:
         LimitExceededError: the person's files would be too large together.
     """
-    name = artifact_name(upload.name or "")
+    name = _name_of(upload)
     artifact = Artifact(
         app_name=session.app_name,
         user_id=session.user_id,
@@ -57,6 +57,16 @@ def store_upload(
     return store_artifact(artifact, upload)
 
 
+def _name_of(upload: UploadedFile[Any]) -> str:
+    """Return the artifact's name for an upload."""
+    # Browsers escape these in the name of a file, and no other character.
+    # https://html.spec.whatwg.org/multipage/form-control-infrastructure.html#multipart-form-data
+    name = upload.name or ""
+    for escape, character in (("%22", '"'), ("%0D", "\r"), ("%0A", "\n")):
+        name = name.replace(escape, character)
+    return artifact_name(name)
+
+
 def _size_beyond(limit: int, size: int) -> str:
     # At least a tenth of a unit above the limit: rounded, size and limit could read alike.
     unit = 1024 ** ((limit.bit_length() - 1) // 10)
@@ -70,7 +80,7 @@ def check_upload(upload: UploadedFile[Any]) -> str:
         InvalidInputError: the file is empty, or the site does not accept its type.
         TooLargeError: the file is too large.
     """
-    filename = artifact_name(upload.name or "")
+    filename = _name_of(upload)
     size = upload.size or 0
     if size == 0:
         raise InvalidInputError(f"The file “{filename}” is empty. Choose another one.", field="file")

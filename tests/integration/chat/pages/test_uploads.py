@@ -126,6 +126,7 @@ def test_uploads_of_one_name_at_once_are_versions(browser_of_person: Client, ses
         ('name="file"; filename="Größe.txt"'.encode(), "Größe.txt"),
         (b'name="file"; filename="a\x00b.txt"', "ab.txt"),
         (b'name="file"; filename="<img src=x>.txt"', "<img src=x>.txt"),
+        (b'name="file"; filename="12%22 lamp%0D%0A 5%20.txt"', '12" lamp 5%20.txt'),
     ],
 )
 def test_hostile_names_are_stored_as_plain_ones(
