@@ -18,18 +18,21 @@ from sessions_app.base.codec import storable
 from sessions_app.history.rewinds import find_rewinds
 from sessions_app.models import Event, Session
 from sessions_app.sessions.list.listing import with_activity
+from sessions_app.sessions.list.plain_text import plain_pieces
 from sessions_app.sessions.ownership import User
 
 MAX_RESULTS = 30
 MAX_QUERY_LENGTH = 200
 MAX_WORDS = 8
 CHARACTERS_AROUND = 40
+MARKDOWN_AROUND = 400
+"""Characters of Markdown to read on each side of a word: its addresses may be long."""
 WORD = re.compile(r"[^\W_]+")
 
 
 @dataclass(frozen=True)
 class Hit:
-    """First match in the text of the event `seq`: the word, with the text before and after it."""
+    """First match in the text of the event `seq`: the word, with the plain text before and after it."""
 
     seq: int
     before: str
@@ -98,7 +101,9 @@ def _hits(sessions: Sequence[Session], prefixes: Sequence[str]) -> dict[UUID, Hi
 def _hit(seq: int, text: str, prefixes: Sequence[str]) -> Hit:
     place = re.search("|".join(rf"(?<!\w){re.escape(prefix)}" for prefix in prefixes), text, re.IGNORECASE)
     start, end = place.span() if place else (0, 0)
-    before = text[max(0, start - CHARACTERS_AROUND) : start]
-    after = text[end : end + 2 * CHARACTERS_AROUND]
-    more = "…" if start > CHARACTERS_AROUND else ""
-    return Hit(seq, more + before.lstrip() if more else before, text[start:end], after)
+    before, word, after = plain_pieces(
+        text[max(0, start - MARKDOWN_AROUND) : start], text[start:end], text[end : end + MARKDOWN_AROUND]
+    )
+    if start > MARKDOWN_AROUND or len(before) > CHARACTERS_AROUND:
+        before = "…" + before[-CHARACTERS_AROUND:].lstrip()
+    return Hit(seq, before, word, after[: 2 * CHARACTERS_AROUND])
