@@ -76,6 +76,9 @@ urlpatterns = [
     _page("chat/<uuid:session_id>/share/revoke/", share_views.revoke, name="revoke_share"),
     _page("shared/<slug:token>/", share_views.shared_session, name="shared"),
     _page("chat/<uuid:session_id>/<change:change>/", list_views.change_session, name="change"),
-    # Says itself how it may be kept: an image of a chat is not sent again with each view of it.
+    # These say themselves how they may be kept: an image of a chat is not sent again with each view of it.
     path("chat/<uuid:session_id>/artifacts/<filename:filename>", downloads.artifact, name="artifact"),
+    path(
+        "shared/<slug:token>/pictures/<filename:filename>", share_views.shared_picture, name="shared_picture"
+    ),
 ]

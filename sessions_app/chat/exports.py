@@ -48,7 +48,7 @@ async def as_json(request: HttpRequest, session_id: UUID) -> StreamingHttpRespon
 async def printable(request: HttpRequest, session_id: UUID) -> StreamingHttpResponse:
     """Return the chat as a page to print."""
     session, view = await _own_session(request, session_id)
-    return StreamingHttpResponse(stream_page(request, session, view, is_shared=False), headers=NO_GUESS)
+    return StreamingHttpResponse(stream_page(request, session, view), headers=NO_GUESS)
 
 
 def file_name(title: str, ending: str) -> str:

@@ -67,6 +67,8 @@ GET    405       405    405   405   405       -          /chat/<session_id>/shar
 POST   login     404    200   404   404       -          /chat/<session_id>/share/revoke/
 GET    login     200    200   200   200       -          /shared/<token>/
 POST   405       405    405   405   405       -          /shared/<token>/
+GET    login     404    404   404   404       -          /shared/<token>/pictures/<filename>
+POST   405       405    405   405   405       -          /shared/<token>/pictures/<filename>
 GET    login     404    200   404   404       -          /chat/<session_id>/artifacts/<filename>
 POST   405       405    405   405   405       -          /chat/<session_id>/artifacts/<filename>
 GET    login     404    200   404   404       -          /chat/<session_id>/preview/<filename>

@@ -17,7 +17,7 @@ from sessions_app.rendering.outline import as_words, one_line
 from sessions_app.rendering.session_view import SessionView
 from sessions_app.sessions.ownership import User
 
-COLOURS = {"note": "cyan", "file": "cyan", "error": "red"}
+COLOURS = {"note": "cyan", "file": "cyan", "picture": "cyan", "error": "red"}
 
 
 class Display:

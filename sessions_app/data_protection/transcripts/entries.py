@@ -42,7 +42,7 @@ from sessions_app.rendering.questions import (
 )
 from sessions_app.rendering.session_view import SessionView
 
-PieceKind = Literal["said", "prose", "note", "verbatim", "file", "error"]
+PieceKind = Literal["said", "prose", "note", "verbatim", "file", "picture", "error"]
 
 
 @dataclass(frozen=True)
@@ -51,15 +51,16 @@ class Piece:
 
     Attributes:
         kind: `said`, words of a user; `prose`, Markdown of an agent; `note`, a line about what happened;
-            `verbatim`, text as it is; `file`, the name of a file; `error`.
+            `verbatim`, text as it is; `file`, the name of a file; `picture`, the name of a picture in an answer;
+            `error`.
         label: heading of a verbatim text.
-        picture_url: address of a picture, for the session's owner.
+        file: links to the file, for the session's owner; None for all other kinds.
     """
 
     kind: PieceKind
     text: str
     label: str = ""
-    picture_url: str = ""
+    file: FileLink | None = None
 
 
 @dataclass(frozen=True)
@@ -166,7 +167,7 @@ def _attached_pieces(block: CodeBlock | FileBlock | PicturesBlock | UploadBlock)
         case FileBlock():
             yield Piece("note", gettext("A file (%(type)s)") % {"type": block.mime_type})
         case PicturesBlock():
-            yield from _file_pieces(block.files)
+            yield from _file_pieces(block.files, "picture")
         case UploadBlock():
             pass
         case _:
@@ -256,10 +257,10 @@ def _handover(agent: str, other: str) -> str:
     return gettext("%(agent)s handed over to %(other)s") % {"agent": agent, "other": other}
 
 
-def _file_pieces(files: Iterable[FileLink]) -> Iterator[Piece]:
+def _file_pieces(files: Iterable[FileLink], kind: PieceKind = "file") -> Iterator[Piece]:
     for file in files:
         text = file.name
         if file.version:
             version = gettext("version %(number)s") % {"number": file.version + 1}
             text = f"{file.name} ({version})"
-        yield Piece("file", text, picture_url=file.url if file.is_image else "")
+        yield Piece(kind, text, file=file)

@@ -49,7 +49,7 @@ def _write_piece(piece: Piece) -> str:
             return _quote(piece.text)
         case "verbatim":
             return f"{_escape_line(piece.label)}:\n\n{_fence(piece.text)}"
-        case "file":
+        case "file" | "picture":
             return gettext("File: {name}").format(name=_escape_line(piece.text))
         case "error":
             return f"**{gettext('Error:')}** {_escape_line(piece.text)}"

@@ -20,23 +20,24 @@ PLACE_OF_ENTRIES = mark_safe("<!--entries-->")
 
 
 async def stream_page(
-    request: HttpRequest, session: Session, view: SessionView, *, is_shared: bool
+    request: HttpRequest, session: Session, view: SessionView, *, share_token: str = ""
 ) -> AsyncIterator[str]:
     """Yield the page.
 
     Args:
         session: with its user.
-        is_shared: True for readers other than the owner, who see the names of pictures instead of the pictures.
+        share_token: token of the share link, for readers other than the owner. They see the pictures in answers, and
+            the names of all other files.
     """
-    context = {"session": session, "is_shared": is_shared, "entries": PLACE_OF_ENTRIES}
+    context = {"session": session, "is_shared": bool(share_token), "entries": PLACE_OF_ENTRIES}
     head, _, tail = render_to_string("chat/transcript.html", context, request).partition(PLACE_OF_ENTRIES)
     yield head
-    write = partial(_write_html, has_pictures=not is_shared)
+    write = partial(_write_html, share_token=share_token)
     async for entries in stream_entries(session, view, write):
         yield entries
     yield tail
 
 
-def _write_html(entry: Entry, *, has_pictures: bool) -> str:
-    context: dict[str, Any] = {"entry": entry, "has_pictures": has_pictures}
+def _write_html(entry: Entry, *, share_token: str) -> str:
+    context: dict[str, Any] = {"entry": entry, "has_pictures": not share_token, "share_token": share_token}
     return render_to_string("chat/transcript_entry.html", context)

@@ -17,6 +17,7 @@ from sessions_app.models import Session, ShareLink, StaffAct
 from tests.integration.chat.pages.page_helpers import add_event, body_of, page, save_artifact
 from tests.integration.chat.pages.test_exports import conversation
 
+PNG = b"\x89PNG\r\n\x1a\n"
 ADDRESS = re.compile(r'value="http://testserver(/shared/[\w-]{22}/)"')
 
 
@@ -108,6 +109,37 @@ def test_files_are_listed_by_name_without_a_link(
     assert "plan.png" in html
     assert "artifacts/" not in html and "<img" not in html
     assert status(reader, f"{page(session)}artifacts/plan.png") == 404
+
+
+def test_pictures_in_answers_are_shown_while_they_are_in_effect(
+    browser_of_person: Client, session: Session, reader: Client
+) -> None:
+    names = ["cat.png", "page.html", "mine.png", "draft.png"]
+    for name in names:
+        kind = "text/html" if name.endswith("html") else "image/png"
+        save_artifact(session, name, PNG, mime_type=kind)
+
+    def says(author: str, *files: str) -> None:
+        parts = [
+            {"fileData": {"fileUri": f"artifact:{name}?version=0", "mimeType": "image/png"}} for name in files
+        ]
+        content = {"parts": [{"text": "See:"}, *parts]}
+        add_event(session, "", author, content=content, invocationId="e-1")
+
+    says("user", "mine.png")
+    says("agent", "cat.png", "page.html")
+    address = share(browser_of_person, session)
+    html = body_of(reader.get(address)).decode()
+    assert f'src="{address}pictures/cat.png?version=0"' in html and html.count("<img") == 2
+    picture = reader.get(f"{address}pictures/cat.png?version=0")
+    assert body_of(picture) == PNG and picture["Content-Type"] == "image/png"
+    for name in names[1:]:
+        assert status(reader, f"{address}pictures/{name}?version=0") == 404
+    assert status(reader, f"{address}pictures/cat.png?version=1") == 404
+    add_event(session, "", "user", actions={"rewindBeforeInvocationId": "e-1"})
+    assert status(reader, f"{address}pictures/cat.png?version=0") == 404
+    revoke(browser_of_person, session)
+    assert status(reader, f"{address}pictures/cat.png?version=0") == 404
 
 
 def test_a_link_is_for_people_who_are_signed_in(browser_of_person: Client, session: Session) -> None:
