@@ -59,7 +59,7 @@ TRANSFER_TOOL = "transfer_to_agent"
 MAX_RESPONSE_LENGTH = 4_000
 """Maximum characters of a result, and of an argument."""
 MAX_UNFOLDED_LENGTH = 1_000
-"""Characters above which a question folds an argument."""
+"""Characters above which a question folds an argument, and the page a message of the user."""
 MAX_BRIEF_LENGTH = 60
 """Characters of an argument in the line of its call."""
 
@@ -102,8 +102,10 @@ class CallBlock:
 
     @property
     def brief(self) -> str:
-        """Return the values of the arguments in one line, each shortened."""
-        return ", ".join(shortened(value, MAX_BRIEF_LENGTH) for _, value in self.args)
+        """Return the arguments in one line, each with its label and a shortened value."""
+        labels = labels_of(name for name, _ in self.args)
+        arguments = [f"{labels[name]}: {shortened(value, MAX_BRIEF_LENGTH)}" for name, value in self.args]
+        return ", ".join(arguments)
 
 
 @dataclass(frozen=True)

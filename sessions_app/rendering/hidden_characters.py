@@ -8,6 +8,9 @@ from __future__ import annotations
 
 import json
 import re
+from html import escape
+
+from django.utils.safestring import SafeString, mark_safe
 
 _HIDDEN = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
@@ -34,6 +37,11 @@ def show_hidden_characters(html: str) -> str:
     Values that a form sends back are not changed. Texts of the page must be escaped, without raw `<` or `>`.
     """
     return _PIECES.sub(_escape_piece, html) if _HIDDEN.search(html) else html
+
+
+def mark_hidden(text: str) -> SafeString:
+    r"""Return a plain text as HTML with hidden characters as escapes such as `\u202e`, each in a marked span."""
+    return mark_safe(show_hidden_characters(escape(text)))  # noqa: S308 - escaped here
 
 
 def escape_hidden(text: str) -> str:

@@ -36,6 +36,7 @@ LINE_END = re.compile(r"\r\n?|\n")
 OVERRIDES = re.compile("[\u202d\u202e]")
 """Characters that make a browser draw the rest of a paragraph in another order."""
 BLANK_LINE = re.compile(r"\n[ \t]*\n\Z")
+MAX_SHORT_CELL_LENGTH = 20
 ENDED_BY_A_BLANK_LINE = {"paragraph_open", "heading_open", "table_open", "hr"}
 TASK = re.compile(r"\[([ xX])\](?=\s)")
 """Mark at the beginning of an item of a task list (GitHub Flavored Markdown, section 5.3)."""
@@ -58,8 +59,8 @@ _cleaner = nh3.Cleaner(
         "div": {"scroll", "alert", *TITLES},
         "li": {"task"},
         "p": {"footnote", "alert-title"},
-        "th": {"left", "center", "right"},
-        "td": {"left", "center", "right"},
+        "th": {"left", "center", "right", "long"},
+        "td": {"left", "center", "right", "long"},
         "mtd": {"left", "center", "right"},
     },
     link_rel="noopener noreferrer nofollow",
@@ -74,6 +75,11 @@ def render_markdown(text: str) -> SafeString:
     parsed, rest = split_at_limit(storable(text))
     html = _markdown.render(parsed) + (_code_block(rest) if rest else "")
     return mark_safe(_cleaner.clean(html))  # noqa: S308  (sanitised here)
+
+
+def is_long_cell(text: str) -> bool:
+    """True if a table cell needs room for some words on a line; a phone shows a shorter text on one line."""
+    return len(text) > MAX_SHORT_CELL_LENGTH
 
 
 def start_of_open_block(text: str) -> int:
@@ -146,10 +152,16 @@ def _heading(
 def _cell(
     renderer: RendererProtocol, tokens: Sequence[Token], index: int, options: OptionsDict, env: Any
 ) -> str:
-    """Render a table cell with its alignment as a class, because the content security policy forbids styles."""
+    """Render a table cell with classes for its alignment and length.
+
+    The content security policy forbids styles. A column with a long text gets room for some words on a line.
+    """
     token = tokens[index]
-    alignment = str(token.attrs.get("style", "")).removeprefix("text-align:")
-    return f'<{token.tag} class="{alignment}">' if alignment else f"<{token.tag}>"
+    classes = str(token.attrs.get("style", "")).removeprefix("text-align:")
+    pieces = tokens[index + 1].children or ()
+    if is_long_cell("".join(piece.content for piece in pieces)):
+        classes = f"{classes} long".strip()
+    return f'<{token.tag} class="{classes}">' if classes else f"<{token.tag}>"
 
 
 def _table_open(

@@ -15,15 +15,17 @@ from sessions_app.base import languages
 from sessions_app.conf import conf
 from sessions_app.models import Session, ToolJob
 from sessions_app.rendering import sentences
-from sessions_app.rendering.hidden_characters import escape_hidden, strip_bidi_controls
+from sessions_app.rendering.hidden_characters import escape_hidden, mark_hidden, strip_bidi_controls
 from sessions_app.rendering.html import render_job
-from sessions_app.rendering.markdown import render_markdown
+from sessions_app.rendering.markdown import is_long_cell, render_markdown
 from sessions_app.rendering.outline import as_words
 
 register = template.Library()
 DAYS_OF_WEEK = 7
 register.filter(as_words)
 register.filter(escape_hidden)
+register.filter(is_long_cell)
+register.filter(mark_hidden)
 register.filter(strip_bidi_controls)
 
 

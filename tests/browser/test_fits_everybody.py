@@ -1,5 +1,6 @@
 """Contract: the pages work on a phone, by keyboard and with a screen reader, in light and dark colour schemes."""
 
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -14,7 +15,7 @@ from tests.browser.accessibility import (
     width_in_large_letters,
 )
 from tests.browser.chat_page import ChatPage
-from tests.browser.conftest import OpenTab
+from tests.browser.conftest import STAFF, OpenTab
 from tests.browser.model import Model
 from tests.model_server import Call, Turn
 from tests.stack.stack import Stack
@@ -23,6 +24,8 @@ pytestmark = [pytest.mark.browser, pytest.mark.stack]
 
 ENLARGED: ViewportSize = {"width": 320, "height": 256}
 """A window of 1280 x 1024 px whose page is enlarged to 400 %."""
+LINE = 32
+"""Pixels that a line of text may take, with the space around it."""
 DISTANCE_TO_END = "(document.documentElement.scrollHeight - innerHeight - scrollY)"
 SHORTEN_FOR_A_MOMENT = """
 async () => {
@@ -35,7 +38,13 @@ async () => {
 """
 """Makes the page shorter than the person has scrolled."""
 WIDE_ANSWER = (
-    "| " + " | ".join(["a long heading"] * 9) + " |\n" + "|---" * 9 + "|\n" + "| value " * 9 + "|\n\n"
+    "| "
+    + " | ".join(["a long heading"] * 9)
+    + " |\n"
+    + "|---" * 9
+    + "|\n"
+    + "| value " * 8
+    + "| A lamp for a desk, with a long arm and a warm light |\n\n"
     "```text\n"
     + "x" * 300
     + "\n```\n\n"
@@ -94,11 +103,31 @@ def test_on_a_phone_nothing_overflows_and_all_controls_are_large_enough_to_touch
     assert width_in_large_letters(page) == PHONE["width"]
     for address in (page.url, full_chat.base_url):
         page.goto(address)
+        assert (bar := page.locator("header.bar").bounding_box()) and bar["height"] < 2 * LINE
         page.evaluate(
             "document.querySelectorAll('#main details, #schedules').forEach((element) => (element.open = true))"
         )
         assert problems_on_a_phone(page) == []
-        assert (bar := page.locator("header.bar").bounding_box()) and bar["height"] < 110
+    expect(page.get_by_role("button", name="Sign out")).to_be_hidden()
+    page.get_by_role("button", name=STAFF, exact=True).click()
+    expect(page.get_by_role("button", name="Sign out")).to_be_in_viewport(ratio=1)
+
+
+def test_on_a_phone_names_are_whole_and_cells_have_room_for_words(full_chat: ChatPage) -> None:
+    page = full_chat.page
+    page.set_viewport_size(PHONE)
+    outcome = full_chat.log.locator(".tool-outcome").first
+    outcome.evaluate("(place) => { place.textContent = 'Interrupted; it may have had effects' }")
+    for name in full_chat.log.locator(".tool-name").all():
+        assert name.evaluate("(name) => name.scrollWidth <= name.clientWidth && name.clientWidth > 60")
+    expect(full_chat.log.locator(".tool-brief").first).to_have_text(re.compile("Name: N+"))
+    for row in full_chat.log.locator(".file-row").all():
+        link, download = (row.locator(part).bounding_box() for part in (".file", ".download"))
+        assert link and download and download["y"] < link["y"] + link["height"]
+    heading = full_chat.log.get_by_role("columnheader").first.bounding_box()
+    assert heading and heading["height"] < 2 * LINE
+    cell = full_chat.log.get_by_role("cell", name="A lamp").bounding_box()
+    assert cell and cell["width"] > 180
 
 
 def test_in_large_letters_the_home_page_fits_a_phone(open_tab: OpenTab) -> None:

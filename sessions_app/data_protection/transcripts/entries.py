@@ -225,7 +225,7 @@ def _call_pieces(call: CallBlock, context: EntryContext) -> Iterator[Piece]:
     is_done = call.call_id in context.answered and (call.job is None or call.job.is_ended)
     words = call.words.done if is_done else call.words.plain
     if call.brief and not call.words.names_arguments:
-        words = f"{words}: {call.brief}"
+        words = f"{words} ({call.brief})"
     yield Piece("note", words)
     if context.view.shows_details:
         arguments = "\n".join(f"{name}: {value}" for name, value in call.args)
