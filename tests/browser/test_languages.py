@@ -78,15 +78,15 @@ def phone(
     assert tab.errors == []
 
 
-def choose(page: Page, field: str, value: str) -> None:
-    """Choose a value in the menu of languages and themes, by keyboard as by mouse."""
-    if page.locator("#side").count():
-        page.locator(".bar button[popovertarget=side]").click()
+def choose_theme(page: Page, theme: str) -> None:
+    """Choose a theme, which the page has at once and keeps."""
+    page.locator(".bar button[popovertarget=side]").click()
     menu = page.locator(".preferences")
     menu.locator("summary").press("Enter")
-    menu.locator(f"select[name={field}]").select_option(value)
-    menu.locator("button").click()
-    page.wait_for_load_state()
+    with page.expect_response("**/preferences/"):
+        menu.locator("select[name=theme]").select_option(theme)
+        expect(page.locator("html")).to_have_attribute("data-theme", theme)
+    page.keyboard.press("Escape")
 
 
 VALUE_DISTANCE = """() => {
@@ -153,7 +153,8 @@ def test_a_whole_conversation_is_in_the_language_of_the_person(
     shown = datetime.fromisoformat(page.locator("#log article time").first.get_attribute("datetime") or "")
     assert shown.utcoffset() == timedelta(hours=9)  # rendered by the server, in the zone of the browser
     assert_fits(page)
-    choose(page, "theme", "dark")
+    choose_theme(page, "dark")
+    page.reload()
     expect(root).to_have_attribute("data-theme", "dark")
     assert page.evaluate("getComputedStyle(document.documentElement).colorScheme") == "dark"
     expect(page.locator("#connection")).to_have_attribute("data-state", "connected")

@@ -1,0 +1,25 @@
+// Theme of the page: it changes as soon as it is chosen. A language needs a new page, so that choice has a button.
+
+const root = document.documentElement;
+
+for (const form of document.querySelectorAll(".preferences form")) {
+  const { theme, language } = form.elements;
+  if (!language) form.querySelector("[type=submit]").hidden = true;
+  theme.addEventListener("change", () => {
+    root.dataset.theme = theme.value;
+    document.querySelector("meta[name=color-scheme]").content = theme.value === "system" ? "light dark" : theme.value;
+    keep(form, theme.value).catch(sayNotKept);
+  });
+}
+
+// The answer is a redirect to this page.
+function keep(form, theme) {
+  const { csrfmiddlewaretoken, next } = form.elements;
+  const fields = { csrfmiddlewaretoken: csrfmiddlewaretoken.value, next: next.value, theme };
+  return fetch(form.action, { method: "POST", body: new URLSearchParams(fields), redirect: "manual" });
+}
+
+async function sayNotKept() {
+  const [{ showToast }, { t }] = await Promise.all([import("./toast.js"), import("./language.js")]);
+  showToast(t("There is no connection. Try again."));
+}
