@@ -11,11 +11,13 @@ from html import escape
 from typing import Any
 
 from django.template.loader import render_to_string
+from django.utils.formats import number_format
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.timezone import localtime
 from django.utils.translation import gettext, ngettext
 
 from sessions_app.rendering.blocks import (
+    MAX_UNFOLDED_LENGTH,
     Block,
     CallBlock,
     ConfirmationBlock,
@@ -23,10 +25,13 @@ from sessions_app.rendering.blocks import (
     TextBlock,
     ThoughtBlock,
 )
+from sessions_app.rendering.hidden_characters import mark_hidden
 from sessions_app.rendering.markdown import render_markdown
 from sessions_app.rendering.outline import as_words
 from sessions_app.rendering.questions import ChosenBlock, CredentialBlock, RepliedBlock, StoppedBlock
 
+MAX_UNFOLDED_LINES = 20
+"""Lines of a message from which the page folds it."""
 NOTES = (
     "transfer",
     "changes",
@@ -127,7 +132,7 @@ def _time(context: Mapping[str, Any]) -> SafeString:
 def _block(block: Block, context: Mapping[str, Any]) -> SafeString:
     match block:
         case TextBlock() if context["speaker"] == "person":
-            return _markup('<div class="said" dir="auto">{text}</div>\n', text=block.text)
+            return _said(block.text)
         case TextBlock():
             return _markup('<div class="prose" dir="auto">{prose}</div>\n', prose=render_markdown(block.text))
         case ThoughtBlock():
@@ -146,6 +151,19 @@ def _block(block: Block, context: Mapping[str, Any]) -> SafeString:
             return render_to_string("chat/verdict.html", {**context, "answer": block, "sentence": sentence})
         case _:
             return render_to_string("chat/block.html", {**context, "block": block})
+
+
+def _said(text: str) -> SafeString:
+    """Return a message of the user; a long message shows its beginning, and a button for the rest."""
+    # The page reads the text back from here: `said.js` knows the marks of hidden characters.
+    said = _markup('<div class="said" dir="auto">{text}</div>\n', text=mark_hidden(text))
+    if len(text) <= MAX_UNFOLDED_LENGTH and text.count("\n") < MAX_UNFOLDED_LINES:
+        return said
+    button = _markup(
+        '<button class="plain unfold" type="button" aria-expanded="false">{words}</button>\n',
+        words=gettext("%(size)s characters") % {"size": number_format(len(text), force_grouping=True)},
+    )
+    return SafeString(said + button)
 
 
 def _call(call: CallBlock, *, shows_details: bool) -> SafeString:

@@ -18,6 +18,8 @@ async (type) => {
   return (await item.getType(type)).text();
 }
 """
+MESSAGE = "Copy *this* \u202egnp.exe\u200b" + "\nand a line" * 120
+"""Long, and with hidden characters."""
 MARKDOWN = "Some **bold** words\n\n```python\nprint(1)\n```\n"
 
 
@@ -30,7 +32,7 @@ def test_an_answer_is_copied_as_markdown_and_as_rich_text_and_a_message_as_text(
 ) -> None:
     chat.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     model.play(Turn(text=[MARKDOWN]))
-    chat.send("Copy *this*")
+    chat.send(MESSAGE)
     chat.wait_for_answer("bold")
     button(chat, "Copy the answer").press("Enter")
     expect(chat.page.locator("#asked")).to_have_text("Copied.")
@@ -39,7 +41,21 @@ def test_an_answer_is_copied_as_markdown_and_as_rich_text_and_a_message_as_text(
     assert "<strong>bold</strong>" in rich and "print(1)" in rich and "button" not in rich
     button(chat, "Copy this message").press("Enter")
     expect(button(chat, "Copied this message")).to_be_visible()
-    assert chat.page.evaluate("navigator.clipboard.readText()") == "Copy *this*"
+    assert chat.page.evaluate("navigator.clipboard.readText()") == MESSAGE
+    expect(chat.messages).to_contain_text("\\u202egnp.exe\\u200b", use_inner_text=True)
+    unfold = button(chat, f"{len(MESSAGE):,} characters")
+    folded = chat.messages.bounding_box()
+    unfold.press("Enter")
+    expect(unfold).to_have_attribute("aria-expanded", "true")
+    whole = chat.messages.bounding_box()
+    assert folded and whole and folded["height"] < 300 < whole["height"]
+    button(chat, "Edit this message").press("Enter")
+    expect(chat.box).to_have_value(MESSAGE)
+    chat.page.keyboard.press("Escape")
+    model.play(Turn(text=["Another **bold** answer."]))
+    button(chat, "Regenerate the answer").press("Enter")
+    chat.wait_for_answer("Another bold")
+    assert model.requests()[0]["body"]["contents"][-1]["parts"][0]["text"] == MESSAGE
 
 
 def test_only_the_newest_answer_is_written_anew_in_every_tab(

@@ -12,7 +12,7 @@ from tests.browser.accessibility import PHONE, problems_on_a_phone, serious_prob
 from tests.browser.chat_page import ChatPage
 from tests.browser.conftest import OpenTab
 from tests.browser.model import Model
-from tests.model_server import Turn
+from tests.model_server import Call, Turn
 
 pytestmark = [pytest.mark.browser, pytest.mark.stack]
 
@@ -208,6 +208,26 @@ def test_the_palette_finds_chats_and_acts_by_keyboard(chat: ChatPage) -> None:
     expect(palette).to_contain_text("Keyboard shortcuts")
 
 
+def test_an_answer_that_asks_has_no_actions_and_a_deleted_chat_asks_nothing(
+    chat: ChatPage, model: Model
+) -> None:
+    model.play(
+        Turn(calls=[Call(name="transfer_to_agent", args={"agent_name": "orders"})]),
+        Turn(text=["I can do that."], calls=[Call(name="refund_order", args={"order_number": 1001})]),
+    )
+    title = unique("Refund 1001")
+    chat.send(title)
+    approve = chat.page.get_by_role("button", name="Approve")
+    expect(approve).to_be_visible()
+    expect(chat.log.get_by_role("button", name="Copy the answer")).to_have_count(0)
+    chat.choose(title, "Delete")
+    expect(chat.box).to_be_disabled()
+    expect(approve).to_be_hidden()
+    expect(chat.log.get_by_role("button", name="Edit this message")).to_be_hidden()
+    chat.page.get_by_role("button", name="Undo").press("Enter")
+    expect(approve).to_be_visible()
+
+
 def test_an_empty_chat_with_menu_and_palette_suits_everybody(chat: ChatPage) -> None:
     say(chat, "W" * 100)
     page = chat.page
@@ -277,7 +297,6 @@ def test_letters_typed_while_the_palette_is_loaded_are_searched_for(chat: ChatPa
     expect(palette.get_by_role("combobox")).to_have_value("archi")
     keyboard.type("ved")
     expect(palette.get_by_role("option").first).to_have_text("Archived chats")
-    keyboard.press("Escape")  # empties the field
     keyboard.press("Escape")
     expect(chat.box).to_be_focused()
     expect(chat.box).to_have_value("A draft")

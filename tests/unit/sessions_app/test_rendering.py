@@ -265,6 +265,14 @@ def test_a_request_for_approval_asks_in_words() -> None:
         assert f"<b>{question}</b>" in html
 
 
+def test_a_message_of_the_user_shows_hidden_characters_as_marks_and_folds_when_it_is_long() -> None:
+    html = event_html(author="user", content={"parts": [{"text": "<b>\u202efdp"}]})
+    assert '>&lt;b&gt;<span class="audit-hidden">\\u202e</span>fdp</div>' in html and "unfold" not in html
+    for text, size in (("x" * 1001, "1,001"), ("line\n" * 20, "100")):
+        html = event_html(author="user", content={"parts": [{"text": text}]})
+        assert f'aria-expanded="false">{size} characters</button>' in html
+
+
 @pytest.mark.parametrize("hint", ["", "Open \u202efdp.exe?"])
 def test_a_request_for_approval_reads_as_the_call_will_run(hint: str) -> None:
     call = {

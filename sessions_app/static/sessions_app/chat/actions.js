@@ -3,8 +3,10 @@
 import { make, makeButton } from "./dom.js";
 import { list, locale, plural, t } from "./language.js";
 import { readText } from "./requests.js";
+import { readSaid } from "./said.js";
 
 const COPIED_MILLISECONDS = 2000;
+const OPEN_QUESTION = ".question[data-call-id]:not([data-verdict])";
 const cost = new Intl.NumberFormat(locale, { maximumSignificantDigits: 2 });
 
 export class Actions {
@@ -36,14 +38,18 @@ export class Actions {
     this.update();
   }
 
-  /** Show the actions under the last text of each answer, and the actions of messages. Call this when the log has changed. */
+  /**
+   * Show the actions under the last text of each complete answer, and the actions of messages. Call this when the log
+   * has changed.
+   */
   update() {
     this.#readOpinions();
     const articles = this.conversation.findAll("article[data-seq]");
     const newest = articles.at(-1)?.dataset.invocation;
     for (const [invocation, group] of Map.groupBy(articles, ({ dataset }) => dataset.invocation)) {
       const answers = group.filter((article) => article.matches(".agent") && article.querySelector(":scope > .prose"));
-      const last = answers.pop();
+      const isComplete = !group.some((article) => article.querySelector(OPEN_QUESTION));
+      const last = isComplete ? answers.pop() : null;
       for (const article of answers) article.querySelector(":scope > .actions")?.remove();
       if (last) this.#show(last, group, invocation === newest);
     }
@@ -135,7 +141,7 @@ function describeCost(articles) {
 
 function addCopyButton(bar) {
   const button = makeButton("plain", t("Copy"), async () => {
-    await navigator.clipboard.writeText(bar.closest("article").querySelector(".said").textContent);
+    await navigator.clipboard.writeText(readSaid(bar.closest("article")));
     button.firstChild.data = t("Copied");
     setTimeout(() => {
       button.firstChild.data = t("Copy");

@@ -1,6 +1,7 @@
 // Editing of a sent message: its text moves to the composer, and the message that is sent replaces it.
 
 import { t } from "./language.js";
+import { readSaid } from "./said.js";
 
 const EDITED = "edit";
 
@@ -37,7 +38,7 @@ export class Edit {
   repeat(invocation) {
     if (!this.#isAllowed()) return;
     const message = this.conversation.articlesOf(invocation).find((article) => article.matches(".person"));
-    this.onRepeat(message.querySelector(".said")?.textContent ?? "", invocation, filesOf(message));
+    this.onRepeat(readSaid(message) ?? "", invocation, filesOf(message));
     this.composer.takeFocus(this.conversation.log);
   }
 
@@ -72,7 +73,7 @@ export class Edit {
     this.composer.field.setAttribute("aria-describedby", "editing-text");
     const slot = { storage: this.storage, name: `${EDITED}:${invocation}` };
     const { composer } = this;
-    composer.open(slot, article.querySelector(".said")?.textContent, filesOf(article));
+    composer.open(slot, readSaid(article), filesOf(article));
     composer.field.focus();
     composer.field.setSelectionRange(composer.field.value.length, composer.field.value.length);
   }

@@ -24,6 +24,7 @@ function show(row) {
   row.dataset.hit = ""; // is not folded from now on
   scroll.isFollowing = false;
   conversation.chunks.unfold([row]);
+  row.querySelector('.unfold[aria-expanded="false"]')?.click();
   row.scrollIntoView({ behavior: "instant" });
   moveFocus(row);
   const place = WORD.test(word) && findWord(row);

@@ -20,6 +20,7 @@ import { News } from "./news.js";
 import { Notifications } from "./notifications.js";
 import { Outbox } from "./outbox.js";
 import { Outcomes } from "./outcomes.js";
+import { toggleSaid } from "./said.js";
 import { Schedules } from "./schedules.js";
 import { Scroll } from "./scroll.js";
 import { setUpShortcuts } from "./shortcuts.js";
@@ -370,6 +371,7 @@ class ChatPage {
     if (!hasEnded) return;
     ChatStorage.freeze();
     this.showNotice(words.dataset.notice);
+    this.main.dataset.ended = "";
     this.composer.close();
   }
 
@@ -418,6 +420,7 @@ class ChatPage {
       if ("edit" in button.dataset) (await this.loadEdit()).start(button.closest("article"));
       if ("cancelJob" in button.dataset) this.jobs.cancel(button);
       if ("askAgain" in button.dataset) this.answers.withdraw(button);
+      if (button.matches(".unfold")) toggleSaid(button);
     });
     // Loaded before its button is pressed: what is typed next belongs to the edit.
     for (const type of ["pointerover", "focusin"]) log.addEventListener(type, () => this.loadEdit(), { once: true });

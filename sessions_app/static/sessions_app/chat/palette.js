@@ -72,7 +72,12 @@ class Palette {
   }
 
   #handleKey(event) {
-    if (event.key === "Enter" && !event.isComposing) this.#choose();
+    if (event.isComposing) return;
+    if (event.key === "Enter") this.#choose();
+    if (event.key === "Escape") {
+      event.preventDefault(); // a search field would only be emptied
+      this.dialog.close();
+    }
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     if (!step) return;
     event.preventDefault();
