@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent.parent
@@ -18,17 +19,22 @@ PLACES = {
 """Modules with internals of Daphne and Twisted, of Django's CSRF check, of Celery's pool, and of pydantic."""
 DOCUMENTED = {"_asdict", "_replace", "_meta", "_default_manager", "_base_manager", "_exit"}
 SERVERS = {"daphne", "twisted", "autobahn"}
-SOURCES = {
-    str(path.relative_to(ROOT)): ast.parse(path.read_text())
-    for package in ("adk_site", "sessions_app", "runtime")
-    for path in (ROOT / package).rglob("*.py")
-}
+
+
+@cache
+def sources() -> dict[str, ast.Module]:
+    """Return the modules by file. Each test process imports this file, and one runs it."""
+    return {
+        str(path.relative_to(ROOT)): ast.parse(path.read_text())
+        for package in ("adk_site", "sessions_app", "runtime")
+        for path in (ROOT / package).rglob("*.py")
+    }
 
 
 def own_names() -> set[str]:
     """Return the names that this repository gives to functions, classes, attributes and variables."""
     names = set()
-    for source in SOURCES.values():
+    for source in sources().values():
         for node in ast.walk(source):
             match node:
                 case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
@@ -46,7 +52,7 @@ def test_only_a_few_modules_use_private_attributes_of_libraries() -> None:
     own = own_names() | DOCUMENTED
     users = {
         path
-        for path, source in SOURCES.items()
+        for path, source in sources().items()
         for node in ast.walk(source)
         if isinstance(node, ast.Attribute) and is_private(node.attr) and node.attr not in own
     }
@@ -55,7 +61,7 @@ def test_only_a_few_modules_use_private_attributes_of_libraries() -> None:
 
 def test_only_these_modules_and_the_start_of_the_web_process_import_the_server() -> None:
     importers = set()
-    for path, source in SOURCES.items():
+    for path, source in sources().items():
         for node in ast.walk(source):
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             if isinstance(node, ast.ImportFrom):
