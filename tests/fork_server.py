@@ -15,7 +15,6 @@ import signal
 import socket
 import sys
 import termios
-from contextlib import suppress
 from importlib import import_module
 from typing import Literal, TextIO
 
@@ -27,15 +26,12 @@ MAX_REQUEST_BYTES = 1_000_000
 
 
 def serve(requests: socket.socket) -> None:
-    """Fork for each request; return when all programs have ended.
-
-    A fork waits for the program, which is a fork of it, so that this process can take the next request.
-    """
+    """Fork for each request. A fork waits for the program, which is a fork of it, so that this process need not."""
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     while True:
         message, files, _, _ = socket.recv_fds(requests, MAX_REQUEST_BYTES, 4)
         if not message:
-            break
+            return
         if os.fork() == 0:
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             requests.close()
@@ -47,8 +43,6 @@ def serve(requests: socket.socket) -> None:
             _wait(pid, standard, answer)
         for file in files:
             os.close(file)
-    with suppress(ChildProcessError):
-        os.wait()  # As SIGCHLD is ignored, it returns when no child is left.
 
 
 def _wait(pid: int, standard: list[int], answer: int) -> None:

@@ -45,6 +45,7 @@ class ForkedProgram:
             if not select.select([self._answer], [], [], seconds)[0]:
                 raise TimeoutError(f"The program {self.pid} goes on after {seconds} s.")
             self.returncode = int(self._answer.readline())
+            self._answer.read()  # to its end: that of the process which has waited for the program
             self._answer.close()
         return self.returncode
 
