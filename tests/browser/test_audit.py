@@ -235,7 +235,7 @@ HIDDEN_WIDTH = """() => {
 }"""
 
 
-def test_09_staff_follow_a_job_in_the_list_and_on_its_page(
+def test_09_staff_follow_a_job_in_the_list_and_on_its_page_and_can_change_nothing(
     chat: ChatPage, open_tab: OpenTab, model: Model
 ) -> None:
     play_report(model, "returns", then=Turn(text=["Done."]), precise=True)
@@ -267,17 +267,12 @@ def test_09_staff_follow_a_job_in_the_list_and_on_its_page(
     expect(audit.get_by_role("link", name="Stop…")).to_have_count(0)
     assert audit.evaluate("window.isSameLoad")
     chat.wait_for_answer("Done.")
-
-
-def test_staff_see_the_job_and_cannot_change_anything(
-    chat: ChatPage, open_tab: OpenTab, model: Model
-) -> None:
-    play_report(model, "returns", then=Turn(text=["Counted."]))
-    chat.send("A report on returns")
-    expect(chat.answers.last).to_have_text("Counted.", timeout=REPORT_SECONDS * 1000)
     chat.wait_until_idle()
+    check_the_job_is_seen_and_nothing_can_be_changed(chat, open_tab(STAFF).page)
 
-    audit = open_tab(STAFF).page
+
+def check_the_job_is_seen_and_nothing_can_be_changed(chat: ChatPage, audit: Page) -> None:
+    """Check the page of the session with its job, and one page of each list."""
     audit.goto(audit_url(chat))
     job = audit.get_by_role("region", name="Jobs").locator("tbody tr")
     expect(job).to_contain_text("succeeded")
