@@ -114,7 +114,9 @@ def test_a_chat_is_renamed_pinned_archived_and_deleted_from_its_menu(chat: ChatP
     expect(current).to_contain_text(title)
     chat.page.route("**/menu.js", lambda route: route.abort())
     current.get_by_role("button").click()
-    expect(chat.page.locator("#notice")).to_have_text("There is no connection. Try again.")
+    expect(chat.page.locator("#notice")).to_have_text(
+        "A part of this page could not be loaded. Try again, or reload the page."
+    )
     chat.page.unroute("**/menu.js")
     chat.errors.clear()  # the browser reports the failed request
     chat.choose(title, "Rename")

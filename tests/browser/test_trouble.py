@@ -11,6 +11,12 @@ from tests.model_server import Failure, Turn
 pytestmark = [pytest.mark.browser, pytest.mark.stack]
 
 STOP_SECONDS = 2.0
+SKIP_DELAY = """(element) => {
+  const [animation] = element.getAnimations();
+  animation.finish();
+  return animation.effect.getTiming().delay;
+}"""
+"""End the delayed animation of an element now; return its delay in milliseconds."""
 FAILURES = {
     "quota": (
         Turn(
@@ -26,6 +32,44 @@ FAILURES = {
     ),
     "safety": (Turn(block_reason="SAFETY"), "SAFETY"),
 }
+
+
+def test_a_page_whose_script_does_not_start_says_so_and_can_be_reloaded(open_tab: OpenTab) -> None:
+    tab = open_tab()
+    tab.page.emulate_media(reduced_motion="reduce")
+    held: list[Route] = []
+    notice = tab.page.locator("#not-started")
+    tab.page.route("**/socket.js", lambda route: held.append(route))
+    tab.page.goto(tab.address("/chat/new/help_desk/"), wait_until="commit")
+    for _ in range(2):
+        notice.wait_for(state="attached")
+        expect(notice).to_be_hidden()
+        assert notice.evaluate(SKIP_DELAY) == 8_000
+        expect(notice).to_be_visible()
+        expect(notice).to_contain_text("This page has not started.")
+        if len(held) == 1:
+            held[0].abort()
+            notice.get_by_role("link", name="Reload").click(no_wait_after=True)
+            while len(held) == 1:
+                tab.page.wait_for_timeout(20)
+    held[1].continue_()
+    tab.wait_until_connected()
+    expect(notice).to_have_count(0)
+    tab.errors.clear()  # the browser reports the failed request
+
+
+def test_a_part_that_does_not_load_is_reported_also_when_nothing_was_pressed(chat: ChatPage) -> None:
+    chat.attach({"name": "a.txt", "mimeType": "text/plain", "buffer": b"a"})
+    chat.page.route("**/upload_files.js", lambda route: route.abort())
+    chat.reload()
+    missing = "A part of this page could not be loaded. Try again, or reload the page."
+    expect(chat.page.locator("#notice")).to_have_text(missing)
+    chat.page.unroute("**/upload_files.js")
+    chat.page.locator("#attach-input").set_input_files(
+        {"name": "b.txt", "mimeType": "text/plain", "buffer": b"b"}
+    )
+    expect(chat.uploads).to_have_count(2)
+    chat.errors.clear()  # the browser reports the failed request
 
 
 def test_stop_ends_the_answer_and_keeps_its_text(chat: ChatPage, open_tab: OpenTab, model: Model) -> None:

@@ -2,6 +2,7 @@
 
 import { make, makeButton } from "./dom.js";
 import { list, locale, plural, t } from "./language.js";
+import { load } from "./parts.js";
 import { readText } from "./requests.js";
 import { readSaid } from "./said.js";
 
@@ -81,7 +82,7 @@ export class Actions {
   }
 
   async #rate(article, rating) {
-    const { FeedbackForm } = await import("./feedback.js");
+    const { FeedbackForm } = await load(() => import("./feedback.js"));
     const { url, announce, onProblem } = this;
     const onChange = (changed) => this.#showOpinion(changed);
     this.#feedback ??= new FeedbackForm(this.#opinions, { url, announce, onProblem, onChange });

@@ -1,6 +1,7 @@
 // Activity in all chats: work that waits for the person, runs or is scheduled. The server renders it for the panel.
 
 import { t } from "./language.js";
+import { load } from "./parts.js";
 
 const NEWS_DELAY = 300;
 
@@ -12,7 +13,7 @@ export class Activity {
   constructor(button) {
     this.url = button.dataset.url;
     button.addEventListener("click", async () => {
-      this.#panel = (await import("./panel.js")).panel;
+      this.#panel = (await load(() => import("./panel.js"))).panel;
       this.#panel.show(this.url, {
         label: t("Activity"),
         trouble: t("The activity cannot be read now. Try again in a moment."),

@@ -1,6 +1,7 @@
 // List of the person's chats: search, further pages, and changes.
 
 import { plural } from "./language.js";
+import { load } from "./parts.js";
 import { readPart } from "./requests.js";
 import { showLocalTimes } from "./times.js";
 
@@ -60,7 +61,7 @@ export class Chats {
 
   // The list may have been read again while the menu was loaded.
   async #openMenu(id) {
-    const { ChatMenu } = await import("./menu.js");
+    const { ChatMenu } = await load(() => import("./menu.js"));
     this.#menu ??= new ChatMenu(this.root, { onChange: () => this.#handleChange() });
     const button = this.root.querySelector(`[data-id="${id}"] .item-menu`);
     if (button) this.#menu.open(button);

@@ -1,6 +1,7 @@
 // Editing of a sent message: its text moves to the composer, and the message that is sent replaces it.
 
 import { t } from "./language.js";
+import { load } from "./parts.js";
 import { readSaid } from "./said.js";
 
 const EDITED = "edit";
@@ -131,7 +132,7 @@ async function returnToDraft(composer, keepsText) {
     files.items.push(...attached);
     files.update();
   } else if (attached.length) {
-    const { discard } = await import("./upload_files.js");
+    const { discard } = await load(() => import("./upload_files.js"));
     for (const file of attached) discard(files, file);
   }
 }

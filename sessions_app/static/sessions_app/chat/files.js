@@ -1,6 +1,7 @@
 // Files in the conversation: facts beside their names, and the panel with a preview or the list.
 
 import { t } from "./language.js";
+import { load } from "./parts.js";
 import { readPart } from "./requests.js";
 
 const FACTS_DELAY = 300;
@@ -54,7 +55,7 @@ export class Files {
 }
 
 async function openPanel(url) {
-  const { panel } = await import("./panel.js");
+  const { panel } = await load(() => import("./panel.js"));
   panel.show(url, { label: t("Files"), trouble: t("This cannot be shown. The file may have been deleted.") });
 }
 

@@ -17,3 +17,4 @@ if (!location.search.includes("before=")) setInterval(() => chats.refresh(), REA
 setInterval(() => activity.refresh(), READ_INTERVAL);
 setUpShortcuts();
 forgetOnSignOut();
+document.getElementById("not-started")?.remove();

@@ -12,7 +12,6 @@ import { EarlierPages } from "./earlier.js";
 import { Files } from "./files.js";
 import { hasEnded, Invocations } from "./invocations.js";
 import { Jobs } from "./jobs.js";
-import { t } from "./language.js";
 import { LiveText } from "./live.js";
 import { embeddedInvocations, readLogPage } from "./log_pages.js";
 import { NewChat } from "./new_chat.js";
@@ -20,6 +19,7 @@ import { News } from "./news.js";
 import { Notifications } from "./notifications.js";
 import { Outbox } from "./outbox.js";
 import { Outcomes } from "./outcomes.js";
+import { load, showMissingParts } from "./parts.js";
 import { toggleSaid } from "./said.js";
 import { Schedules } from "./schedules.js";
 import { Scroll } from "./scroll.js";
@@ -171,42 +171,46 @@ class ChatPage {
 
   /** Load the part that edits messages; most chats do without. */
   loadEdit() {
-    this.#edit ??= import("./edit.js").then(({ Edit }) => {
-      const { conversation, composer, invocations, earlier } = this;
-      const onRepeat = (text, replaces, files) => this.#send(text, replaces, files);
-      const onProblem = (sentence) => this.showNotice(sentence);
-      this.edit = new Edit(byId("editing"), {
-        storage: this.editStorage,
-        conversation,
-        composer,
-        invocations,
-        earlier,
-        onRepeat,
-        onProblem,
+    this.#edit ??= load(() => import("./edit.js"))
+      .then(({ Edit }) => {
+        const { conversation, composer, invocations, earlier } = this;
+        const onRepeat = (text, replaces, files) => this.#send(text, replaces, files);
+        const onProblem = (sentence) => this.showNotice(sentence);
+        this.edit = new Edit(byId("editing"), {
+          storage: this.editStorage,
+          conversation,
+          composer,
+          invocations,
+          earlier,
+          onRepeat,
+          onProblem,
+        });
+        return this.edit;
+      })
+      .catch((error) => {
+        this.#edit = null; // the next call tries again
+        throw error;
       });
-      return this.edit;
-    });
-    this.#edit.catch(() => {
-      this.#edit = null;
-    });
     return this.#edit;
   }
 
   /** Load the part that switches between versions of messages; most chats have none. */
   loadAlternatives() {
-    this.#alternatives ??= import("./alternatives.js").then(({ Alternatives }) => {
-      return new Alternatives(byId("alternatives"), {
-        conversation: this.conversation,
-        url: this.url,
-        onSwitch: (seq) => this.socket.send("switch", { seq }),
-        onLoaded: (frames) => this.#showLoaded(frames, { isEarlier: false }),
-        announce: (sentence) => this.announce(sentence),
-        onProblem: (sentence) => this.showNotice(sentence),
+    this.#alternatives ??= load(() => import("./alternatives.js"))
+      .then(({ Alternatives }) => {
+        return new Alternatives(byId("alternatives"), {
+          conversation: this.conversation,
+          url: this.url,
+          onSwitch: (seq) => this.socket.send("switch", { seq }),
+          onLoaded: (frames) => this.#showLoaded(frames, { isEarlier: false }),
+          announce: (sentence) => this.announce(sentence),
+          onProblem: (sentence) => this.showNotice(sentence),
+        });
+      })
+      .catch((error) => {
+        this.#alternatives = null;
+        throw error;
       });
-    });
-    this.#alternatives.catch(() => {
-      this.#alternatives = null;
-    });
     return this.#alternatives;
   }
 
@@ -423,7 +427,8 @@ class ChatPage {
       if (button.matches(".unfold")) toggleSaid(button);
     });
     // Loaded before its button is pressed: what is typed next belongs to the edit.
-    for (const type of ["pointerover", "focusin"]) log.addEventListener(type, () => this.loadEdit(), { once: true });
+    const prepare = () => this.loadEdit().catch(() => {}); // the button tries again
+    for (const type of ["pointerover", "focusin"]) log.addEventListener(type, prepare, { once: true });
     byId("notice").lastElementChild.addEventListener("click", () => {
       this.showNotice("");
       this.takeFocus();
@@ -440,11 +445,7 @@ class ChatPage {
       this.#reportSeen();
       for (const root of this.conversation.chunks.roots) showLocalTimes(root); // of another day
     });
-    // Tell the person why a button does nothing: its module cannot be loaded.
-    addEventListener("unhandledrejection", ({ reason }) => {
-      const isModule = /module/.test(reason);
-      if (navigator.userActivation.isActive && isModule) this.showNotice(t("There is no connection. Try again."));
-    });
+    showMissingParts((sentence) => this.showNotice(sentence));
     forgetOnSignOut();
   }
 }
@@ -452,3 +453,4 @@ class ChatPage {
 /** The page, for the modules that it does not import. */
 export const page = new ChatPage(byId("main"));
 page.start();
+byId("not-started")?.remove();

@@ -2,6 +2,7 @@
 
 import { make, makeButton } from "./dom.js";
 import { t } from "./language.js";
+import { load } from "./parts.js";
 import { addressOf, changeChat } from "./requests.js";
 import { showToast } from "./toast.js";
 
@@ -150,7 +151,7 @@ export async function rename(item, onChange) {
 }
 
 async function share(item, onChange) {
-  const { showSharing } = await import("./share.js");
+  const { showSharing } = await load(() => import("./share.js"));
   await showSharing(item.dataset.id, onChange);
 }
 

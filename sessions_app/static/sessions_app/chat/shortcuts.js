@@ -1,6 +1,7 @@
 // Keyboard shortcuts of every page: Ctrl+K opens the palette, ? lists the shortcuts.
 
 import { make } from "./dom.js";
+import { load } from "./parts.js";
 
 const WRITING = "input, textarea, select, [contenteditable]";
 
@@ -18,7 +19,7 @@ export function setUpShortcuts() {
     if (dialog.open) return;
     field.value = "";
     dialog.showModal();
-    const { palette } = await import("./palette.js").finally(() => dialog.close());
+    const { palette } = await load(() => import("./palette.js")).finally(() => dialog.close());
     if (isPalette) palette.open(field.value);
     else palette.showShortcuts();
   });

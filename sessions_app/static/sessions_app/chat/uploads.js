@@ -1,5 +1,9 @@
 // Files of the message that is being written. `upload_files.js` sends and shows them, and is loaded with the first file.
 
+import { load } from "./parts.js";
+
+const importFiles = () => import("./upload_files.js");
+
 export class Uploads {
   #lists = new Map(); // by the name of their text's slot: that of the draft, or of an edited message
   #slot = null;
@@ -44,7 +48,7 @@ export class Uploads {
   /** Return the files to send, and forget them; null, with a sentence for the person, when one is not ready. */
   take() {
     if (this.items.every(({ state }) => state === "ready")) return this.forget();
-    import("./upload_files.js").then(({ refuse }) => refuse(this));
+    load(importFiles).then(({ refuse }) => refuse(this));
     return null;
   }
 
@@ -58,13 +62,13 @@ export class Uploads {
 
   /** Upload files; show a sentence about the files beyond a limit. */
   async add(files) {
-    const { upload } = await import("./upload_files.js");
+    const { upload } = await load(importFiles);
     upload(this, files);
   }
 
   /** Upload a text that is too long for the message as a file. */
   async addText(text) {
-    const { uploadText } = await import("./upload_files.js");
+    const { uploadText } = await load(importFiles);
     uploadText(this, text);
   }
 
@@ -94,7 +98,7 @@ export class Uploads {
     this.region.hidden = this.isEmpty;
     this.onChange();
     if (this.isEmpty) this.region.replaceChildren();
-    else (await import("./upload_files.js")).show(this);
+    else (await load(importFiles)).show(this);
   }
 }
 

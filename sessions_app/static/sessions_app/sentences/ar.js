@@ -89,6 +89,7 @@ globalThis.sentences = {
 "Pin this chat": "تثبيت هذه المحادثة",
 "Archive this chat": "أرشفة هذه المحادثة",
 "Delete this chat": "حذف هذه المحادثة",
+"A part of this page could not be loaded. Try again, or reload the page.": "تعذّر تحميل جزء من هذه الصفحة. حاول مرة أخرى، أو أعد تحميل الصفحة.",
 "This did not work. Try again.": "لم ينجح ذلك. حاول مرة أخرى.",
 "{count} scheduled task": {"zero": "لا توجد مهام مجدولة", "one": "مهمة مجدولة واحدة", "two": "مهمتان مجدولتان", "few": "{count} مهام مجدولة", "many": "{count} مهمة مجدولة", "other": "{count} مهمة مجدولة"},
 "This did not work. Reload the page and try again.": "لم ينجح ذلك. أعد تحميل الصفحة وحاول مرة أخرى.",

@@ -89,6 +89,7 @@ globalThis.sentences = {
 "Pin this chat": "Diesen Chat anheften",
 "Archive this chat": "Diesen Chat archivieren",
 "Delete this chat": "Diesen Chat löschen",
+"A part of this page could not be loaded. Try again, or reload the page.": "Ein Teil dieser Seite konnte nicht geladen werden. Versuchen Sie es noch einmal, oder laden Sie die Seite neu.",
 "This did not work. Try again.": "Das hat nicht geklappt. Versuchen Sie es noch einmal.",
 "{count} scheduled task": {"one": "{count} geplante Aufgabe", "other": "{count} geplante Aufgaben"},
 "This did not work. Reload the page and try again.": "Das hat nicht geklappt. Laden Sie die Seite neu, und versuchen Sie es noch einmal.",

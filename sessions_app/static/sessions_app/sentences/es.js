@@ -89,6 +89,7 @@ globalThis.sentences = {
 "Pin this chat": "Fijar este chat",
 "Archive this chat": "Archivar este chat",
 "Delete this chat": "Eliminar este chat",
+"A part of this page could not be loaded. Try again, or reload the page.": "No se pudo cargar una parte de esta página. Inténtelo de nuevo o recargue la página.",
 "This did not work. Try again.": "No ha funcionado. Inténtelo de nuevo.",
 "{count} scheduled task": {"one": "{count} tarea programada", "other": "{count} tareas programadas"},
 "This did not work. Reload the page and try again.": "No ha funcionado. Vuelva a cargar la página e inténtelo de nuevo.",
