@@ -17,9 +17,9 @@ from a2a.client.card_resolver import parse_agent_card
 from a2a.types import AgentCard
 from google.protobuf.json_format import ParseError
 
-from runtime.a2a.bodies import limit_body
 from runtime.a2a.errors import AgentCardResolutionError
 from runtime.http_bodies import BodyTooLargeError
+from runtime.httpx_bodies import limit_body
 
 MAX_BYTES = 1_000_000
 

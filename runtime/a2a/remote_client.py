@@ -23,7 +23,6 @@ from a2a.utils.constants import TransportProtocol
 from a2a.utils.errors import A2AError
 from google.protobuf.json_format import ParseError
 
-from runtime.a2a.bodies import limit_body
 from runtime.a2a.errors import (
     REFUSED,
     TOO_LARGE,
@@ -35,6 +34,7 @@ from runtime.a2a.errors import (
 )
 from runtime.a2a.reply import MAX_BYTES
 from runtime.http_bodies import BodyTooLargeError
+from runtime.httpx_bodies import limit_body
 from runtime.models.loop_clients import ssl_context
 
 logger = logging.getLogger(__name__)

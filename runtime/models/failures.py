@@ -16,14 +16,24 @@ from typing import Literal
 import httpx2
 
 from runtime.errors import ModelError
+from runtime.http_bodies import BodyTooLargeError
 
 
 class UnreadableAnswer(Exception):  # named as the failure kinds
     """The fields of an answer are missing, or have other types than the protocol says."""
 
 
-TRANSPORT_FAILURES = (json.JSONDecodeError, httpx2.TransportError, TimeoutError, UnreadableAnswer)
+TRANSPORT_FAILURES = (
+    json.JSONDecodeError,
+    httpx2.TransportError,
+    TimeoutError,
+    UnreadableAnswer,
+    BodyTooLargeError,
+)
 """Exceptions raised below a provider's client, which does not wrap them."""
+
+MAX_ANSWER_BYTES = 64_000_000
+"""Decoded bytes of an answer, with all that its protocol adds: a stream takes hundreds of bytes for each token."""
 
 _STATUS_NAMES = {
     400: "INVALID_ARGUMENT",
@@ -53,6 +63,7 @@ _SENTENCES = {
     "PERMISSION_DENIED": _UNUSABLE,
     "NOT_FOUND": _UNUSABLE,
     "INVALID_RESPONSE": "The model's server sent a response that cannot be read. Try again in a moment.",
+    "ANSWER_TOO_LARGE": "The model's answer is too large.",
     "STREAM_CUT": "The connection to the model broke in the middle of its answer.",
 }
 
@@ -68,14 +79,16 @@ class CallFailure:
         requested_delay: seconds the server asks to wait before the next attempt.
     """
 
-    kind: Literal["refused", "timeout", "connection", "unreadable"]
+    kind: Literal["refused", "timeout", "connection", "unreadable", "too large"]
     error: ModelError
     http_status: int | None = None
     requested_delay: float | None = None
 
     def in_stream(self) -> ModelError:
         """Return the error for an answer that broke off; a broken connection or chunk is a `STREAM_CUT`."""
-        return self.error if self.kind in ("refused", "timeout") else stream_cut(self.error.detail)
+        return (
+            self.error if self.kind in ("refused", "timeout", "too large") else stream_cut(self.error.detail)
+        )
 
 
 @dataclass(frozen=True)
@@ -128,7 +141,14 @@ def timed_out(failure: Exception) -> CallFailure:
     return CallFailure("timeout", model_error("DEADLINE_EXCEEDED", repr(failure)))
 
 
+def too_large(failure: BodyTooLargeError) -> CallFailure:
+    return CallFailure("too large", model_error("ANSWER_TOO_LARGE", str(failure)))
+
+
 def disconnected(failure: BaseException) -> CallFailure:
+    # A client wraps whatever is raised while it reads an answer.
+    if isinstance(failure, BodyTooLargeError):
+        return too_large(failure)
     detail = f"The connection to the model failed: {failure!r}"
     return CallFailure("connection", model_error("UNAVAILABLE", detail))
 
@@ -138,7 +158,7 @@ def not_answered(failure: Exception) -> CallFailure:
     match failure:
         case TimeoutError() | httpx2.TimeoutException():
             return timed_out(failure)
-        case httpx2.TransportError():
+        case httpx2.TransportError() | BodyTooLargeError():
             return disconnected(failure)
     detail = f"The model's server sent a response that cannot be read: {failure}"
     return CallFailure("unreadable", model_error("INVALID_RESPONSE", detail))

@@ -8,7 +8,8 @@ response in a context variable while a chunk is awaited, and `ChunkStream.aclose
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
+from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
 from typing import Any, cast
@@ -21,8 +22,24 @@ from runtime.errors import ConfigurationError
 from runtime.models.failures import UnreadableAnswer
 from runtime.models.loop_clients import Access, LoopClients, ssl_context
 
-# Responses of the running call; None outside of `ChunkStream.next`.
+# Responses of the running call; None outside of `reading_responses`.
 _open_responses: ContextVar[list[httpx2.Response] | None] = ContextVar("_open_responses", default=None)
+
+
+@contextmanager
+def reading_responses(responses: list[httpx2.Response]) -> Iterator[None]:
+    """Collect the HTTP responses; turn an exception about a value in them into an `UnreadableAnswer`."""
+    # Set for this call only: parallel agents must not collect each other's responses.
+    token = _open_responses.set(responses)
+    try:
+        yield
+    except (AttributeError, LookupError, TypeError, ValueError) as error:
+        # Without a response the request itself is wrong.
+        if not responses:
+            raise
+        raise UnreadableAnswer(repr(error)) from error
+    finally:
+        _open_responses.reset(token)
 
 
 class ChunkStream:
@@ -39,18 +56,9 @@ class ChunkStream:
 
     async def next(self) -> types.GenerateContentResponse | None:
         """Return the next chunk, or None at the end."""
-        # Set for this call only: streams of parallel agents must not collect each other's responses.
-        token = _open_responses.set(self._responses)
-        try:
+        with reading_responses(self._responses):
             async with asyncio.timeout(self._timeout):
                 return await anext(self._chunks, None)
-        except (AttributeError, LookupError, TypeError, ValueError) as error:
-            # Without a response the request itself is wrong.
-            if not self._responses:
-                raise
-            raise UnreadableAnswer(repr(error)) from error
-        finally:
-            _open_responses.reset(token)
 
     async def aclose(self) -> None:
         for response in self._responses:

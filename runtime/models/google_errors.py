@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import re
 
 import httpx2
 from google.genai import errors
 
 from runtime.models.failures import (
+    TRANSPORT_FAILURES,
     CallFailure,
     FailureReader,
-    UnreadableAnswer,
     model_error,
     not_answered,
     parse_seconds,
@@ -30,15 +29,7 @@ def _read(failure: Exception) -> CallFailure:
 
 
 FAILURES = FailureReader(
-    exceptions=(
-        errors.APIError,
-        errors.UnknownApiResponseError,
-        json.JSONDecodeError,
-        httpx2.TransportError,
-        TimeoutError,
-        UnreadableAnswer,
-    ),
-    read=_read,
+    exceptions=(errors.APIError, errors.UnknownApiResponseError, *TRANSPORT_FAILURES), read=_read
 )
 
 

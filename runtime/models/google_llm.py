@@ -17,7 +17,7 @@ from runtime import types
 from runtime.errors import ModelError
 from runtime.models.base_llm import BaseLlm, Capabilities, SetupProblem
 from runtime.models.google_cache import CachedPrefix, PrefixCache
-from runtime.models.google_client import CLIENTS, ChunkStream, new_clients
+from runtime.models.google_client import CLIENTS, ChunkStream, new_clients, reading_responses
 from runtime.models.google_errors import FAILURES
 from runtime.models.google_request import PLACEHOLDER, as_google_config
 from runtime.models.llm_request import LlmRequest
@@ -126,8 +126,11 @@ class Gemini(BaseLlm):
         model = llm_request.model or self.model
 
         async def ask(config: types.GenerateContentConfigDict) -> types.GenerateContentResponse:
-            async with asyncio.timeout(timeout_of(llm_request, self.timeout)):
-                return await client.models.generate_content(model=model, contents=PLACEHOLDER, config=config)
+            with reading_responses([]):
+                async with asyncio.timeout(timeout_of(llm_request, self.timeout)):
+                    return await client.models.generate_content(
+                        model=model, contents=PLACEHOLDER, config=config
+                    )
 
         yield LlmResponse.create(await self._ask(client, llm_request, ask))
 

@@ -3,6 +3,9 @@
 LiteLLM speaks OpenAI's protocol to its callers, whatever the provider speaks, so its answers are read by the
 converters of `openai_response`. LiteLLM drops or invents some fields on the way; `WatchedStream` sees a stream of
 OpenAI's protocol before LiteLLM does, and restores them.
+
+LiteLLM creates an HTTP client for each provider and lets nobody give it hooks. All of them get their transport from one
+private function, which is replaced here to limit the size of answers.
 """
 
 from __future__ import annotations
@@ -25,11 +28,15 @@ os.environ.setdefault("AIOHTTP_CONNECTOR_LIMIT_PER_HOST", "100000")
 import httpx
 import litellm
 import openai
+from litellm.llms.custom_httpx.http_handler import AsyncHTTPHandler
 from openai.types.chat import ChatCompletion, ChatCompletionChunk
 
 from runtime import types
+from runtime.http_bodies import BodyTooLargeError
+from runtime.httpx_bodies import limit_body
 from runtime.models import openai_client
 from runtime.models.failures import (
+    MAX_ANSWER_BYTES,
     TRANSPORT_FAILURES,
     CallFailure,
     FailureReader,
@@ -38,6 +45,7 @@ from runtime.models.failures import (
     reading_answer,
     refused,
     timed_out,
+    too_large,
 )
 from runtime.models.http_llm import EventChunks
 from runtime.models.json_schema import Json
@@ -57,11 +65,40 @@ _NO_TIMEOUT = 86_400.0
 _WRAPPERS = re.compile(r"^(litellm\.\w+: |\w+Error: |\w+Exception - )+")
 
 
+_create_transport = AsyncHTTPHandler._create_async_transport
+
+
+class BoundedTransport(httpx.AsyncBaseTransport):
+    """Transport of LiteLLM that limits the bodies of answers."""
+
+    def __init__(self, transport: httpx.AsyncBaseTransport) -> None:
+        self._transport = transport
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        response = await self._transport.handle_async_request(request)
+        limit_body(response, MAX_ANSWER_BYTES)
+        return response
+
+    async def aclose(self) -> None:
+        await self._transport.aclose()
+
+
+def _create_bounded_transport(**options: Any) -> BoundedTransport | None:
+    transport = _create_transport(**options)
+    # None is httpx's own transport, which a user of LiteLLM has chosen.
+    return BoundedTransport(transport) if transport else None
+
+
+AsyncHTTPHandler._create_async_transport = staticmethod(_create_bounded_transport)
+
+
 def _read(failure: Exception) -> CallFailure:
     """Read the exception of the `openai` package or the HTTP client if it is below LiteLLM's."""
     for cause in _causes(failure):
         if type(cause).__module__.startswith("openai"):
             return openai_client.FAILURES.read(cause)
+        if isinstance(cause, BodyTooLargeError):
+            return too_large(cause)
         if isinstance(cause, httpx.TimeoutException):
             return timed_out(cause)
         if isinstance(cause, httpx.TransportError):

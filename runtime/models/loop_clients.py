@@ -16,7 +16,9 @@ from typing import Generic, NamedTuple, TypeVar
 
 import httpx2
 
+from runtime.http_bodies import limit_body
 from runtime.http_logs import hide_secrets_of_urls
+from runtime.models.failures import MAX_ANSWER_BYTES
 
 C = TypeVar("C")
 
@@ -45,7 +47,9 @@ class LoopClients(Generic[C]):
         self, create: Callable[[Access, httpx2.AsyncClient], C], on_response: ResponseHook | None = None
     ) -> None:
         self._create = create
-        self._hooks = {"response": [on_response]} if on_response else {}
+        self._hooks: list[ResponseHook] = [_limit_answer]
+        if on_response:
+            self._hooks.append(on_response)
         self._entries: dict[tuple[asyncio.AbstractEventLoop, Access], _Entry[C]] = {}
 
     async def for_running_loop(self, access: Access) -> C:
@@ -83,8 +87,12 @@ class LoopClients(Generic[C]):
             timeout=None,
             # Every running answer holds a connection; the library's limit of 100 would make further calls wait.
             limits=httpx2.Limits(max_connections=None, max_keepalive_connections=20),
-            event_hooks=self._hooks,
+            event_hooks={"response": self._hooks},
         )
+
+
+async def _limit_answer(response: httpx2.Response) -> None:
+    limit_body(response, MAX_ANSWER_BYTES)
 
 
 @cache

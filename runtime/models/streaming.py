@@ -15,7 +15,7 @@ from pydantic import BaseModel
 
 from runtime import types
 from runtime.errors import ModelError
-from runtime.models.failures import FailureReader, stream_cut
+from runtime.models.failures import MAX_ANSWER_BYTES, FailureReader, model_error, stream_cut
 from runtime.models.llm_response import LlmResponse
 
 M = TypeVar("M", bound=BaseModel)
@@ -48,6 +48,11 @@ async def assemble(
             partial = answer.add(chunk)
             if partial is not None:
                 yield partial
+            if answer.size > MAX_ANSWER_BYTES:
+                failure = model_error(
+                    "ANSWER_TOO_LARGE", f"The answer has more than {MAX_ANSWER_BYTES} bytes."
+                )
+                break
             try:
                 chunk = await chunks.next()
             except failures.exceptions as exception:
@@ -65,9 +70,13 @@ class StreamedAnswer:
     Adjacent texts of one kind (answer or thought) are joined into one part. All other parts, and texts with a
     thought signature, are kept unchanged and in order. Usage and finish reason are taken from the last chunk that
     has them.
+
+    Attributes:
+        size: characters of all texts, and of the JSON of all other parts.
     """
 
     def __init__(self) -> None:
+        self.size = 0
         self._parts: list[types.Part] = []
         self._texts: list[str] = []
         self._is_thought = False
@@ -136,6 +145,7 @@ class StreamedAnswer:
 
     def _add_part(self, part: types.Part) -> None:
         if part.text is None or not part.model_fields_set <= _TEXT_FIELDS:
+            self.size += len(part.model_dump_json(exclude_none=True))
             self._join_texts()
             self._parts.append(part)
             return
@@ -144,6 +154,7 @@ class StreamedAnswer:
         if self._is_thought != bool(part.thought):
             self._join_texts()
             self._is_thought = bool(part.thought)
+        self.size += len(part.text)
         self._texts.append(part.text)
 
     def _join_texts(self) -> None:

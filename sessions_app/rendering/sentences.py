@@ -23,6 +23,7 @@ OF_THE_RUNTIME = (
     gettext_noop("The model refused the request. Try again, or begin a new conversation."),
     gettext_noop("The model's server sent a response that cannot be read. Try again in a moment."),
     gettext_noop("The connection to the model broke in the middle of its answer."),
+    gettext_noop("The model's answer is too large."),
     gettext_noop("The model could not answer. Try again in a moment."),
     gettext_noop("The model stopped its answer: {0}."),
     gettext_noop("The model refused the request: {0}."),

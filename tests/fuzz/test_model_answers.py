@@ -13,7 +13,7 @@ import pytest
 
 from runtime import types
 from runtime.agents import LlmAgent
-from runtime.models import BaseLlm, Claude, Gemini, OpenAICompatible
+from runtime.models import BaseLlm, Claude, Gemini, LiteLlm, OpenAICompatible
 from runtime.run_config import RunConfig, StreamingMode
 from tests.unit.runtime.conversation import Conversation
 
@@ -84,14 +84,82 @@ CLAUDE: list[dict[str, Any]] = [
     {"type": "message_delta", "delta": {"stop_reason": "tool_use"}, "usage": {"output_tokens": 2}},
     {"type": "message_stop"},
 ]
-MODELS: dict[str, tuple[list[dict[str, Any]], Callable[[str], BaseLlm]]] = {
-    "gemini": (GEMINI, lambda url: Gemini(model="gemini-x", api_key="k", base_url=url, retry_options=ONCE)),
+WHOLE: dict[str, dict[str, Any]] = {
+    "gemini": {
+        "candidates": [
+            {
+                "content": {
+                    "role": "model",
+                    "parts": [
+                        {"text": "Hm.", "thought": True},
+                        {"text": "I pay."},
+                        {"functionCall": {"id": "c1", "name": "pay", "args": {"n": 1}}},
+                    ],
+                },
+                "finishReason": "STOP",
+            }
+        ],
+        "usageMetadata": {"promptTokenCount": 1, "totalTokenCount": 3},
+    },
+    "chat": {
+        "choices": [
+            {
+                "index": 0,
+                "message": {
+                    "role": "assistant",
+                    "content": "I pay.",
+                    "tool_calls": [
+                        {
+                            "id": "c1",
+                            "type": "function",
+                            "function": {"name": "pay", "arguments": '{"n": 1}'},
+                        }
+                    ],
+                },
+                "finish_reason": "tool_calls",
+            }
+        ],
+        "usage": {"prompt_tokens": 1, "completion_tokens": 2, "total_tokens": 3},
+    },
+    "claude": {
+        "id": "m",
+        "type": "message",
+        "role": "assistant",
+        "model": "m",
+        "content": [
+            {"type": "text", "text": "I pay."},
+            {"type": "tool_use", "id": "c1", "name": "pay", "input": {"n": 1}},
+        ],
+        "stop_reason": "tool_use",
+        "usage": {"input_tokens": 1, "output_tokens": 2},
+    },
+}
+DONE: dict[str, dict[str, Any]] = {
+    "gemini": {"candidates": [{"content": {"parts": [{"text": "Done."}]}, "finishReason": "STOP"}]},
+    "chat": {"choices": [{"index": 0, "message": {"content": "Done."}, "finish_reason": "stop"}]},
+    "claude": {
+        **WHOLE["claude"],
+        "content": [{"type": "text", "text": "Done."}],
+        "stop_reason": "end_turn",
+    },
+}
+MODELS: dict[str, tuple[str, Callable[[str], BaseLlm]]] = {
+    "gemini": ("gemini", lambda url: Gemini(model="gemini-x", api_key="k", base_url=url, retry_options=ONCE)),
     "chat": (
-        CHAT,
+        "chat",
         lambda url: OpenAICompatible(model="m", api_key="k", base_url=f"{url}/v1", retry_options=ONCE),
     ),
-    "claude": (CLAUDE, lambda url: Claude(model="claude-x", api_key="k", base_url=url, retry_options=ONCE)),
+    "claude": ("claude", lambda url: Claude(model="claude-x", api_key="k", base_url=url, retry_options=ONCE)),
+    "litellm chat": (
+        "chat",
+        lambda url: LiteLlm(model="openai/m", api_key="k", base_url=f"{url}/v1", retry_options=ONCE),
+    ),
+    "litellm claude": (
+        "claude",
+        lambda url: LiteLlm(model="anthropic/claude-x", api_key="k", base_url=url, retry_options=ONCE),
+    ),
 }
+PIECES = {"gemini": GEMINI, "chat": CHAT, "claude": CLAUDE}
 
 
 def paths_of(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
@@ -133,10 +201,15 @@ def broken(pieces: list[dict[str, Any]], chance: random.Random) -> tuple[list[An
 
 
 class Server:
-    """HTTP server that answers the first request of a turn with a given stream, and all others with "Done."."""
+    """HTTP server that answers the first request of a turn with a given body, and all others with "Done."."""
 
-    def __init__(self, kind: str) -> None:
-        self._kind = kind
+    def __init__(self, protocol: str, *, streamed: bool) -> None:
+        if streamed:
+            self._kind = "text/event-stream"
+            self._done = as_stream(protocol, done(protocol))
+        else:
+            self._kind = "application/json"
+            self._done = json.dumps(DONE[protocol]).encode()
         self.first: bytes | None = None
 
     async def __aenter__(self) -> Server:
@@ -151,28 +224,27 @@ class Server:
         head = (await reader.readuntil(b"\r\n\r\n")).decode().lower()
         length = int(head.partition("content-length:")[2].split("\r\n")[0])
         await reader.readexactly(length)
-        body = self.first if self.first is not None else as_stream(self._kind, done(self._kind))
+        body = self.first if self.first is not None else self._done
         self.first = None
-        writer.write(
-            b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n" + body
-        )
+        head = f"HTTP/1.1 200 OK\r\ncontent-type: {self._kind}\r\nconnection: close\r\n\r\n"
+        writer.write(head.encode() + body)
         await writer.drain()
         writer.close()
 
 
-def as_stream(kind: str, pieces: list[Any]) -> bytes:
+def as_stream(protocol: str, pieces: list[Any]) -> bytes:
     lines = []
     for piece in pieces:
-        if kind == "claude" and isinstance(piece, dict):
+        if protocol == "claude" and isinstance(piece, dict):
             lines.append(f"event: {piece.get('type')}\n")
         lines.append(f"data: {json.dumps(piece)}\n\n")
-    if kind == "chat":
+    if protocol == "chat":
         lines.append("data: [DONE]\n\n")
     return "".join(lines).encode()
 
 
-def done(kind: str) -> list[dict[str, Any]]:
-    match kind:
+def done(protocol: str) -> list[dict[str, Any]]:
+    match protocol:
         case "gemini":
             return [{"candidates": [{"content": {"parts": [{"text": "Done."}]}, "finishReason": "STOP"}]}]
         case "chat":
@@ -181,16 +253,22 @@ def done(kind: str) -> list[dict[str, Any]]:
     return [*CLAUDE[:4], end, CLAUDE[-1]]
 
 
-@pytest.mark.filterwarnings("ignore:.* is not a valid:UserWarning")
+@pytest.mark.filterwarnings("ignore:.* is not a valid:UserWarning", "ignore:Accessing the:DeprecationWarning")
+@pytest.mark.filterwarnings("ignore:Pydantic serializer warnings:UserWarning")
+@pytest.mark.parametrize("streamed", [True, False], ids=["stream", "whole"])
 @pytest.mark.parametrize("kind", MODELS)
-async def test_a_broken_stream_is_an_answer_or_an_error_and_runs_no_call_twice(kind: str) -> None:
-    pieces, make = MODELS[kind]
-    async with Server(kind) as server:
+async def test_a_broken_answer_is_an_answer_or_an_error_and_runs_no_call_twice(
+    kind: str, streamed: bool
+) -> None:
+    protocol, make = MODELS[kind]
+    pieces = PIECES[protocol] if streamed else [WHOLE[protocol]]
+    mode = StreamingMode.SSE if streamed else StreamingMode.NONE
+    async with Server(protocol, streamed=streamed) as server:
         model = make(server.url)
         for seed in range(SEEDS):
             chance = random.Random(seed)
             changed, is_cut = broken(pieces, chance)
-            body = as_stream(kind, changed)
+            body = as_stream(protocol, changed) if streamed else json.dumps(changed[0]).encode()
             server.first = body[: chance.randrange(len(body))] if is_cut else body
             runs = []
 
@@ -201,7 +279,7 @@ async def test_a_broken_stream_is_an_answer_or_an_error_and_runs_no_call_twice(k
 
             conversation = Conversation(LlmAgent(name="clerk", model=model, tools=[pay]))
             # An exception, in place of an error event of the model, fails the test.
-            talk = conversation.say("Pay.", RunConfig(streaming_mode=StreamingMode.SSE))
+            talk = conversation.say("Pay.", RunConfig(streaming_mode=mode))
             events = await asyncio.wait_for(talk, 20)
             last = events[-1]
             assert last.text().strip() or last.error_code, f"seed {seed}: {changed}"

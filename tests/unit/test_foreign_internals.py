@@ -15,8 +15,9 @@ PLACES = {
     "sessions_app/asgi/origin.py",
     "sessions_app/jobs/forced_end.py",
     "runtime/_pydantic_models.py",
+    "runtime/models/lite_client.py",
 }
-"""Modules with internals of Daphne and Twisted, of Django's CSRF check, of Celery's pool, and of pydantic."""
+"""Modules with internals of Daphne and Twisted, of Django's CSRF check, Celery's pool, pydantic and LiteLLM."""
 DOCUMENTED = {"_asdict", "_replace", "_meta", "_default_manager", "_base_manager", "_exit"}
 SERVERS = {"daphne", "twisted", "autobahn"}
 

@@ -1,4 +1,4 @@
-"""Answers of other servers are bounded by their decoded size (contract A10, T11, T13)."""
+"""Answers of other servers are bounded by their decoded size (contract A10, M2, T11, T13)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import gzip
 import json
 import tracemalloc
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import httpx
@@ -14,8 +16,12 @@ import pytest
 from google.protobuf.json_format import MessageToDict
 from mcp import MCPError
 
+from runtime import types
+from runtime.agents import LlmAgent
 from runtime.agents.remote_a2a_agent import RemoteA2aAgent
 from runtime.events import Event
+from runtime.models import BaseLlm, Claude, Gemini, LiteLlm, OpenAICompatible
+from runtime.run_config import RunConfig, StreamingMode
 from runtime.tools.mcp_tool import McpToolset, SseConnectionParams, StreamableHTTPConnectionParams
 from runtime.tools.mcp_tool.connection import McpConnectionError
 from tests.a2a_server import card_of
@@ -117,6 +123,58 @@ async def test_a_compressed_answer_is_read(server: EchoServer, encoding: str) ->
 async def test_an_answer_that_cannot_be_decompressed_is_unreadable(server: EchoServer) -> None:
     serve_agent(server, packed(b"no gzip"))
     assert (await say(server)).error_code == "REMOTE_UNREADABLE"
+
+
+MODELS: dict[str, Callable[[str], BaseLlm]] = {
+    "gemini": lambda url: Gemini(model="gemini-x", api_key="k", base_url=url),
+    "chat": lambda url: OpenAICompatible(model="m", api_key="k", base_url=f"{url}/v1"),
+    "claude": lambda url: Claude(model="claude-x", api_key="k", base_url=url),
+    "litellm chat": lambda url: LiteLlm(model="openai/m", api_key="k", base_url=f"{url}/v1"),
+    "litellm claude": lambda url: LiteLlm(model="anthropic/claude-x", api_key="k", base_url=url),
+}
+MODEL_PATHS = {
+    False: ["/v1/models/gemini-x:generateContent", "/v1/chat/completions", "/v1/messages"],
+    True: ["/v1/models/gemini-x:streamGenerateContent", "/v1/chat/completions", "/v1/messages"],
+}
+
+
+async def ask_model(model: BaseLlm, *, streamed: bool) -> Event:
+    mode = StreamingMode.SSE if streamed else StreamingMode.NONE
+    return (
+        await Conversation(LlmAgent(name="clerk", model=model)).say("hello", RunConfig(streaming_mode=mode))
+    )[-1]
+
+
+@pytest.mark.filterwarnings("ignore:Accessing the:DeprecationWarning")
+@pytest.mark.usefixtures("bounded_memory")
+@pytest.mark.parametrize("status", [200, 400])
+@pytest.mark.parametrize("streamed", [False, True])
+@pytest.mark.parametrize("kind", MODELS)
+async def test_a_compressed_answer_of_a_model_is_bounded(
+    server: EchoServer, kind: str, streamed: bool, status: int
+) -> None:
+    bomb = replace(BOMBS[1 if streamed else 0], status=status)
+    for path in MODEL_PATHS[streamed]:
+        server.routes[path] = lambda received: bomb
+    event = await ask_model(MODELS[kind](server.url), streamed=streamed)
+    assert event.error_code == "ANSWER_TOO_LARGE"
+    assert "more than 64000000 bytes" in (event.error_detail or "")
+    assert len(server.received) == 1
+
+
+async def test_an_endless_answer_to_the_authors_own_client_is_bounded_and_keeps_its_beginning() -> None:
+    async def endless() -> AsyncIterator[types.GenerateContentResponse]:
+        part = types.Part(text="word " * 100_000)
+        candidate = types.Candidate(content=types.Content(parts=[part]))
+        while True:
+            yield types.GenerateContentResponse(candidates=[candidate])
+
+    async def open_stream(**_: Any) -> AsyncIterator[types.GenerateContentResponse]:
+        return endless()
+
+    client = SimpleNamespace(aio=SimpleNamespace(models=SimpleNamespace(generate_content_stream=open_stream)))
+    event = await ask_model(Gemini(model="gemini-x", client=client), streamed=True)
+    assert (event.error_code, event.text()[:5]) == ("ANSWER_TOO_LARGE", "word ")
 
 
 @pytest.mark.usefixtures("bounded_memory")

@@ -1,4 +1,4 @@
-"""Limit on the bodies that remote agents send, for httpx, the HTTP client of the A2A SDK."""
+"""Limit on the bodies of HTTP answers for httpx, the HTTP client of the A2A SDK and of LiteLLM."""
 
 from __future__ import annotations
 
