@@ -2,7 +2,8 @@
 
 A tool that cuts a text within a character, a file name that is no UTF-8, and the JSON of a model may hold half of a
 surrogate pair. No request, database or JSON of others takes such a text, so the runtime replaces the half by U+FFFD
-where a text enters an event or a request.
+where a text enters an event, a request or the state. In the state, and in what a site stores, NUL becomes U+FFFD too:
+PostgreSQL accepts neither.
 """
 
 from __future__ import annotations
@@ -31,6 +32,22 @@ def valid_values(value: Any) -> Any:
         return _replaced(value)
     except RecursionError:
         return value
+
+
+def storable(text: str) -> str:
+    """Return the text with U+FFFD for every NUL and lone surrogate."""
+    return valid_text(text).replace("\0", "\ufffd")
+
+
+def storable_values(value: Any) -> Any:
+    """Return JSON values with every text, keys included, made `storable`."""
+    if isinstance(value, str):
+        return storable(value)
+    if isinstance(value, list):
+        return [storable_values(item) for item in value]
+    if isinstance(value, dict):
+        return {storable(key): storable_values(item) for key, item in value.items()}
+    return value
 
 
 def _is_valid(value: Any) -> bool:

@@ -9,6 +9,7 @@ from typing import Any
 
 from runtime.errors import StateValueError
 from runtime.sessions.state import State
+from runtime.valid_text import storable, storable_values
 
 
 @dataclass(frozen=True)
@@ -49,10 +50,12 @@ def without_temp(delta: Mapping[str, Any]) -> dict[str, Any]:
 def as_json(delta: Mapping[str, Any]) -> dict[str, Any]:
     """Return the delta as JSON values: tuples become lists, and keys of nested dicts become strings.
 
+    NUL and half a surrogate pair become U+FFFD, in keys too.
+
     Raises:
-        StateValueError: a value is not JSON, or a key cannot be stored. The message names the key (contract S8).
+        StateValueError: a value is not JSON. The message names the key (contract S8).
     """
-    return {_storable_key(key): _json_value(key, value) for key, value in delta.items()}
+    return {storable(key): _json_value(key, value) for key, value in delta.items()}
 
 
 def is_plain_json(value: Any) -> bool:
@@ -66,15 +69,6 @@ def is_plain_json(value: Any) -> bool:
     return value is None or type(value) in (str, bool, int, float)
 
 
-def _storable_key(key: str) -> str:
-    # PostgreSQL stores neither of them in JSON.
-    if "\0" in key or any("\ud800" <= character <= "\udfff" for character in key):
-        raise StateValueError(
-            f"State key {key!r} holds a NUL character or half a surrogate pair, which cannot be stored. Rename it."
-        )
-    return key
-
-
 def _json_value(key: str, value: Any) -> Any:
     # Most values are scalars; this saves the round trip through JSON.
     if value is None or isinstance(value, bool | int):
@@ -86,24 +80,8 @@ def _json_value(key: str, value: Any) -> Any:
             f"State key {key!r} holds a value that is not JSON ({error}). Store strings, numbers, booleans, None, "
             "lists and dicts of these."
         ) from error
-    # A cheap search first: only texts with one of these escapes need the exact check.
-    if "\\u0000" in text or "\\ud8" in text or "\\udf" in text:
-        _refuse_unstorable_text(key, text)
-    return json.loads(text)
-
-
-def _refuse_unstorable_text(key: str, text: str) -> None:
-    """Refuse NUL characters and unpaired surrogates, which database text cannot hold."""
-    value = json.loads(text)
-    decoded = json.dumps(value, ensure_ascii=False)
-    try:
-        decoded.encode()
-    except UnicodeEncodeError as error:
-        raise StateValueError(
-            f"State key {key!r} holds text with half a surrogate pair. Clean the text."
-        ) from error
-    # An escaped backslash before "u0000" is plain text and no NUL character.
-    if "\\u0000" in decoded.replace("\\\\", ""):
-        raise StateValueError(
-            f"State key {key!r} holds text with a NUL character. Remove it, or store an artifact."
-        )
+    values = json.loads(text)
+    # A cheap search first: NUL and the halves of surrogate pairs are escaped so.
+    if "\\u0000" in text or "\\ud" in text:
+        return storable_values(values)
+    return values

@@ -19,7 +19,8 @@ from django.db.models.functions import Left
 from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
 
-from sessions_app.base.codec import parse_uuid, storable
+from runtime.valid_text import storable
+from sessions_app.base.codec import parse_uuid
 from sessions_app.models import Event, Invocation, Session, ToolJob
 from sessions_app.models.event import CONFIG, SEARCHED_CHARACTERS
 from sessions_app.models.session import OF_OWN_KEY, WITH_OWN_TITLE

@@ -13,10 +13,10 @@ from django.contrib.admin.models import LogEntry
 from django.db.models import Model
 from django.http import HttpRequest
 
+from runtime.valid_text import storable
 from sessions_app.admin.guarded_views import GuardedViewsMixin
 from sessions_app.base import actors
 from sessions_app.base.client_address import client_address
-from sessions_app.base.codec import storable
 from sessions_app.models import AccessKind, ActionKind, StaffAccess, StaffAct
 from sessions_app.secrets.masking import beginning_of
 

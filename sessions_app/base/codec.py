@@ -23,7 +23,7 @@ from pydantic_core import PydanticSerializationError
 from runtime import types
 from runtime.events.event import Event
 from runtime.events.reading import read_event
-from runtime.valid_text import valid_text
+from runtime.valid_text import storable, valid_text
 from sessions_app.errors import InvalidInputError, NotFoundError
 
 logger = logging.getLogger(__name__)
@@ -103,22 +103,6 @@ def content_to_json(content: types.Content) -> dict[str, Any]:
 def is_storable(text: str) -> bool:
     """Return True when a text column can hold the text: PostgreSQL accepts neither NUL nor lone surrogates."""
     return text == storable(text)
-
-
-def storable(text: str) -> str:
-    """Return the text with U+FFFD for every NUL and lone surrogate."""
-    return valid_text(text).replace("\0", "\ufffd")
-
-
-def storable_values(value: Any) -> Any:
-    """Return JSON values with every text, keys included, made `storable` for a jsonb column."""
-    if isinstance(value, str):
-        return storable(value)
-    if isinstance(value, list):
-        return [storable_values(item) for item in value]
-    if isinstance(value, dict):
-        return {storable(key): storable_values(item) for key, item in value.items()}
-    return value
 
 
 def parse_uuid(text: str) -> UUID | None:

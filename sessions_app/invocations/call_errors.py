@@ -6,7 +6,7 @@ import logging
 
 from runtime.events.calls import response_ids
 from runtime.events.event import Event
-from sessions_app.base.codec import storable
+from runtime.valid_text import storable
 from sessions_app.models.call_error import ERROR_LENGTH
 from sessions_app.secrets.error_detail import describe
 from sessions_app.store.sql.call_errors import StagedError

@@ -9,7 +9,7 @@ from runtime.sessions.state import State
 from sessions_app.base.actors import Act, ActionKind, Actor
 from sessions_app.errors import ConflictError, InvalidInputError, StateChangedError
 from sessions_app.invocations.held_lease import hold_lease
-from sessions_app.invocations.state_delta import append_change
+from sessions_app.invocations.state_delta import append_change, as_given_json
 from sessions_app.live.process import live
 from sessions_app.live.publish import publish_committed
 from sessions_app.models import Session
@@ -40,6 +40,7 @@ async def correct_state(
     for key in changes:
         if not key.strip() or len(key) > MAX_KEY_LENGTH or key.startswith(State.TEMP_PREFIX):
             raise InvalidInputError(UNSTORABLE_KEY)
+    values = as_given_json(changes)
     seqs: list[int] = []
 
     def publish(committed: CommittedEvent) -> None:
@@ -52,7 +53,7 @@ async def correct_state(
             Writer(lease_token=lease_token, act=act, expected=seen, on_commit=publish)
         )
         try:
-            await append_change(service, session, changes)
+            await append_change(service, session, values)
         except StateChangedError as error:
             raise ConflictError(CHANGED) from error
     return seqs[0]

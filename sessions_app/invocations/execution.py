@@ -36,9 +36,9 @@ from runtime.run_config import CallEnd
 from runtime.runners import Runner
 from runtime.sessions.base_session_service import GetSessionConfig
 from runtime.sessions.session import Session
+from runtime.valid_text import storable
 from sessions_app.agent_apps.registry import get_app
 from sessions_app.agent_apps.toolset_use import using
-from sessions_app.base.codec import storable
 from sessions_app.conf import conf
 from sessions_app.errors import LimitExceededError, NotResumableError
 from sessions_app.invocations.answer_requests import sync_answer_requests

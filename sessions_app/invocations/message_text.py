@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sessions_app.base.codec import storable
+from runtime.valid_text import storable
 from sessions_app.conf import conf
 from sessions_app.errors import InvalidInputError, TooLargeError
 

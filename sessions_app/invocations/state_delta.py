@@ -13,7 +13,8 @@ from runtime.events import Event, EventActions
 from runtime.sessions import GetSessionConfig
 from runtime.sessions.deltas import ScopedState, as_json
 from runtime.sessions.state import State
-from sessions_app.base.codec import check_storable, refusing_deep_values, storable_values
+from runtime.valid_text import storable_values
+from sessions_app.base.codec import check_storable, refusing_deep_values
 from sessions_app.conf import conf
 from sessions_app.errors import InvalidInputError, NotFoundError, PermissionDeniedError, TooLargeError
 from sessions_app.models import Session
@@ -28,6 +29,23 @@ STATE = "state"
 """Field of requests with the state of a new session."""
 MAX_STATE_CHARACTERS = 1_000_000
 """Limit for clients on the state of a session and of its person together, in characters of JSON."""
+
+
+def as_given_json(delta: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the delta of a person or a program as JSON values.
+
+    Raises:
+        StateValueError: a value is not JSON, or a text cannot be stored. Of an agent's code it would become U+FFFD
+            (contract S8), but whoever sends this delta can correct it.
+    """
+    stored = as_json(delta)
+    for key, value in delta.items():
+        if key not in stored or stored[key] != value:
+            raise StateValueError(
+                f"State key {key!r} or its value holds a NUL character or half a surrogate pair, which cannot be "
+                "stored. Remove it."
+            )
+    return stored
 
 
 async def validated_delta(session: Session, delta: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -88,7 +106,7 @@ async def check_change(
         return
     try:
         check_storable(Event(actions=EventActions(state_delta=dict(delta))))
-        changes = ScopedState.split(as_json(delta))
+        changes = ScopedState.split(as_given_json(delta))
     except (InvalidInputError, StateValueError) as error:
         raise InvalidInputError(str(error), field=DELTA if session_id else STATE) from error
     size = len(json.dumps(changes.merged()))

@@ -11,7 +11,7 @@ from runtime.errors import ModelError
 from runtime.models import LlmRequest, LlmResponse
 from runtime.models.rate_limit import ask
 from runtime.models.registry import LLMRegistry
-from sessions_app.base.codec import storable
+from runtime.valid_text import storable
 from sessions_app.conf import conf
 from sessions_app.history.costs import cost_of, tokens_of
 from sessions_app.live.process import live

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from runtime import types
 from runtime.errors import AdkError, ConfigurationError
-from sessions_app.base.codec import storable
+from runtime.valid_text import storable
 from sessions_app.jobs.questions import JobAnswer, JobQuestion
 
 

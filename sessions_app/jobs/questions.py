@@ -17,8 +17,8 @@ from django.utils import timezone
 
 from runtime.errors import ConfigurationError
 from runtime.events.answer_rules import PERSON
+from runtime.valid_text import storable
 from sessions_app.base.actors import Act, ActionKind, Actor
-from sessions_app.base.codec import storable
 from sessions_app.conf import conf
 from sessions_app.errors import ConflictError, InvalidInputError, NotFoundError
 from sessions_app.live.notices import job_notice

@@ -17,7 +17,7 @@ from django.db import connection
 from django.db.models.functions import Now
 
 from runtime import types
-from sessions_app.base.codec import storable
+from runtime.valid_text import storable
 from sessions_app.jobs.api import AnswerRequired, JobCancelled, current_job
 from sessions_app.jobs.questions import JobAnswer, JobQuestion
 from sessions_app.live.notices import job_notice

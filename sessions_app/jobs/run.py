@@ -34,7 +34,7 @@ from django.utils.translation import gettext_noop
 from runtime import types
 from runtime.tools.result_files import take_files
 from runtime.tools.tool_result import as_response, is_failure
-from sessions_app.base.codec import storable, storable_values
+from runtime.valid_text import storable, storable_values
 from sessions_app.conf import conf
 from sessions_app.jobs.api import AnswerRequired, JobCancelled, JobError, save_artifact
 from sessions_app.jobs.cancel import CANCELLED, cancellation_error, end_cancelled_job

@@ -19,7 +19,7 @@ from runtime.context import Context
 from runtime.errors import ConfigurationError
 from runtime.events.calls import response_ids
 from runtime.events.event import Event
-from sessions_app.base.codec import storable_values
+from runtime.valid_text import storable_values
 from sessions_app.models import JobStatus, ToolJob
 from sessions_app.store.sql.staged_job import StagedJob
 

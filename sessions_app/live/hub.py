@@ -20,7 +20,7 @@ from collections.abc import Callable, Mapping
 from typing import Protocol
 from uuid import UUID
 
-from sessions_app.base.codec import storable
+from runtime.valid_text import storable
 from sessions_app.conf import conf
 from sessions_app.live.notices import InvocationNotice, Notice
 from sessions_app.live.streamed_text import GrowingText, StreamKey, TextChunk

@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from threading import Lock
 
 from runtime.events import Event
-from sessions_app.base.codec import storable
+from runtime.valid_text import storable
 from sessions_app.conf import conf
 from sessions_app.models import ToolJob
 from sessions_app.rendering.html import NO_JOBS, render_event

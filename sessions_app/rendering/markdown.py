@@ -21,7 +21,7 @@ from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
 from markdown_it.utils import OptionsDict
 
-from sessions_app.base.codec import storable
+from runtime.valid_text import storable
 from sessions_app.rendering.alerts import TITLES, show_alerts
 from sessions_app.rendering.bare_urls import link_bare_urls
 from sessions_app.rendering.emphasis import delimit_unspaced_words

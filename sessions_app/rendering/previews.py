@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from runtime.artifacts.file_types import is_text
-from sessions_app.base.codec import storable
+from runtime.valid_text import storable
 from sessions_app.store.file_types import INLINE_IMAGES, signed_type
 
 MAX_BYTES = 400_000

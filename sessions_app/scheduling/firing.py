@@ -14,8 +14,9 @@ from django.db.models import Exists, OuterRef, QuerySet, TextField, Value
 from django.db.models.functions import Cast, Concat, Now
 from django.utils.translation import gettext_noop
 
+from runtime.valid_text import storable
 from sessions_app.base import actors, client_ids
-from sessions_app.base.codec import content_to_json, storable
+from sessions_app.base.codec import content_to_json
 from sessions_app.history.event_marks import wake_up
 from sessions_app.history.rewinds import find_rewinds
 from sessions_app.live.notices import schedule_notice

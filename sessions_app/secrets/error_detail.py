@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import runtime
-from sessions_app.base.codec import storable
+from runtime.valid_text import storable
 from sessions_app.conf import conf
 from sessions_app.secrets.masking import mask_text
 

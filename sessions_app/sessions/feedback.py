@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from sessions_app.base.codec import storable
+from runtime.valid_text import storable
 from sessions_app.errors import InvalidInputError, NotFoundError
 from sessions_app.models import Feedback, Rating, Session
 from sessions_app.models.feedback import MAX_COMMENT_LENGTH

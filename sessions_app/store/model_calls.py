@@ -17,7 +17,7 @@ from pydantic_core import PydanticSerializationError, to_json
 from runtime.engine.request_record import Record, record_children, record_request
 from runtime.events.event import Event
 from runtime.run_config import ModelCall
-from sessions_app.base.codec import storable_values
+from runtime.valid_text import storable_values
 from sessions_app.process.process_metrics import observe_first_word
 from sessions_app.store.sql.recorded_call import RecordedCall
 

@@ -13,7 +13,8 @@ from django.db.models import Q
 from django.template.defaultfilters import filesizeformat
 
 from runtime.artifacts.artifact_reference import ArtifactReference
-from sessions_app.base.codec import is_storable, storable
+from runtime.valid_text import storable
+from sessions_app.base.codec import is_storable
 from sessions_app.conf import conf
 from sessions_app.errors import ConflictError, InvalidInputError, NotFoundError, TooLargeError
 from sessions_app.models import Artifact, LegalHold, Session

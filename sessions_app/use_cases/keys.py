@@ -17,8 +17,9 @@ from django.db import transaction
 from django.db.models.functions import Now
 from django.utils import timezone
 
+from runtime.valid_text import storable
 from sessions_app.base.actors import Act, ActionKind, Actor
-from sessions_app.base.codec import MAX_INTEGER, storable
+from sessions_app.base.codec import MAX_INTEGER
 from sessions_app.errors import InvalidInputError, LimitExceededError, NotFoundError, PermissionDeniedError
 from sessions_app.models import AccountAct, ApiKey, Scope
 from sessions_app.models.api_key import NAME_LENGTH, ApiKeyQuerySet

@@ -15,9 +15,9 @@ from django.core.exceptions import ValidationError
 from django.utils.translation import gettext as _
 
 from runtime.errors import StateValueError
-from runtime.sessions.deltas import as_json
 from sessions_app.admin.confirmed_action import ReasonForm
 from sessions_app.admin.state_correction.stored_values import StoredValue
+from sessions_app.invocations.state_delta import as_given_json
 from sessions_app.rendering.hidden_characters import escape_in_json
 from sessions_app.rendering.json_text import indent_json
 
@@ -101,7 +101,7 @@ class CorrectionForm(ReasonForm):
 def _parse(key: str, text: str) -> Any:
     """Return the JSON value after the checks for values of agents."""
     try:
-        return as_json({key: json.loads(text)})[key]
+        return as_given_json({key: json.loads(text)})[key]
     except StateValueError as error:
         raise ValidationError(str(error)) from error
     except (ValueError, RecursionError) as error:

@@ -11,10 +11,10 @@ from django.http import QueryDict
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from runtime.valid_text import storable
 from sessions_app.admin.links import session_url, step_url
 from sessions_app.admin.trace.axis import Axis
 from sessions_app.admin.trace.step import StepView, load_child_step, load_step, number_in
-from sessions_app.base.codec import storable
 from sessions_app.conf import Conf, conf
 from sessions_app.history.costs import Usage
 from sessions_app.history.traces.entries import MAX_ENTRIES, TraceEntry, answers_of_person, entries_of

@@ -18,6 +18,7 @@ from pydantic import ValidationError
 
 from runtime import types
 from runtime.errors import AdkError
+from runtime.valid_text import storable
 from sessions_app import use_cases
 from sessions_app.api.access.callers import Caller
 from sessions_app.api.access.connections import Stream
@@ -28,7 +29,6 @@ from sessions_app.api.run_stream import RunStream
 from sessions_app.api.stream_server import ApiStream, StreamRequest, respond_with_list
 from sessions_app.base import client_ids
 from sessions_app.base.actors import UserActor
-from sessions_app.base.codec import storable
 from sessions_app.base.statuses import InvocationStatus
 from sessions_app.errors import ConflictError, InvalidInputError, LimitExceededError, NotFoundError
 from sessions_app.history.invocation_events import log_position_before

@@ -25,9 +25,9 @@ from runtime.evaluation.metric import MetricResult
 from runtime.evaluation.metrics import metrics_of
 from runtime.evaluation.run_case import evaluate_case, run_case
 from runtime.run_config import RunConfig
+from runtime.valid_text import storable
 from sessions_app.agent_apps.registry import get_app
 from sessions_app.agent_apps.toolset_use import using
-from sessions_app.base.codec import storable
 from sessions_app.conf import conf
 from sessions_app.contrib.evaluation.end import end_case
 from sessions_app.contrib.evaluation.start import as_values

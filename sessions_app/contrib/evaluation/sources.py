@@ -8,9 +8,9 @@ from runtime.errors import EvaluationError
 from runtime.evaluation.eval_config import DEFAULT_CONFIG, EvalConfig
 from runtime.evaluation.eval_set import EvalSet
 from runtime.evaluation.json_files import MAX_CASES, config_beside
+from runtime.valid_text import storable
 from sessions_app.agent_apps.loading.sources import folder_directories, package_directories
 from sessions_app.agent_apps.registry import registry
-from sessions_app.base.codec import storable
 from sessions_app.contrib.evaluation.eval_set import eval_set_of
 from sessions_app.models import Annotation, Session
 from sessions_app.process import threads

@@ -19,8 +19,9 @@ from runtime.evaluation.eval_config import EvalConfig
 from runtime.evaluation.eval_set import EvalSet
 from runtime.evaluation.json_files import check_eval_set
 from runtime.evaluation.metrics import metrics_of
+from runtime.valid_text import storable_values
 from sessions_app.agent_apps.registry import get_app
-from sessions_app.base.codec import parse_uuid, storable_values
+from sessions_app.base.codec import parse_uuid
 from sessions_app.contrib.evaluation.end import lock_cases
 from sessions_app.models import EvaluatedCase, Evaluation
 from sessions_app.process.celery_dispatch import JOB_QUEUE

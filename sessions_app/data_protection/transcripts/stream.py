@@ -13,7 +13,8 @@ from datetime import UTC, datetime
 from django.utils.translation import gettext
 
 from runtime.events import Event
-from sessions_app.base.codec import event_to_show, storable
+from runtime.valid_text import storable
+from sessions_app.base.codec import event_to_show
 from sessions_app.data_protection.archive import as_json
 from sessions_app.data_protection.export import session_head
 from sessions_app.data_protection.transcripts.batches import EventBatch, read_batches

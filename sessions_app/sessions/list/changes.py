@@ -15,8 +15,9 @@ from django.db.models.functions import Coalesce, Least, Now
 from django.utils.translation import gettext_noop
 
 from runtime.artifacts.artifact_reference import ArtifactReference
+from runtime.valid_text import storable
 from sessions_app.base.actors import Act, ActionKind, Actor
-from sessions_app.base.codec import event_to_show, storable
+from sessions_app.base.codec import event_to_show
 from sessions_app.errors import InvalidInputError, NotFoundError
 from sessions_app.history.rewinds import find_rewinds
 from sessions_app.models import Event, LegalHold, Session, SessionAct

@@ -14,7 +14,7 @@ from uuid import UUID
 
 from django.db.models import Max, Q
 
-from sessions_app.base.codec import storable
+from runtime.valid_text import storable
 from sessions_app.history.rewinds import find_rewinds
 from sessions_app.models import Event, Session
 from sessions_app.sessions.list.listing import with_activity
