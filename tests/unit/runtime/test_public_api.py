@@ -29,7 +29,8 @@ NAMES = {
     "runtime.agents.context": "Context ReadonlyContext",
     "runtime.a2a.utils.agent_to_a2a": "to_a2a",
     "runtime.plugins.base_plugin": "BasePlugin CallbackContext",
-    "runtime.agents.invocation_context": "InvocationContext ContextCacheConfig RunConfig Session",
+    "runtime.agents.invocation_context": "InvocationContext ContextCacheConfig RunConfig Session BaseAgent Event"
+    " BaseArtifactService BaseCredentialService BaseMemoryService BaseSessionService BaseTool BaseAgentState",
     "runtime.agents.llm_agent": "Agent LlmAgent",
     "runtime.agents.loop_agent": "LoopAgent",
     "runtime.agents.parallel_agent": "ParallelAgent",
@@ -69,7 +70,7 @@ NAMES = {
     "runtime.plugins": "BasePlugin",
     "runtime.plugins.logging_plugin": "LoggingPlugin",
     "runtime.plugins.plugin_manager": "PluginManager",
-    "runtime.runners": "Runner InMemoryRunner",
+    "runtime.runners": "Runner InMemoryRunner RunConfig Session Event BasePlugin BaseSessionService BaseAgent",
     "runtime.sessions": "BaseSessionService InMemorySessionService Session State",
     "runtime.sessions.base_session_service": "BaseSessionService GetSessionConfig ListSessionsResponse",
     "runtime.sessions.in_memory_session_service": "InMemorySessionService",
