@@ -85,7 +85,9 @@ class AgentProtocol(Protocol):
     def run_async(self, parent_context: InvocationContext) -> AsyncGenerator[Event, None]: ...
 
 
-RunChild = Callable[["Context", AgentProtocol, types.Content, dict[str, Any]], AsyncGenerator[Event, None]]
+RunChild = Callable[
+    ["Context", AgentProtocol, types.Content, dict[str, Any], bool], AsyncGenerator[Event, None]
+]
 
 
 @dataclass
@@ -372,14 +374,19 @@ class Context(ReadonlyContext):
         return await self._credentials().load_credential(auth_config, self)
 
     def run_agent(
-        self, agent: AgentProtocol, content: types.Content, state: dict[str, Any]
+        self,
+        agent: AgentProtocol,
+        content: types.Content,
+        state: dict[str, Any],
+        *,
+        include_plugins: bool = True,
     ) -> AsyncGenerator[Event, None]:
         """Run an agent in a new session with initial `state`; artifacts and memory are shared."""
         if self.invocation.run_child is None:
             raise ConfigurationError(
                 f"Agent {agent.name!r} cannot be run as a tool here: run its parent in a Runner."
             )
-        return self.invocation.run_child(self, agent, content, state)
+        return self.invocation.run_child(self, agent, content, state, include_plugins)
 
     def _call_id(self, method: str) -> str:
         if self.function_call_id is None:

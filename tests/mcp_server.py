@@ -10,7 +10,7 @@ import argparse
 import asyncio
 import os
 import socket
-from typing import Annotated
+from typing import Annotated, Any
 from urllib.request import urlopen
 
 import anyio
@@ -18,6 +18,7 @@ import anyio.to_thread
 import uvicorn
 from mcp.server.mcpserver import Context, Elicit, Image, MCPServer, Resolve
 from mcp.server.mcpserver.exceptions import ToolError
+from mcp.types import CallToolResult, TextContent
 from pydantic import BaseModel
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -107,6 +108,13 @@ def big(characters: int) -> str:
 def picture() -> Image:
     """Return an image."""
     return Image(data=PNG, format="png")
+
+
+@server.tool()
+def search(sources: dict[str, Any]) -> CallToolResult:
+    """Return a text with the sources in the metadata of the answer."""
+    content = [TextContent(type="text", text="Found.")]
+    return CallToolResult(content=content, _meta={"adk_grounding_metadata": sources})
 
 
 @server.tool()

@@ -16,13 +16,14 @@ from runtime.code_executors.base_code_executor import BaseCodeExecutor
 from runtime.context import InvocationContext, ReadonlyContext
 from runtime.engine.instructions import static_parts
 from runtime.engine.step import run_llm_agent
-from runtime.engine.tools import tools_of_sources
+from runtime.engine.tools import tools_of_sources, transfer_targets
 from runtime.errors import ConfigurationError
 from runtime.events.event import Event
 from runtime.models.base_llm import BaseLlm
 from runtime.models.llm_response import LlmResponse
 from runtime.models.registry import LLMRegistry, UnknownModel
 from runtime.planners.base_planner import BasePlanner
+from runtime.tools.agent_tool import AgentTool
 from runtime.tools.base_tool import BaseTool
 from runtime.tools.base_toolset import BaseToolset
 from runtime.tools.function_tool import FunctionTool
@@ -144,12 +145,14 @@ class LlmAgent(BaseAgent):
 
     @property
     def canonical_tool_sources(self) -> list[BaseTool | BaseToolset]:
-        """The `tools`, with functions wrapped as `FunctionTool`."""
+        """The `tools`, with functions wrapped as `FunctionTool`, and searches that want it as agents of their own."""
         # Wrapping reads signatures, so it is done once. `tools` is a plain list that an author may change, and
         # comparing by identity is cheap enough for every step.
         cached = self._wrapped_tools
         if len(cached) != len(self.tools) or any(map(is_not, cached, self.tools)):
             self._wrap_tools()
+        if len(cached) > 1 or transfer_targets(self):
+            return [self._beside_others(source) for source in self._tool_sources]
         return self._tool_sources
 
     @property
@@ -205,6 +208,15 @@ class LlmAgent(BaseAgent):
     def _wrap_tools(self) -> None:
         self._wrapped_tools = list(self.tools)
         self._tool_sources = [_as_tool(tool) for tool in self._wrapped_tools]
+
+    def _beside_others(self, source: BaseTool | BaseToolset) -> BaseTool | BaseToolset:
+        if isinstance(source, BaseToolset) or not getattr(source, "bypass_multi_tools_limit", False):
+            return source
+        name = f"{source.name}_agent"
+        instruction = "Answer the request by what your search finds. You have no functions to call."
+        searcher = LlmAgent(name=name, model=self.canonical_model, instruction=instruction, tools=[source])
+        searcher.description = source.description
+        return AgentTool(searcher, propagate_grounding_metadata=True)
 
     def _normalize_output_schema(self) -> OutputSchema | None:
         return (

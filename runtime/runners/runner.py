@@ -390,7 +390,12 @@ class Runner:
         )
 
     async def _run_child(
-        self, context: Context, agent: AgentProtocol, message: types.Content, state: dict[str, Any]
+        self,
+        context: Context,
+        agent: AgentProtocol,
+        message: types.Content,
+        state: dict[str, Any],
+        include_plugins: bool,
     ) -> AsyncGenerator[Event, None]:
         """Run an agent as a tool, in a new in-memory session (contract T6)."""
         if not isinstance(agent, BaseAgent):
@@ -404,7 +409,7 @@ class Runner:
         runner = Runner(
             app_name=self.app_name,
             agent=agent,
-            plugins=self.plugin_manager.plugins,
+            plugins=self.plugin_manager.plugins if include_plugins else [],
             session_service=InMemorySessionService(),
             artifact_service=artifacts,
             memory_service=ctx.memory_service,

@@ -52,6 +52,7 @@ class AgentTool(BaseTool):
 
     Args:
         skip_summarization: True to use the agent's answer as the final response, without a further model call.
+        include_plugins: False to run the agent without the plugins of the app.
         propagate_grounding_metadata: True to give the next response of the calling model the sources of the agent's
             last answer with sources, such as the pages of a web search.
     """
@@ -63,11 +64,13 @@ class AgentTool(BaseTool):
         agent: AgentProtocol,
         skip_summarization: bool = False,
         *,
+        include_plugins: bool = True,
         propagate_grounding_metadata: bool = False,
     ) -> None:
         super().__init__(name=agent.name, description=agent.description)
         self.agent = agent
         self.skip_summarization = skip_summarization
+        self.include_plugins = include_plugins
         self.propagate_grounding_metadata = propagate_grounding_metadata
         owner = f"Agent {agent.name!r}, used as a tool,"
         self._input: TypeAdapter[Any] | None = None
@@ -146,7 +149,8 @@ class AgentTool(BaseTool):
     async def _run(self, content: types.Content, tool_context: Context) -> list[Event]:
         """Run the agent, forward its state and artifact changes, and return its committed events."""
         committed: list[Event] = []
-        run = tool_context.run_agent(self.agent, content, tool_context.state.to_dict())
+        state = tool_context.state.to_dict()
+        run = tool_context.run_agent(self.agent, content, state, include_plugins=self.include_plugins)
         async with aclosing(run) as events:
             async for event in events:
                 if event.partial:

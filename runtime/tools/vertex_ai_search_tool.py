@@ -21,6 +21,8 @@ class VertexAiSearchTool(BaseTool):
         search_engine_id: `projects/…/locations/…/collections/…/engines/…`.
         filter: expression to select documents.
         max_results: number of documents.
+        bypass_multi_tools_limit: True to search in an agent of its own if the agent has other tools: Gemini before 3
+            refuses the search beside functions.
 
     Raises:
         ConfigurationError: neither or both of data store and engine are given.
@@ -36,6 +38,7 @@ class VertexAiSearchTool(BaseTool):
         max_results: int | None = None,
         name: str | None = None,
         description: str | None = None,
+        bypass_multi_tools_limit: bool = False,
     ) -> None:
         if (data_store_id is None) == (search_engine_id is None):
             raise ConfigurationError(
@@ -49,6 +52,7 @@ class VertexAiSearchTool(BaseTool):
         self.search_engine_id = search_engine_id
         self.filter = filter
         self.max_results = max_results
+        self.bypass_multi_tools_limit = bypass_multi_tools_limit
 
     def _build_vertex_ai_search_config(self, readonly_context: ReadonlyContext) -> types.VertexAISearch:
         return types.VertexAISearch(

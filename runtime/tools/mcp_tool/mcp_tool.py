@@ -10,12 +10,14 @@ from typing import Any
 
 from mcp import Client, MCPError
 from mcp.types import CallToolResult, Tool
+from pydantic import ValidationError
 
 from runtime import types
 from runtime.artifacts.named_files import name_prefix
 from runtime.context import Context
 from runtime.errors import AdkError
 from runtime.events.answer_rules import PERSON
+from runtime.sessions.state import GROUNDING_KEY
 from runtime.tools.base_tool import BaseTool
 from runtime.tools.mcp_tool.connection import ConnectionLostError, McpConnectionError
 from runtime.tools.mcp_tool.progress import ProgressCallback, ProgressCallbackFactory, on_progress
@@ -58,6 +60,7 @@ class McpTool(BaseTool):
         may_allow_for_session: bool = False,
         confirmed_by: str = PERSON,
         progress_callback: ProgressCallback | ProgressCallbackFactory | None = None,
+        propagate_grounding_metadata: bool = False,
     ) -> None:
         super().__init__(name=callable_name(mcp_tool.name), description=mcp_tool.description or "")
         self.title = mcp_tool.title
@@ -67,6 +70,7 @@ class McpTool(BaseTool):
         self.may_allow_for_session = may_allow_for_session
         self.confirmed_by = confirmed_by
         self._progress_callback = progress_callback
+        self.propagate_grounding_metadata = propagate_grounding_metadata
 
     def _get_declaration(self) -> types.FunctionDeclaration:
         return types.FunctionDeclaration(
@@ -93,7 +97,17 @@ class McpTool(BaseTool):
         except (MCPError, UnreadableAnswerError) as error:
             logger.warning("MCP tool %r of %r: %s", self.name, self._server.name, error)
             return {"error": f"The MCP server {self._server.name!r} answered with an error: {error}"}
+        self._pass_sources_on(result, tool_context)
         return await response_of(result, self.name, tool_context)
+
+    def _pass_sources_on(self, result: CallToolResult, tool_context: Context) -> None:
+        sources = (result.meta or {}).get("adk_grounding_metadata")
+        if sources is None or not self.propagate_grounding_metadata:
+            return
+        try:
+            tool_context.state[GROUNDING_KEY] = types.GroundingMetadata.model_validate(sources)
+        except ValidationError as error:
+            logger.warning("MCP tool %r: the sources of its answer cannot be read: %s", self.name, error)
 
     async def run_in_job(self, *, args: dict[str, Any], tool_context: Context) -> Any:
         """Call the tool. An error reported by the tool fails the job.

@@ -12,6 +12,7 @@ from mcp.types import BlobResourceContents, SamplingCapability, TextResourceCont
 from runtime.auth.auth_credential import AuthCredential
 from runtime.auth.auth_schemes import AuthScheme
 from runtime.context import ReadonlyContext
+from runtime.errors import ConfigurationError
 from runtime.events.answer_rules import PERSON, check_confirmer
 from runtime.models.base_llm import SetupProblem
 from runtime.tools.base_tool import BaseTool
@@ -72,9 +73,12 @@ class McpToolset(BaseToolset):
         elicitation_callback: a coroutine function that answers the server's questions in place of a person.
         sampling_callback: a coroutine function that answers the server's requests for a model's answer.
         sampling_capabilities: what the server is told of `sampling_callback`.
+        propagate_grounding_metadata: True to give the next response of the model the sources that an answer of the
+            server has in `adk_grounding_metadata` of its `_meta`.
+        credential_key: refused; in google-adk the key of a stored credential.
 
     Raises:
-        ConfigurationError: the credential does not fit into a header.
+        ConfigurationError: the credential does not fit into a header, or a `credential_key` is given.
     """
 
     def __init__(  # noqa: PLR0913  # parameters of google-adk
@@ -94,7 +98,14 @@ class McpToolset(BaseToolset):
         elicitation_callback: ElicitationFnT | None = None,
         sampling_callback: SamplingFnT | None = None,
         sampling_capabilities: SamplingCapability | None = None,
+        propagate_grounding_metadata: bool = False,
+        credential_key: str | None = None,
     ) -> None:
+        if credential_key is not None:
+            raise ConfigurationError(
+                "McpToolset cannot have 'credential_key': the auth_credential is sent as it is, and nothing is stored. "
+                "Leave the key out."
+            )
         super().__init__(tool_filter=tool_filter, tool_name_prefix=tool_name_prefix)
         if isinstance(connection_params, StdioServerParameters):
             connection_params = StdioConnectionParams(server_params=connection_params)
@@ -107,6 +118,7 @@ class McpToolset(BaseToolset):
         self._may_allow_for_session = may_allow_for_session
         self._confirmed_by = check_confirmer(confirmed_by, "McpToolset", may_allow_for_session)
         self._progress_callback = progress_callback
+        self._propagate_grounding_metadata = propagate_grounding_metadata
         self._use_mcp_resources = use_mcp_resources
         self._skipped: frozenset[str] = frozenset()
 
@@ -178,6 +190,7 @@ class McpToolset(BaseToolset):
             may_allow_for_session=self._may_allow_for_session,
             confirmed_by=self._confirmed_by,
             progress_callback=self._progress_callback,
+            propagate_grounding_metadata=self._propagate_grounding_metadata,
         )
 
     def _warn_of(self, skipped: frozenset[str]) -> None:

@@ -13,7 +13,8 @@ from runtime.agents.base_agent import BaseAgent
 from runtime.agents.llm_agent import LlmAgent
 from runtime.context import AgentProtocol, Context
 from runtime.events import Event, EventActions
-from runtime.models import LlmResponse
+from runtime.models import LlmRequest, LlmResponse
+from runtime.plugins import BasePlugin
 from runtime.testing.scripted_model import call as model_call
 from runtime.tools import AgentTool
 from tests.fakes import ScriptedModel, parts_of
@@ -32,7 +33,12 @@ class FakeRun:
         context.invocation.run_child = self.play
 
     async def play(
-        self, parent: Context, agent: AgentProtocol, content: types.Content, state: dict[str, Any]
+        self,
+        parent: Context,
+        agent: AgentProtocol,
+        content: types.Content,
+        state: dict[str, Any],
+        include_plugins: bool,
     ) -> AsyncGenerator[Event, None]:
         self.messages.append("".join(part.text or "" for part in parts_of(content)))
         self.states.append(state)
@@ -181,3 +187,32 @@ async def test_sources_of_the_agents_answer_become_those_of_the_callers_next_res
         chat = Conversation(LlmAgent(name="desk", model=ScriptedModel(turns=turns), tools=[tool]))
         [*_, last] = await chat.say("Weather?")
         assert last.grounding_metadata == (sources if passes_on else None)
+
+
+class Watcher(BasePlugin):
+    """Notes the agents whose models are asked."""
+
+    def __init__(self) -> None:
+        super().__init__(name="watcher")
+        self.agents: list[str] = []
+
+    async def before_model_callback(
+        self, *, callback_context: Context, llm_request: LlmRequest
+    ) -> LlmResponse | None:
+        self.agents.append(callback_context.agent_name)
+        return None
+
+
+@pytest.mark.parametrize(
+    ("included", "seen"), [(True, ["desk", "expert", "desk"]), (False, ["desk", "desk"])]
+)
+async def test_the_plugins_of_the_app_apply_to_the_agent_unless_it_is_left_alone(
+    included: bool, seen: list[str]
+) -> None:
+    tool = AgentTool(expert(model=ScriptedModel(turns=["Sunny."])), include_plugins=included)
+    desk = LlmAgent(
+        name="desk", model=ScriptedModel(turns=[model_call("expert", request="?"), "Sun."]), tools=[tool]
+    )
+    watcher = Watcher()
+    await Conversation(desk, plugins=[watcher]).say("Weather?")
+    assert watcher.agents == seen

@@ -8,16 +8,19 @@ from typing import Any
 import pytest
 
 from runtime import types
+from runtime.agents import LlmAgent
 from runtime.context import Context
 from runtime.errors import ConfigurationError
 from runtime.events import Event
 from runtime.examples import BaseExampleProvider, Example
 from runtime.models.llm_request import LlmRequest
+from runtime.models.llm_response import LlmResponse
 from runtime.tools import (
     BaseTool,
     ExampleTool,
     FunctionTool,
     TransferToAgentTool,
+    VertexAiSearchTool,
     exit_loop,
     get_user_choice,
     google_search,
@@ -27,7 +30,9 @@ from runtime.tools import (
     transfer_to_agent,
     url_context,
 )
-from tests.fakes import parts_of, text_content
+from runtime.tools.google_search_tool import GoogleSearchTool
+from tests.fakes import ScriptedModel, call, parts_of, text_content
+from tests.unit.runtime.conversation import Conversation
 
 
 def content(text: str, role: str = "user") -> types.Content:
@@ -119,6 +124,48 @@ async def test_model_side_tools_are_separate_from_the_function_declarations(
     assert declared.function_declarations
     assert model_side.model_dump(exclude_none=True) == {field: {}}
     assert list(request.tools_dict) == ["ping"]
+
+
+SEARCHES: list[tuple[BaseTool, str]] = [
+    (GoogleSearchTool(bypass_multi_tools_limit=True), "google_search"),
+    (VertexAiSearchTool(data_store_id="store", bypass_multi_tools_limit=True), "retrieval"),
+]
+
+
+@pytest.mark.parametrize(("search", "field"), SEARCHES)
+async def test_a_search_beside_functions_runs_in_an_agent_of_its_own(search: BaseTool, field: str) -> None:
+    def ping() -> None:
+        """Ping."""
+
+    name = f"{search.name}_agent"
+    sources = types.GroundingMetadata(web_search_queries=["lamps"])
+    found = LlmResponse(content=text_content("Two lamps.", "model"), grounding_metadata=sources)
+    model = ScriptedModel(turns=[call(name, request="lamps"), found, "There are two."])
+    [_, _, last] = await Conversation(LlmAgent(name="clerk", model=model, tools=[ping, search])).say("Lamps?")
+    assert (last.text(), last.grounding_metadata) == ("There are two.", sources)
+    asked, searched, _ = model.requests
+    assert list(asked.tools_dict) == ["ping", name]
+    assert [tool.model_fields_set for tool in model_tools(searched)] == [{field}]
+
+
+@pytest.mark.parametrize(("search", "field"), SEARCHES)
+async def test_a_search_alone_is_the_models_own(search: BaseTool, field: str) -> None:
+    model = ScriptedModel(turns=["Two lamps."])
+    await Conversation(LlmAgent(name="clerk", model=model, tools=[search])).say("Lamps?")
+    [request] = model.requests
+    assert [tool.model_fields_set for tool in model_tools(request)] == [{field}]
+
+
+async def test_a_search_beside_a_transfer_runs_in_an_agent_of_its_own() -> None:
+    model = ScriptedModel(turns=["Hello."])
+    desk = LlmAgent(name="desk", model=model, tools=[SEARCHES[0][0]], sub_agents=[LlmAgent(name="clerk")])
+    await Conversation(desk).say("Hi")
+    assert list(model.requests[0].tools_dict) == ["transfer_to_agent", "google_search_agent"]
+
+
+async def test_a_search_may_name_the_model_that_answers(context: Context) -> None:
+    tool = GoogleSearchTool(model="gemini-2.5-flash")
+    assert (await processed(tool, context)).model == "gemini-2.5-flash"
 
 
 async def test_a_model_side_tool_does_not_change_the_agents_own_config(

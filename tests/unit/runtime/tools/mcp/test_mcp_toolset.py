@@ -19,6 +19,7 @@ from runtime.errors import ConfigurationError
 from runtime.models.declared_functions import functions_of
 from runtime.models.llm_request import LlmRequest
 from runtime.runners import InMemoryRunner
+from runtime.testing.scripted_model import call as model_call
 from runtime.tools.mcp_tool import McpTool, McpToolset, StdioServerParameters
 from runtime.tools.mcp_tool.connection_params import StreamableHTTPConnectionParams
 from runtime.tools.mcp_tool.headers import credential_headers
@@ -27,6 +28,7 @@ from tests.fakes import ScriptedModel, requests_of
 from tests.free_port import free_port
 from tests.mcp_process import http_params, running_server, stdio_params
 from tests.mcp_server import PNG
+from tests.unit.runtime.conversation import Conversation
 from tests.unit.runtime.tools.mcp.calls import call, text_of, tool_of
 
 
@@ -280,3 +282,32 @@ async def test_the_authors_function_answers_a_question_of_the_server(
     finally:
         await toolset.close()
     assert asked == ["Which colour?"]
+
+
+@pytest.mark.parametrize(
+    ("propagates", "sources", "shown"),
+    [
+        (True, {"webSearchQueries": ["lamps"]}, types.GroundingMetadata(web_search_queries=["lamps"])),
+        (True, {"webSearchQueries": 7}, None),
+        (False, {"webSearchQueries": ["lamps"]}, None),
+    ],
+)
+async def test_the_sources_of_an_answer_become_those_of_the_next_response(
+    server: StreamableHTTPConnectionParams,
+    closing: list[McpToolset],
+    propagates: bool,
+    sources: dict[str, Any],
+    shown: types.GroundingMetadata | None,
+) -> None:
+    toolset = McpToolset(connection_params=server, propagate_grounding_metadata=propagates)
+    closing.append(toolset)
+    model = ScriptedModel(turns=[model_call("search", sources=sources), "Two lamps."])
+    events = await Conversation(LlmAgent(name="clerk", model=model, tools=[toolset])).say("Lamps?")
+    assert (events[-1].text(), events[-1].grounding_metadata) == ("Two lamps.", shown)
+
+
+def test_a_key_of_a_stored_credential_is_refused_with_a_remedy(
+    server: StreamableHTTPConnectionParams,
+) -> None:
+    with pytest.raises(ConfigurationError, match=r"credential_key.*Leave the key out"):
+        McpToolset(connection_params=server, credential_key="shop")
