@@ -7,15 +7,10 @@ from typing import Any
 import billiard
 from celery import Celery
 from celery.apps.worker import Worker
-from kombu.transport import TRANSPORT_ALIASES
+
+from sessions_app.process.broker import set_unreadable_messages_aside
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "adk_site.settings")
-# By its alias: the URL of a Unix socket leaves no choice of the transport.
-TRANSPORT_ALIASES.update(
-    redis="adk_site.broker:Transport",
-    rediss="adk_site.broker:Transport",
-    sentinel="adk_site.broker:SentinelTransport",
-)
 
 
 class StartupSafeWorker(Worker):
@@ -53,4 +48,5 @@ def _exit_at_once(*_: object) -> None:
 
 app = SiteCelery("adk_site")
 app.config_from_object("django.conf:settings", namespace="CELERY")
+set_unreadable_messages_aside(app)
 app.autodiscover_tasks()

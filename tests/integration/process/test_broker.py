@@ -15,8 +15,8 @@ from celery.contrib.testing.worker import start_worker
 from django.conf import settings
 from redis import Redis
 
-from adk_site.broker import SET_ASIDE
 from adk_site.celery import app
+from sessions_app.process.broker import SET_ASIDE
 
 QUEUE = "unreadable-entries"
 UNACKNOWLEDGED, INDEX = "unacked", "unacked_index"
@@ -40,7 +40,7 @@ def told() -> Iterator[list[logging.LogRecord]]:
     handler = logging.Handler()
     handler.emit = records.append  # type: ignore[method-assign, assignment]
     # At the logger itself: a worker replaces the handlers of the root.
-    broker_logger = logging.getLogger("adk_site.broker")
+    broker_logger = logging.getLogger("sessions_app.process.broker")
     broker_logger.addHandler(handler)
     yield records
     broker_logger.removeHandler(handler)

@@ -13,8 +13,9 @@ import logging
 from collections.abc import Callable
 from typing import Any
 
+from celery import Celery
 from celery.worker.consumer import Consumer
-from kombu.transport import redis
+from kombu.transport import TRANSPORT_ALIASES, redis
 from kombu.transport.virtual import Message
 from kombu.utils.encoding import bytes_to_str
 from kombu.utils.json import dumps, loads
@@ -24,6 +25,19 @@ SET_ASIDE = "adk.unreadable"
 """Redis list of the entries that could not be read, the newest first."""
 MAX_SET_ASIDE = 100
 """Entries that the list keeps."""
+
+
+def set_unreadable_messages_aside(app: Celery) -> None:
+    """Let the workers of a Celery app survive what they cannot read in a broker of Redis. Call this after its settings.
+
+    The transport is replaced for all Celery apps of the process.
+    """
+    # By its alias: the URL of a Unix socket leaves no choice of the transport.
+    transport = f"{__name__}:{Transport.__name__}"
+    TRANSPORT_ALIASES.update(
+        redis=transport, rediss=transport, sentinel=f"{__name__}:{SentinelTransport.__name__}"
+    )
+    app.conf.worker_consumer = f"{__name__}:{TolerantConsumer.__name__}"
 
 
 class _CheckedEntries(redis.Channel):
