@@ -17,6 +17,7 @@ from sessions_app.asgi.daphne import shut_down_before_reactor, with_backpressure
 from sessions_app.asgi.event_streams import with_event_streams
 from sessions_app.asgi.origin import from_own_pages
 from sessions_app.asgi.protocol import Application, AsgiScope, Receive, Send
+from sessions_app.asgi.script_prefix import without_script_prefix
 from sessions_app.asgi.sign_in import with_sign_in
 from sessions_app.chat.consumers import ChatConsumer
 from sessions_app.chat.event_stream import event_stream
@@ -24,7 +25,9 @@ from sessions_app.extensions import extensions
 from sessions_app.live.account_changes import follow_accounts
 
 websocket_urlpatterns = [path("ws/chat/<uuid:session_id>/", ChatConsumer.as_asgi())]
-websocket_application = with_backpressure(from_own_pages(with_sign_in(URLRouter(websocket_urlpatterns))))
+websocket_application = with_backpressure(
+    from_own_pages(with_sign_in(without_script_prefix(URLRouter(websocket_urlpatterns))))
+)
 """ASGI application of the websockets."""
 
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from django.core.handlers.asgi import get_script_prefix
 from django.urls.resolvers import RoutePattern
 
 from sessions_app.asgi.protocol import Application, AsgiScope, Receive, Send
+from sessions_app.asgi.script_prefix import path_within_site
 
 EVENT_STREAM = "text/event-stream"
 HEADERS = [
@@ -33,7 +33,7 @@ def with_event_streams(pages: Application, streams: Mapping[str, Application]) -
     patterns = [(RoutePattern(route, is_endpoint=True), stream) for route, stream in streams.items()]
 
     async def handle(scope: AsgiScope, receive: Receive, send: Send) -> Any:
-        path = scope["path"].removeprefix(get_script_prefix(scope)).removeprefix("/")
+        path = path_within_site(scope).removeprefix("/")
         for pattern, stream in patterns:
             if match := pattern.match(path):
                 _, _, values = match

@@ -5,6 +5,7 @@ from __future__ import annotations
 from django import template
 from django.template import Context
 from django.templatetags.static import static
+from django.urls import get_script_prefix
 from django.utils import timezone
 from django.utils.formats import date_format
 from django.utils.html import format_html
@@ -61,6 +62,12 @@ def group_heading(session: Session) -> str:
 def site_name() -> str:
     """Return the name of the site."""
     return conf().site_name
+
+
+@register.simple_tag
+def script_prefix() -> str:
+    """Return the path below which the site is served, with a slash at its end."""
+    return get_script_prefix()
 
 
 @register.simple_tag

@@ -5,6 +5,7 @@
 - E012  there is no channel layer
 - E013  Celery has no broker
 - E014  the URL configuration does not include the pages
+- E015  the HTTP API is not at the root of the project
 - W006  the channel layer does not reach other processes
 - W007  Celery's beat does not sweep
 - W008  the development server serves no websockets
@@ -26,7 +27,7 @@ from django.conf import settings
 from django.core.checks import CheckMessage, Error, Warning
 from django.db import connections
 from django.shortcuts import resolve_url
-from django.urls import NoReverseMatch, Resolver404, resolve, reverse
+from django.urls import NoReverseMatch, Resolver404, get_script_prefix, resolve, reverse
 
 from sessions_app.process.celery_dispatch import SWEEP
 
@@ -105,7 +106,7 @@ def _problems_of_pages() -> Iterator[CheckMessage]:
     try:
         page = urlsplit(resolve_url(settings.LOGIN_URL))
         if not page.netloc:  # The sign-in page may be on another site.
-            resolve(page.path)
+            resolve("/" + page.path.removeprefix(get_script_prefix()))
     except (NoReverseMatch, Resolver404):
         yield _warning(
             "W010",
@@ -114,7 +115,13 @@ def _problems_of_pages() -> Iterator[CheckMessage]:
         )
 
     with suppress(NoReverseMatch):  # The HTTP API is optional.
-        reverse("api-v1:openapi-view")
+        address = reverse("api-v1:openapi-view")
+        if not address.startswith(f"{get_script_prefix()}api/v1/"):
+            yield _error(
+                "E015",
+                f"The HTTP API is at {address!r}, where it has no streams and no problem details.",
+                "Add path('', include('sessions_app.api.urls')) to the URL configuration of the root.",
+            )
         if not apps.is_installed("ninja"):
             yield _warning(
                 "W011",
