@@ -25,6 +25,10 @@ import runtime
 import sessions_app
 
 PACKAGES = (runtime, sessions_app, adk_site)
+SCRIPTS = Path(sessions_app.__path__[0]) / "static" / "sessions_app"
+_PIECE = r"(?:[^/\\\n\[]|\\.|\[(?:[^\]\\\n]|\\.)+\])"
+SCRIPT_PATTERN = re.compile(rf"(?:[=(,?:&|]|return) ?/(?P<pattern>(?!\*){_PIECE}+)/[dgimsuvy]*(?=[.,;) ])")
+"""A regular expression of JavaScript, where an expression begins."""
 LENGTH = 500
 GROWTH = 8
 MOST_GROWTH = 30
@@ -96,11 +100,21 @@ def of_calls() -> Iterator[tuple[str, ast.expr, str]]:
                                 yield file, first, method
 
 
+def of_scripts() -> Iterator[tuple[str, re.Pattern[str]]]:
+    for path in sorted(SCRIPTS.rglob("*.js")):
+        if "vendor" not in path.parts:
+            for literal in SCRIPT_PATTERN.finditer(path.read_text()):
+                # Python has no classes of Unicode such as `\p{L}`.
+                yield path.name, re.compile(re.sub(r"\\p\{\w+\}", r"\\w", literal["pattern"]))
+
+
 def all_patterns() -> dict[re.Pattern[Any], tuple[str, set[str]]]:
     found = {pattern: (name, methods) for name, pattern, methods in of_modules()}
     for file, first, method in of_calls():
         if isinstance(first, ast.Constant):
             found.setdefault(re.compile(first.value), (file, {method}))
+    for file, pattern in of_scripts():
+        found.setdefault(pattern, (file, SEARCHES))
     return found
 
 
