@@ -189,4 +189,5 @@ def _newest(rows: QuerySet[Any], order: str, column: str = "pk") -> QuerySet[Any
 
 def _union(parts: Iterable[QuerySet[Any, Any]]) -> set[Any]:
     first, *rest = parts
-    return {key for (key,) in first.union(*rest)}
+    # Django 6.1 sorts a union by the model's ordering, whose column is not selected.
+    return {key for (key,) in first.union(*rest).order_by()}
