@@ -12,8 +12,6 @@ from django.core.checks import run_checks
 from django.test.utils import modify_settings, override_settings
 from django.urls import include, path, set_script_prefix
 
-from adk_site.urls import urlpatterns
-
 # With Django 6.1 the checks ask PostgreSQL for its version.
 pytestmark = pytest.mark.django_db
 
@@ -46,7 +44,7 @@ def test_the_page_of_the_http_api_has_its_files_from_an_app() -> None:
 
 def test_the_http_api_has_its_addresses_at_the_root() -> None:
     elsewhere = ModuleType("elsewhere")
-    elsewhere.urlpatterns = [path("chats/", include(urlpatterns))]  # type: ignore[attr-defined]
+    elsewhere.urlpatterns = [path("chats/", include("adk_site.urls"))]  # type: ignore[attr-defined]
     with override_settings(ROOT_URLCONF=elsewhere):
         assert [message.id for message in run_checks()] == ["sessions_app.E015"]
 
