@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
 from runtime import types
+from runtime.models.stop_reasons import why_refused, why_stopped
 
 # Finish reasons of a successful answer. MAX_TOKENS is a success, too, if a part of the answer has arrived.
 _COMPLETE = {types.FinishReason.STOP, types.FinishReason.FINISH_REASON_UNSPECIFIED}
@@ -110,14 +111,14 @@ def _stop_error(candidate: types.Candidate) -> tuple[str, str] | tuple[None, Non
         return None, None
     if reason is types.FinishReason.MAX_TOKENS and has_answer(candidate.content):
         return None, None
-    return str(reason.value), f"The model stopped its answer: {reason.value}."
+    return str(reason.value), why_stopped(reason)
 
 
 def _without_candidate(response: types.GenerateContentResponse) -> LlmResponse:
     feedback = response.prompt_feedback
     if feedback is not None and feedback.block_reason is not None:
         code = str(feedback.block_reason.value)
-        message = f"The model refused the request: {code}."
+        message = why_refused(feedback.block_reason)
         detail = feedback.block_reason_message
     else:
         code = "EMPTY_RESPONSE"

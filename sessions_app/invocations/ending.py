@@ -84,7 +84,7 @@ async def run_to_ending(execution: Execution, running: RunningInvocation) -> End
         return Ending(limit_exceeded(str(error)))
     except Exception as error:
         logger.exception("Invocation %s failed", invocation_id, extra=fields)
-        return Ending(failure(invocation_id, error))
+        return Ending(failure(error))
 
 
 async def write_ending(execution: Execution, ending: Ending, live: Live) -> Finished | None:
@@ -161,7 +161,7 @@ async def _close_log(execution: Execution, outcome: Outcome, is_logged: bool) ->
     except Exception as error:
         invocation_id = execution.claim.invocation_id
         logger.exception("The log of invocation %s could not be closed", invocation_id)
-        return outcome if outcome.is_failure else failure(invocation_id, error)
+        return outcome if outcome.is_failure else failure(error)
     return outcome
 
 

@@ -61,10 +61,10 @@ def limit_exceeded(message: str) -> Outcome:
     return Outcome(InvocationStatus.FAILED, "LIMIT", message)
 
 
-def failure(invocation_id: str, error: Exception) -> Outcome:
+def failure(error: Exception) -> Outcome:
     """Return the outcome of an unexpected error: a sentence for the person, the traceback for staff."""
     message = gettext_noop(
-        "Something went wrong while answering. Your message is kept; try again, or tell the people who run this "
-        "site that {0} failed."
-    ).format(invocation_id)
+        "Something went wrong while answering. Your message is kept. Try again; if it fails again, tell the people "
+        "who run this site."
+    )
     return Outcome(InvocationStatus.FAILED, type(error).__name__[:64], message, describe(error))

@@ -66,7 +66,7 @@ def render_event(
             event.id,
             event.invocation_id,
             repr(event.timestamp),
-            gettext("Event {number} ({id}) cannot be shown. It is kept.").format(number=seq, id=event.id),
+            gettext("This part of the chat cannot be shown. It is kept."),
         )
 
 
@@ -136,7 +136,7 @@ def render_job(job: JobLike) -> SafeString:
             job.id,
             job.status,
             job.call_id,
-            gettext("Job {id} cannot be shown.").format(id=job.id),
+            gettext("This job cannot be shown."),
         )
 
 
@@ -150,7 +150,7 @@ def render_schedule(task: ScheduleLike) -> SafeString:
             '<li id="schedule-{0}" class="schedule" data-status="{1}"><p class="error">{2}</p></li>',
             task.id,
             task.status,
-            gettext("Scheduled task {id} cannot be shown.").format(id=task.id),
+            gettext("This scheduled task cannot be shown."),
         )
 
 
@@ -262,4 +262,4 @@ def _state_changes(state_delta: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 def _error_text(event: Event) -> str:
     if event.error_message or not event.error_code:
         return in_language(event.error_message or "")
-    return gettext("The response ended with {code}.").format(code=event.error_code)
+    return gettext("Something went wrong. This message was not answered.")

@@ -25,8 +25,6 @@ OF_THE_RUNTIME = (
     gettext_noop("The connection to the model broke in the middle of its answer."),
     gettext_noop("The model's answer is too large."),
     gettext_noop("The model could not answer. Try again in a moment."),
-    gettext_noop("The model stopped its answer: {0}."),
-    gettext_noop("The model refused the request: {0}."),
     gettext_noop("The model sent a response without an answer."),
     gettext_noop("The model cannot read files of the type {0}. Begin a new conversation without this file."),
     gettext_noop("The other agent cannot be reached. Try again in a moment."),
@@ -39,7 +37,10 @@ OF_THE_RUNTIME = (
     gettext_noop("The other agent did not answer in time. Try again in a moment."),
     gettext_noop("There is nothing to send to the other agent."),
 )
-"""Sentences of `runtime/models/` and `runtime/a2a/`, listed here for the catalogues: the runtime has none."""
+"""Sentences of `runtime/models/` and `runtime/a2a/`, listed here for the catalogues: the runtime has none.
+
+The catalogues have those of `runtime/models/stop_reasons.py`, too.
+"""
 SENTENCE_ENDS = (".", "!", "?", "…")
 MAX_SENTENCE_LENGTH = 1_000
 """Maximum length of a text to match with patterns. Longer texts come from agents and tools."""

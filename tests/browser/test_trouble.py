@@ -30,7 +30,7 @@ FAILURES = {
         Turn(failure=Failure(http_status=500, status="INTERNAL", message="It broke.", retry_after="3600")),
         "The model could not answer.",
     ),
-    "safety": (Turn(block_reason="SAFETY"), "SAFETY"),
+    "safety": (Turn(block_reason="SAFETY"), "safety rules"),
 }
 
 

@@ -37,18 +37,24 @@ def test_a_draft_and_an_unsent_message_outlive_their_tab(
 
 
 @pytest.mark.forwarded
-def test_a_message_that_one_tab_discards_is_not_sent_by_another(
+def test_messages_that_one_tab_discards_are_not_sent_by_another(
     chat: ChatPage, open_tab: OpenTab, model: Model
 ) -> None:
     model.play(Turn(text=["Never asked."]))
     chat.connection.cut()
     expect(chat.status).to_have_text("Reconnecting…")
-    chat.send("Forget this")
+    for text in ("Forget this", "and this", "and all"):
+        chat.send(text)
     other = open_tab()
     other.connection.cut()
     other.page.goto(chat.page.url)
-    expect(other.unsent).to_contain_text("Forget this")
-    chat.unsent.get_by_role("button", name="Discard").click()
+    expect(other.unsent).to_have_text([re.compile(text) for text in ("Forget this", "and this", "and all")])
+    region = chat.page.get_by_role("group", name="Messages being sent")
+    expect(region).to_contain_text("3 messages were not sent")
+    chat.unsent.first.get_by_role("button", name="Discard").click()
+    expect(region).not_to_contain_text("messages were not sent")
+    chat.send("and one more")
+    region.get_by_role("button", name="Discard all").click()
     expect(chat.unsent).to_have_count(0)
     expect(chat.box).to_be_focused()
     other.connection.restore()

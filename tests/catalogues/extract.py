@@ -2,6 +2,7 @@
 
 - templates: `{% translate %}`, `{% blocktranslate %}` and `_("…")`
 - Python: calls of gettext, and the sentences of errors; a value in an f-string becomes `{0}`, `{1}`
+- the runtime: the reasons that end an answer
 - JavaScript: calls of `t` and `plural`
 """
 
@@ -30,6 +31,8 @@ ERRORS_FOR_PEOPLE = re.compile(
     r"|sessions_app/store/(uploads|artifact_service|erasing)\.py|sessions_app/jobs/questions\.py"
 )
 """Modules whose errors reach people; those of other modules are for developers, the log or the model."""
+STOP_REASONS = "runtime/models/stop_reasons.py"
+"""Module of the runtime whose dicts have sentences for people as values."""
 ERROR_NAMES = {
     "InvalidInputError",
     "TooLargeError",
@@ -64,6 +67,7 @@ def messages() -> Iterator[Message]:
             path = str(file.relative_to(ROOT))
             if not WITHOUT_ADMIN.match(path):
                 yield from _of_python(path, ast.parse(file.read_text()))
+    yield from _of_values(STOP_REASONS)
     for file in sorted((ROOT / SCRIPTS).glob("*.js")):
         yield from _of_script(str(file.relative_to(ROOT)), file.read_text())
 
@@ -108,6 +112,13 @@ def _of_python(path: str, tree: ast.Module) -> Iterator[Message]:
             yield Message(path, texts[1], context=texts[0])
         elif name in ERROR_NAMES and has_errors and texts and texts[0]:
             yield Message(path, texts[0])
+
+
+def _of_values(path: str) -> Iterator[Message]:
+    """Yield the values of all dicts in a module."""
+    for node in ast.walk(ast.parse((ROOT / path).read_text())):
+        if isinstance(node, ast.Dict):
+            yield from (Message(path, _pattern(value)) for value in node.values)
 
 
 def _pattern(node: ast.expr) -> str:

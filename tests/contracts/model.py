@@ -14,6 +14,7 @@ from pydantic import BaseModel
 
 from runtime import types
 from runtime.models import BaseLlm, LlmRequest
+from runtime.models.stop_reasons import why_stopped
 from tests.contracts.model_calls import answer, ask, model_says, parts, question, texts, user_says
 from tests.model_server import Call, Json, ModelServer, Turn
 
@@ -199,7 +200,7 @@ class ModelAnswersContract:
         final = await answer(llm, stream=True)
         assert texts(final) == ["The first half"]
         assert (final.error_code, final.partial) == ("SAFETY", None)
-        assert final.error_message == "The model stopped its answer: SAFETY."
+        assert final.error_message == why_stopped(types.FinishReason.SAFETY)
 
 
 class ModelRequestsContract:

@@ -186,7 +186,7 @@ def test_an_event_that_cannot_be_rendered_is_one_sentence_in_the_chat_and_one_li
     client.force_login(person)
     for _ in range(2):
         html = client.get(page(session)).content.decode()
-        assert "Event 1 (id-1) cannot be shown. It is kept." in html and "still here" in html
+        assert "This part of the chat cannot be shown. It is kept." in html and "still here" in html
     _, first, second = frames_of(person, session, 3)
     assert "cannot be shown" in first["html"] and "still here" in second["html"]
     assert len([record for record in caplog.records if "cannot be rendered" in record.message]) == 1

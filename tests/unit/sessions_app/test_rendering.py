@@ -446,7 +446,7 @@ def test_pictures_of_an_agent_are_shown_where_it_has_put_them() -> None:
     ("body", "sentence"),
     [
         ({"errorCode": "X", "errorMessage": "The model does not answer."}, "The model does not answer."),
-        ({"errorCode": "SAFETY"}, "The response ended with SAFETY."),
+        ({"errorCode": "SAFETY"}, "Something went wrong. This message was not answered."),
     ],
 )
 def test_an_error_is_a_sentence(body: dict[str, Any], sentence: str) -> None:

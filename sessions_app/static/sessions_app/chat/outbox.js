@@ -6,9 +6,12 @@ import { plural, t } from "./language.js";
 
 const ACKNOWLEDGE_TIMEOUT = 10000;
 const UNSENT = "unsent:";
+const MIN_FOR_ALL = 3; // messages from which one button discards them all
 
 export class Outbox {
   #entries = new Map();
+  #failedCount = make("span", "");
+  #forAll = make("p", "on-the-way"); // buttons for all messages that were not sent
 
   /**
    * @param deliver - Send {id, text, replaces, files}; return true when it was sent.
@@ -23,6 +26,11 @@ export class Outbox {
     this.isShown = isShown;
     this.onCancel = onCancel;
     this.onPress = onPress;
+    this.#forAll.append(
+      this.#failedCount,
+      this.#makeButton(t("Retry all"), () => this.#forFailed((entry) => this.#deliver(entry))),
+      this.#makeButton(t("Discard all"), () => this.#forFailed((entry) => this.#remove(entry))),
+    );
     const unsent = storage.names(UNSENT).map((name) => JSON.parse(storage.get(name)));
     for (const { id, text, replaces, files } of unsent.sort((a, b) => a.at - b.at))
       this.#add(id, text, replaces, files).isKept = true;
@@ -62,7 +70,7 @@ export class Outbox {
     entry.isKept = false;
     this.storage.set(UNSENT + clientId, "");
     entry.isQueued = status === "queued";
-    entry.note.replaceChildren(t("Sending…"));
+    this.#setSending(entry);
     if (this.isShown(id) || hasEnded(status)) this.#remove(entry);
     this.#showPlaces();
   }
@@ -105,6 +113,7 @@ export class Outbox {
       invocationId: null,
       isKept: false,
       isQueued: false,
+      isFailed: false,
     };
     this.#entries.set(id, entry);
     this.#fail(entry, t("Not sent"));
@@ -115,7 +124,7 @@ export class Outbox {
     clearTimeout(entry.timer);
     const { id, text, replaces, files } = entry;
     if (!this.deliver({ id, text, replaces, files })) return this.#fail(entry, t("Not sent"));
-    entry.note.replaceChildren(t("Sending…"));
+    this.#setSending(entry);
     entry.timer = setTimeout(() => this.#fail(entry, t("Not sent")), ACKNOWLEDGE_TIMEOUT);
   }
 
@@ -124,6 +133,29 @@ export class Outbox {
     const remove = this.#makeButton(t("Discard"), () => this.#remove(entry));
     const retry = this.#makeButton(t("Retry"), () => this.#deliver(entry));
     entry.note.replaceChildren(make("span", "not-sent", reason), retry, remove);
+    entry.isFailed = true;
+    this.#showForAll();
+  }
+
+  get #failed() {
+    return [...this.#entries.values()].filter((entry) => entry.isFailed);
+  }
+
+  #forFailed(act) {
+    for (const entry of this.#failed) act(entry);
+  }
+
+  #showForAll() {
+    const { length } = this.#failed;
+    this.#failedCount.textContent = plural("{count} message was not sent", "{count} messages were not sent", length);
+    if (length < MIN_FOR_ALL) this.#forAll.remove();
+    else if (!this.#forAll.isConnected || this.#forAll.nextSibling) this.region.append(this.#forAll);
+  }
+
+  #setSending(entry) {
+    entry.isFailed = false;
+    entry.note.replaceChildren(t("Sending…"));
+    this.#showForAll();
   }
 
   // The first queued message is next; the others tell how many are before them.
@@ -156,5 +188,6 @@ export class Outbox {
     entry.row.remove();
     this.#entries.delete(entry.id);
     this.storage.set(UNSENT + entry.id, "");
+    this.#showForAll();
   }
 }

@@ -11,6 +11,7 @@ from google.genai import Client
 from runtime import types
 from runtime.errors import ModelError
 from runtime.models import Gemini
+from runtime.models.stop_reasons import why_stopped
 from runtime.models.streaming import StreamedAnswer
 from tests.contracts.model_calls import answer, ask, question, texts
 from tests.model_server import Call, Failure, ModelServer, Turn
@@ -98,7 +99,7 @@ async def test_e7_an_answer_without_content_is_an_error_response_with_its_reason
     server.play(Turn(finish_reason=reason))
     final = await answer(gemini, stream=stream)
     assert (final.error_code, final.partial) == (reason, None)
-    assert final.error_message == f"The model stopped its answer: {reason}."
+    assert final.error_message == why_stopped(types.FinishReason(reason))
 
 
 async def test_m2_a_retry_waits_for_the_delay_in_the_error(server: ModelServer, gemini: Gemini) -> None:

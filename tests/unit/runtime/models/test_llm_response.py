@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
 from runtime import types
 from runtime.models import LlmResponse
+from runtime.models.stop_reasons import why_refused, why_stopped
 
 
 def response_of(**candidate: object) -> LlmResponse:
@@ -55,7 +57,7 @@ def test_e7_a_complete_answer_is_no_error(reason: str | None) -> None:
 def test_e7_a_stopped_answer_has_the_models_reason_as_its_error(content: object) -> None:
     response = response_of(content=content, finishReason="RECITATION", finishMessage="Too close to a book.")
     assert (response.error_code, response.error_detail) == ("RECITATION", "Too close to a book.")
-    assert response.error_message == "The model stopped its answer: RECITATION."
+    assert response.error_message == why_stopped(types.FinishReason.RECITATION)
     assert (response.content is None) == (content is None)
 
 
@@ -63,6 +65,17 @@ def test_e7_a_stopped_answer_has_the_models_reason_as_its_error(content: object)
 def test_e7_an_answer_cut_before_its_first_word_is_an_error(parts: object) -> None:
     response = response_of(content={"parts": parts}, finishReason="MAX_TOKENS")
     assert response.error_code == "MAX_TOKENS"
+
+
+def test_e7_each_reason_of_a_provider_is_a_sentence_without_its_name() -> None:
+    known = list(types.FinishReason)
+    with pytest.warns(UserWarning, match="A_NEW_REASON"):
+        unknown = types.FinishReason("A_NEW_REASON")
+    words = [why_stopped(reason) for reason in (*known, unknown)]
+    words += [why_refused(reason) for reason in types.BlockedReason]
+    assert [sentence for sentence in words if re.search(r"[A-Z]{2}|_", sentence)] == []
+    without_a_why = [reason for reason in known if why_stopped(reason) == why_stopped(unknown)]
+    assert [reason.name for reason in without_a_why] == ["FINISH_REASON_UNSPECIFIED", "STOP", "OTHER"]
 
 
 def test_e7_an_empty_answer_is_no_error() -> None:
@@ -73,7 +86,7 @@ def test_e7_a_refused_prompt_has_its_reason_as_the_error() -> None:
     refusal = {"promptFeedback": {"blockReason": "SAFETY", "blockReasonMessage": "Not this."}}
     response = LlmResponse.create(types.GenerateContentResponse.model_validate(refusal))
     assert (response.error_code, response.error_detail) == ("SAFETY", "Not this.")
-    assert response.error_message == "The model refused the request: SAFETY."
+    assert response.error_message == why_refused(types.BlockedReason.SAFETY)
     assert "Not this." not in response.model_dump_json()
 
 
