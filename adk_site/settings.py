@@ -83,6 +83,7 @@ CONTENT_SECURITY_POLICY: dict[str, Any] = {
         "img-src": [SELF],
         "font-src": [SELF],
         "connect-src": [SELF],
+        "frame-src": [SELF],
         "form-action": [SELF],
         "base-uri": [NONE],
         "frame-ancestors": [NONE],

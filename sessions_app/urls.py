@@ -63,6 +63,7 @@ urlpatterns = [
     _page("chat/<uuid:session_id>/events/", views.earlier_events, name="events"),
     _page("chat/<uuid:session_id>/events/alternatives/", views.alternatives, name="alternatives"),
     _page("chat/<uuid:session_id>/events/<int:seq>/text/", answers.answer_text, name="answer_text"),
+    _page("chat/<uuid:session_id>/events/<int:seq>/suggestions/", answers.suggestions, name="suggestions"),
     _page("chat/<uuid:session_id>/events/<int:seq>/cause/", causes.cause, name="cause"),
     _page("chat/<uuid:session_id>/events/<int:seq>/feedback/", answers.feedback, name="feedback"),
     _page("chat/<uuid:session_id>/frames/", frames.frames, name="frames"),

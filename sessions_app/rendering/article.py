@@ -33,6 +33,8 @@ from sessions_app.rendering.questions import ChosenBlock, CredentialBlock, Repli
 MAX_UNFOLDED_LINES = 20
 """Lines of a message from which the page folds it."""
 NOTES = (
+    "sources",
+    "has_suggestions",
     "transfer",
     "changes",
     "files",
@@ -134,7 +136,8 @@ def _block(block: Block, context: Mapping[str, Any]) -> SafeString:
         case TextBlock() if context["speaker"] == "person":
             return _said(block.text)
         case TextBlock():
-            return _markup('<div class="prose" dir="auto">{prose}</div>\n', prose=render_markdown(block.text))
+            prose = render_markdown(block.text, block.citations)
+            return _markup('<div class="prose" dir="auto">{prose}</div>\n', prose=prose)
         case ThoughtBlock():
             return _markup(
                 '<details class="thought"><summary>{title}</summary><div class="prose" dir="auto">{prose}</div>'

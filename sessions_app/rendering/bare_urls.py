@@ -55,7 +55,7 @@ def _with_links(markdown: MarkdownIt, tokens: list[Token]) -> Iterator[Token]:
     open_links = 0
     for token in tokens:
         open_links += (token.type == "link_open") - (token.type == "link_close")
-        if token.type == "text" and not open_links:
+        if token.type == "text" and not open_links and "://" in token.content:
             yield from _split(markdown, token)
         else:
             yield token

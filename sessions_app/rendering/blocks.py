@@ -8,8 +8,8 @@ sentence.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import groupby
 from typing import Any, ClassVar
@@ -33,6 +33,7 @@ from sessions_app.history.response_state import state_of, status_of
 from sessions_app.models import ToolJob
 from sessions_app.rendering.call_words import CallWords, describe_call
 from sessions_app.rendering.called_tool import argument_order, find_tool
+from sessions_app.rendering.citations import Citation
 from sessions_app.rendering.files import FileLink, file_link
 from sessions_app.rendering.outline import labels_of, one_line, outline
 from sessions_app.rendering.questions import (
@@ -62,14 +63,16 @@ MAX_UNFOLDED_LENGTH = 1_000
 """Characters above which a question folds an argument, and the page a message of the user."""
 MAX_BRIEF_LENGTH = 60
 """Characters of an argument in the line of its call."""
+NO_CITATIONS: Mapping[int, Sequence[Citation]] = {}
 
 
 @dataclass(frozen=True)
 class TextBlock:
-    """Text of the user, or Markdown of an agent."""
+    """Text of the user, or Markdown of an agent with references to its sources."""
 
     kind: ClassVar = "text"
     text: str
+    citations: Sequence[Citation] = ()
 
 
 @dataclass(frozen=True)
@@ -273,21 +276,31 @@ Block = (
 )
 
 
-def blocks_of(view: SessionView, event: Event, jobs: Mapping[str, ToolJob]) -> list[Block]:
+def blocks_of(
+    view: SessionView,
+    event: Event,
+    jobs: Mapping[str, ToolJob],
+    citations: Mapping[int, Sequence[Citation]] = NO_CITATIONS,
+) -> list[Block]:
     """Return the blocks of an event in order. Adjacent texts are joined, and so are adjacent pictures of an agent.
 
     Calls of `transfer_to_agent` have no block: the page shows transfers from the event's actions.
+
+    Args:
+        citations: references to sources, by the index of the part.
     """
     task = scheduled_task_in(event)
     if task is not None:
         return [ScheduledTaskBlock(task)]
     parts = (event.content.parts or []) if event.content else []
     blocks: list[Block] = []
-    for block_type, group in groupby(parts, _text_block_type):
-        if block_type:
-            blocks.append(block_type("".join(part.text or "" for part in group)))
+    for block_type, group in groupby(enumerate(parts), lambda indexed: _text_block_type(indexed[1])):
+        if block_type is TextBlock:
+            blocks.append(_text_block(group, citations))
+        elif block_type:
+            blocks.append(block_type("".join(part.text or "" for _, part in group)))
         else:
-            blocks.extend(block for part in group for block in _blocks_of_part(part, view, event, jobs))
+            blocks.extend(block for _, part in group for block in _blocks_of_part(part, view, event, jobs))
     blocks = [
         block
         for block in blocks
@@ -302,6 +315,19 @@ def readable(value: Any) -> str:
     if isinstance(value, str):
         return value
     return json.dumps(value, ensure_ascii=False, indent=2, sort_keys=True)
+
+
+def _text_block(
+    parts: Iterable[tuple[int, types.Part]], citations: Mapping[int, Sequence[Citation]]
+) -> TextBlock:
+    """Return the text of adjacent parts, given with their indexes."""
+    text = ""
+    placed: list[Citation] = []
+    for index, part in parts:
+        for citation in citations.get(index, ()):
+            placed.append(replace(citation, position=len(text) + citation.position))
+        text += part.text or ""
+    return TextBlock(text, placed)
 
 
 def _text_block_type(part: types.Part) -> type[TextBlock] | type[ThoughtBlock] | None:

@@ -41,6 +41,7 @@ from sessions_app.rendering.files import FileLink, file_links
 from sessions_app.rendering.outline import one_line
 from sessions_app.rendering.sentences import in_language
 from sessions_app.rendering.session_view import SessionView
+from sessions_app.rendering.sources import sources_of
 
 logger = logging.getLogger(__name__)
 logger.addFilter(once)
@@ -159,10 +160,13 @@ def content_of(view: SessionView, event: Event, jobs: Mapping[str, ToolJob]) -> 
 
     Empty if the event shows nothing.
     """
-    blocks = blocks_of(view, event, jobs)
+    sources = sources_of(event)
+    blocks = blocks_of(view, event, jobs, sources.citations)
     actions = event.actions
     content = {
         "blocks": blocks,
+        "sources": sources.listed,
+        "has_suggestions": bool(sources.suggestions),
         "transfer": actions.transfer_to_agent,
         "changes": list(_state_changes(actions.state_delta)) if view.shows_details else [],
         "files": _files(view, event, blocks),
@@ -189,6 +193,7 @@ def _render_event(view: SessionView, seq: int, event: Event, jobs: Mapping[str, 
         return mark_safe("")
     context = {
         **content,
+        "session_id": view.session_id,
         "seq": seq,
         "event": event,
         "is_editable": event.author == "user"

@@ -14,6 +14,7 @@ from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
 from mdurl import parse
 
+from sessions_app.rendering.citations import ADDED
 from sessions_app.rendering.written_scripts import SIGNS
 
 ISOLATE, END_OF_ISOLATE = "\u2066", "\u2069"
@@ -58,8 +59,9 @@ def _suffix(markdown: MarkdownIt, text: str, target: str) -> Iterator[Token]:
     if text == target:
         return  # The usual case, such as `<https://bank.example>`. Normalising thousands of these takes long.
     named = _named_host(markdown, text)
-    if named and not f".{_host(target)}".endswith(f".{named}"):
-        yield Token("text", "", 0, content=f" {ISOLATE}({_host(target)}){END_OF_ISOLATE}")
+    if named and not f".{host_of(target)}".endswith(f".{named}"):
+        content = f" {ISOLATE}({host_of(target)}){END_OF_ISOLATE}"
+        yield Token("text", "", 0, content=content, meta={ADDED: True})
 
 
 def _named_host(markdown: MarkdownIt, text: str) -> str:
@@ -70,8 +72,9 @@ def _named_host(markdown: MarkdownIt, text: str) -> str:
         found = HOST.match(visible.strip())
         if found and found[1].rpartition(".")[2].lower() in FILE_ENDINGS:
             return ""
-    return _host(markdown.normalizeLink(f"https://{found[1]}")) if found else ""
+    return host_of(markdown.normalizeLink(f"https://{found[1]}")) if found else ""
 
 
-def _host(url: str) -> str:
+def host_of(url: str) -> str:
+    """Return the host of a URL as a reader sees it; empty without a host."""
     return (parse(url, slashes_denote_host=True).hostname or "").lower().removeprefix("www.")

@@ -8,7 +8,8 @@ words of the conversation to another server as soon as the page is shown.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import nh3
@@ -24,6 +25,7 @@ from markdown_it.utils import OptionsDict
 from runtime.valid_text import storable
 from sessions_app.rendering.alerts import TITLES, show_alerts
 from sessions_app.rendering.bare_urls import link_bare_urls
+from sessions_app.rendering.citations import CITATIONS, MAX_CITATIONS, Citation, show_citations
 from sessions_app.rendering.emphasis import delimit_unspaced_words
 from sessions_app.rendering.footnotes import show_footnotes
 from sessions_app.rendering.inline_tags import show_inline_tags
@@ -50,7 +52,7 @@ _cleaner = nh3.Cleaner(
     },
     attributes={
         **ATTRIBUTES,
-        "a": {"href", "title"},
+        "a": {"href", "title", "aria-label"},
         "ol": {"start"},
         "pre": {"data-language", "tabindex"},
         "div": {"tabindex", "role", "aria-label"},
@@ -59,6 +61,7 @@ _cleaner = nh3.Cleaner(
         "div": {"scroll", "alert", *TITLES},
         "li": {"task"},
         "p": {"footnote", "alert-title"},
+        "sup": {"citation"},
         "th": {"left", "center", "right", "long"},
         "td": {"left", "center", "right", "long"},
         "mtd": {"left", "center", "right"},
@@ -70,11 +73,28 @@ _cleaner = nh3.Cleaner(
 )
 
 
-def render_markdown(text: str) -> SafeString:
-    """Render Markdown as sanitised HTML without embedded HTML, scripts or images. Links open in a new tab."""
+def render_markdown(text: str, citations: Sequence[Citation] = ()) -> SafeString:
+    """Render Markdown as sanitised HTML without embedded HTML, scripts or images. Links open in a new tab.
+
+    Args:
+        citations: references to sources, shown as numbered links.
+    """
     parsed, rest = split_at_limit(storable(text))
-    html = _markdown.render(parsed) + (_code_block(rest) if rest else "")
+    html = _markdown.render(parsed, {CITATIONS: _in_normalized(parsed, citations)})
+    if rest:
+        html += _code_block(rest)
     return mark_safe(_cleaner.clean(html))  # noqa: S308  (sanitised here)
+
+
+def _in_normalized(text: str, citations: Iterable[Citation]) -> list[Citation]:
+    """Return the citations of a text, placed as the parser sees it: with one character for each line end."""
+    placed = [citation for citation in citations if citation.position <= len(text)][:MAX_CITATIONS]
+    if "\r\n" not in text:
+        return placed
+    return [
+        replace(citation, position=citation.position - text.count("\r\n", 0, citation.position))
+        for citation in placed
+    ]
 
 
 def is_long_cell(text: str) -> bool:
@@ -186,6 +206,7 @@ def _make_markdown() -> MarkdownIt:
     show_mathematics(markdown)
     show_inline_tags(markdown)
     delimit_unspaced_words(markdown)
+    show_citations(markdown)  # when all tokens are there
     rules = {
         "text": _text,
         "fence": _fence,

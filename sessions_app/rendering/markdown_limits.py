@@ -13,6 +13,7 @@ from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
 
 from sessions_app.conf import conf
+from sessions_app.rendering.citations import parse_inline
 
 CELLS = "cells"
 NESTING_MARGIN = 4
@@ -48,9 +49,9 @@ def _inline(state: StateCore) -> None:
         if token.type != "inline":
             continue
         left -= len(inline.terminator_re.findall(token.content))
-        token.children = [] if left >= 0 else [Token("text", "", 0, content=token.content)]
+        token.children = [Token("text", "", 0, content=token.content)]
         if left >= 0:
-            inline.parse(token.content, state.md, state.env, token.children)
+            token.children = parse_inline(inline, state, token.content)
 
 
 def _too_deep(state: StateBlock, start: int, end: int, silent: bool) -> bool:

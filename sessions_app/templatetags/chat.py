@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from django import template
 from django.template import Context
 from django.templatetags.static import static
@@ -16,6 +18,7 @@ from sessions_app.base import languages
 from sessions_app.conf import conf
 from sessions_app.models import Session, ToolJob
 from sessions_app.rendering import sentences
+from sessions_app.rendering.citations import Citation
 from sessions_app.rendering.hidden_characters import escape_hidden, mark_hidden, strip_bidi_controls
 from sessions_app.rendering.html import render_job
 from sessions_app.rendering.markdown import is_long_cell, render_markdown
@@ -31,9 +34,9 @@ register.filter(strip_bidi_controls)
 
 
 @register.filter
-def markdown(text: str) -> SafeString:
-    """Render Markdown as sanitised HTML."""
-    return render_markdown(text)
+def markdown(text: str, citations: Sequence[Citation] = ()) -> SafeString:
+    """Render Markdown as sanitised HTML, with references to its sources."""
+    return render_markdown(text, citations)
 
 
 @register.filter

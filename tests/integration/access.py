@@ -170,7 +170,7 @@ def rows_of_staff() -> dict[str, Model]:
 
 
 def make_session(owner: User) -> Session:
-    """Store a session whose only event makes calls that wait: a confirmation and two choices."""
+    """Store a session whose only event is an answer with calls that wait: a confirmation and two choices."""
     session = Session.objects.create(app_name=APP, user=owner, key=uuid4().hex, last_seq=1)
     confirmation = {"name": "adk_request_confirmation", "args": {"originalFunctionCall": CALL}}
     options = {"name": "get_user_choice", "args": {"options": ["Bern"]}}
@@ -182,7 +182,11 @@ def make_session(owner: User) -> Session:
         "timestamp": 1.0,
         "actions": {},
         "longRunningToolIds": [call["id"] for call in calls],
-        "content": {"role": "model", "parts": [{"functionCall": call} for call in calls]},
+        "content": {
+            "role": "model",
+            "parts": [{"text": "Wait."}, *({"functionCall": call} for call in calls)],
+        },
+        "groundingMetadata": {"searchEntryPoint": {"renderedContent": "<a>More</a>"}},
     }
     Event.objects.create(session=session, seq=1, body=body, model_call={"agent": APP, "seq": 0})
     return session

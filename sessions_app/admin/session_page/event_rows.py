@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, Literal
@@ -13,6 +13,7 @@ from django.utils.translation import gettext as _
 from sessions_app.admin.session_page.calls import CallView, answer_state, asking_call_id, parts_of
 from sessions_app.admin.session_page.event_links import EventLinks
 from sessions_app.admin.stored_events import AuditEvent
+from sessions_app.base.codec import event_to_show
 from sessions_app.history.state_changes import StateChange, state_changes
 from sessions_app.models import Artifact, Event, ToolJob
 from sessions_app.models.actor_columns import ActorColumns
@@ -24,7 +25,9 @@ from sessions_app.rendering.audit_values import (
     format_stored_json,
     truncate,
 )
+from sessions_app.rendering.citations import Source
 from sessions_app.rendering.failures import once
+from sessions_app.rendering.sources import sources_of
 
 logger = logging.getLogger(__name__)
 logger.addFilter(once)
@@ -76,6 +79,7 @@ class Row:
         raw: the stored JSON; empty when the event is too large for the page.
         is_whole: False when the event is too large for the page.
         left_out: number of parts, keys and files not shown.
+        sources: sources of the agent's answer.
         cause: address of the page with the exception behind the event's own error; empty without an exception.
         actor: the row with the actor of a message, an answer or an act; None for events of agents.
     """
@@ -93,6 +97,7 @@ class Row:
     body: Mapping[str, Any] = field(default_factory=dict)
     is_whole: bool = True
     left_out: int = 0
+    sources: Sequence[Source] = ()
     actor: ActorColumns | None = None
     cause: str = ""
 
@@ -180,6 +185,7 @@ def build_row(event: Event, stored: AuditEvent, *, gap: timedelta | None, links:
         body=stored.body,
         actor=links.actors.get(event.seq),
         cause=links.causes.get(event.seq, {}).get("", ""),
+        sources=sources_of(event_to_show(stored.body)).listed if "groundingMetadata" in stored.body else (),
         left_out=sum(max(0, len(found) - MAX_ITEMS) for found in items),
     )
 

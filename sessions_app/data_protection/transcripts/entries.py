@@ -5,7 +5,7 @@ Markdown file, printed page, shared page and record for the audit all use these 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal, assert_never
@@ -28,6 +28,7 @@ from sessions_app.rendering.blocks import (
     ThoughtBlock,
     UploadBlock,
 )
+from sessions_app.rendering.citations import Citation, Source
 from sessions_app.rendering.files import FileLink, file_links
 from sessions_app.rendering.html import content_of
 from sessions_app.rendering.outline import as_words
@@ -42,7 +43,7 @@ from sessions_app.rendering.questions import (
 )
 from sessions_app.rendering.session_view import SessionView
 
-PieceKind = Literal["said", "prose", "note", "verbatim", "file", "picture", "error"]
+PieceKind = Literal["said", "prose", "sources", "note", "verbatim", "file", "picture", "error"]
 
 
 @dataclass(frozen=True)
@@ -50,17 +51,21 @@ class Piece:
     """A part of an entry.
 
     Attributes:
-        kind: `said`, words of a user; `prose`, Markdown of an agent; `note`, a line about what happened;
-            `verbatim`, text as it is; `file`, the name of a file; `picture`, the name of a picture in an answer;
-            `error`.
+        kind: `said`, words of a user; `prose`, Markdown of an agent; `sources`, of an agent's answer; `note`, a line
+            about what happened; `verbatim`, text as it is; `file`, the name of a file; `picture`, the name of a picture
+            in an answer; `error`.
         label: heading of a verbatim text.
         file: links to the file, for the session's owner; None for all other kinds.
+        citations: references of prose to its sources.
+        sources: the sources, each with a line of the text.
     """
 
     kind: PieceKind
     text: str
     label: str = ""
     file: FileLink | None = None
+    citations: Sequence[Citation] = ()
+    sources: Sequence[Source] = ()
 
 
 @dataclass(frozen=True)
@@ -115,6 +120,8 @@ def build_entry(event: Event, context: EntryContext) -> Entry | None:
 def _pieces(event: Event, content: dict[str, Any], context: EntryContext) -> Iterator[Piece]:
     for block in content["blocks"]:
         yield from _pieces_of(block, event, context)
+    if sources := content["sources"]:
+        yield Piece("sources", "\n".join(map(_source_line, sources)), gettext("Sources"), sources=sources)
     if content["transfer"]:
         yield Piece("note", _handover(as_words(event.author), as_words(content["transfer"])))
     for key, value in content["changes"]:
@@ -138,7 +145,8 @@ def _pieces_of(block: Block, event: Event, context: EntryContext) -> Iterator[Pi
     """Yield the pieces of a block; none for an upload, which is among the files of its event."""
     match block:
         case TextBlock():
-            yield Piece("said" if event.author == "user" else "prose", block.text)
+            kind: PieceKind = "said" if event.author == "user" else "prose"
+            yield Piece(kind, block.text, citations=block.citations)
         case ScheduledTaskBlock():
             yield Piece("said", block.task)
         case ThoughtBlock():
@@ -158,6 +166,11 @@ def _pieces_of(block: Block, event: Event, context: EntryContext) -> Iterator[Pi
             yield from _attached_pieces(block)
         case _:
             assert_never(block)
+
+
+def _source_line(source: Source) -> str:
+    mark = f"{source.number}." if source.number else "-"
+    return f"{mark} {source.title} {source.url}".rstrip()
 
 
 def _attached_pieces(block: CodeBlock | FileBlock | PicturesBlock | UploadBlock) -> Iterator[Piece]:

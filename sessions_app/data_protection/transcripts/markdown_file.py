@@ -14,6 +14,7 @@ from django.utils.translation import gettext
 
 from sessions_app.data_protection.transcripts.entries import Entry, Piece
 from sessions_app.models import Session
+from sessions_app.rendering.citations import Source
 from sessions_app.rendering.outline import as_words
 
 MARKUP = re.compile(r"([\\`*_\[\]<>#~|])")
@@ -49,12 +50,21 @@ def _write_piece(piece: Piece) -> str:
             return _quote(piece.text)
         case "verbatim":
             return f"{_escape_line(piece.label)}:\n\n{_fence(piece.text)}"
+        case "sources":
+            lines = "\n".join(map(_write_source, piece.sources))
+            return f"{_escape_line(piece.label)}:\n\n{lines}"
         case "file" | "picture":
             return gettext("File: {name}").format(name=_escape_line(piece.text))
         case "error":
             return f"**{gettext('Error:')}** {_escape_line(piece.text)}"
         case _:
             return f"*{_escape_line(piece.text)}*"
+
+
+def _write_source(source: Source) -> str:
+    mark = f"{source.number}." if source.number else "-"
+    title = _escape_line(source.title)
+    return f"{mark} [{title}](<{source.url}>)" if source.url else f"{mark} {title}"
 
 
 def _escape_line(text: str) -> str:

@@ -41,6 +41,13 @@ def test_a_call_and_its_response_show_arguments_and_result_and_point_to_each_oth
     assert "&quot;result&quot;: 21" in text_of(html, 'id="event-2"')
 
 
+def test_the_sources_of_an_answer_are_listed(auditor: Client, session: Session) -> None:
+    web = {"title": "Lamps", "uri": "https://lamps.example/"}
+    append_event(session, {"text": "Blue."}, groundingMetadata={"groundingChunks": [{"web": web}]})
+    listed = text_of(read(auditor, page_of(session)), '<details class="sources" open>', "</details>")
+    assert '<a href="https://lamps.example/"' in listed and "Lamps" in listed
+
+
 def test_a_response_on_another_page_is_found_too(auditor: Client, session: Session) -> None:
     append_event(session, {"functionCall": {"id": "c-1", "name": "look_up", "args": {}}})
     for _ in range(100):

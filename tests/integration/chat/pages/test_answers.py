@@ -97,3 +97,30 @@ def test_the_cost_is_for_staff_only(browser_of_person: Client, session: Session,
     assert "data-tokens" not in browser_of_person.get(page(session)).content.decode()
     User.objects.filter(pk=person.pk).update(is_staff=True)
     assert 'data-tokens="1234"' in browser_of_person.get(page(session)).content.decode()
+
+
+def test_suggestions_are_a_page_for_an_iframe_in_which_nothing_runs(
+    browser_of_person: Client, session: Session
+) -> None:
+    html = '<style>.chip{color:red}</style><a class="chip" href="https://search.example/">Más</a><script>alert(1)</script>'
+    add_event(session, "Blue.", "orders", groundingMetadata={"searchEntryPoint": {"renderedContent": html}})
+    address = reverse("chat:suggestions", args=[session.pk, 1])
+    assert (
+        f'<iframe class="suggestions" src="{address}"'
+        in browser_of_person.get(page(session)).content.decode()
+    )
+    response = browser_of_person.get(address)
+    assert response.content.decode().endswith(html)
+    policy = response["Content-Security-Policy"].split("; ")
+    assert {"sandbox allow-popups allow-popups-to-escape-sandbox", "default-src 'none'"} <= set(policy)
+    assert "frame-ancestors 'self'" in policy and response["X-Frame-Options"] == "SAMEORIGIN"
+
+
+@pytest.mark.parametrize("html", ["", " ", "x" * 10_000_000])
+def test_no_and_endless_suggestions_are_not_shown(
+    browser_of_person: Client, session: Session, html: str
+) -> None:
+    add_event(session, "Blue.", "orders", groundingMetadata={"searchEntryPoint": {"renderedContent": html}})
+    assert browser_of_person.get(reverse("chat:suggestions", args=[session.pk, 1])).status_code == 404
+    shown = browser_of_person.get(page(session)).content.decode()
+    assert "Blue." in shown and "suggestions" not in shown

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from html import escape
 from typing import Any
 from urllib.parse import unquote
@@ -57,6 +58,22 @@ def test_a_person_exports_the_words_of_a_chat(browser_of_person: Client, session
         assert words in text
     for detail in ("order_status", "DX-7", "last_order", "secret margin", "They want", "hunter2"):
         assert detail not in text
+
+
+@pytest.mark.parametrize("form", ["markdown", "page"])
+def test_an_export_lists_the_sources_of_an_answer(
+    browser_of_person: Client, session: Session, form: str
+) -> None:
+    web = {"title": "Lamps [1]", "uri": "https://lamps.example/a_b"}
+    support = {"segment": {"endIndex": 5}, "groundingChunkIndices": [0]}
+    metadata = {"groundingChunks": [{"web": web}], "groundingSupports": [support]}
+    add_event(session, "Blue. Or red.", "orders", groundingMetadata=metadata)
+    text = export(browser_of_person, session, form)
+    if form == "markdown":
+        assert r"1. [Lamps \[1\]](<https://lamps.example/a_b>)" in text
+    else:
+        assert re.search(r'Blue\.<sup class="citation"><a href="https://lamps.example/a_b"[^>]*>1</a>', text)
+        assert re.search(r'<details class="sources" open>.*lamps\.example/a_b.*</details>', text, re.DOTALL)
 
 
 @pytest.mark.parametrize("form", ["markdown", "page"])
