@@ -33,6 +33,7 @@ class Turn(BaseModel):
     Reasons and usage are in Gemini's words; the other dialects translate them.
 
     Attributes:
+        pages: address of the page that a text cites, by the index of the text.
         signature: the proof that Claude adds to its thoughts.
         keep_alive: the server sends a comment before each chunk.
         split: the stream is sent in pieces of so many bytes; 0 sends each chunk as it is.
@@ -43,6 +44,7 @@ class Turn(BaseModel):
 
     thoughts: list[str] = []
     text: list[str] = []
+    pages: dict[int, str] = {}
     parts: list[Json] = []
     calls: list[Call] = []
     finish_reason: str | None = "STOP"

@@ -8,6 +8,7 @@ from anthropic.types import ContentBlock, Message, RawContentBlockDelta, RawMess
 from anthropic.types import Usage as AnthropicUsage
 
 from runtime import types
+from runtime.models.cited_sources import CitedSource, CitedSources, items_of, text_of
 from runtime.models.client_answers import PendingCall, Usage, count_of, last_response, response_of
 from runtime.models.request_contents import REDACTED_BY_CLAUDE, SIGNED_BY_CLAUDE
 
@@ -27,6 +28,9 @@ class MessageEvents:
         self._calls: list[PendingCall] = []
         self._call: PendingCall | None = None  # The call of the current block.
         self._signature = ""
+        self._sources = CitedSources(joins_texts=True)
+        self._passage: list[str] = []  # The texts of the current block.
+        self._cited: list[CitedSource] = []  # The sources of the current block.
 
     def convert(self, event: RawMessageStreamEvent) -> types.GenerateContentResponse | None:
         """Return the event's text, thought, calls, usage and finish reason; None if it has none of them."""
@@ -39,21 +43,24 @@ class MessageEvents:
                 parts = self._start_block(event.content_block)
             case "content_block_delta":
                 parts = self._add_delta(event.delta)
-            case "content_block_stop" if self._signature:
-                parts = [_thought("", SIGNED_BY_CLAUDE, self._signature)]
-                self._signature = ""
+            case "content_block_stop":
+                parts = self._stop_block()
             case "message_delta":
                 self._set_output_tokens(count_of(getattr(event, "usage", None), "output_tokens"))
                 if event.delta.stop_reason is not None:
                     reason = _FINISH_REASONS.get(event.delta.stop_reason, types.FinishReason.STOP)
                     calls = self._calls
                     self._calls = []  # A second stop reason must not run them again.
-                    return last_response(self._model, [], calls, self._usage, reason)
+                    sources = self._sources.as_metadata()
+                    return last_response(self._model, [], calls, self._usage, reason, sources)
+        self._sources.add_parts(parts)
         return response_of(self._model, parts, self._usage) if parts else None
 
     def _start_block(self, block: ContentBlock) -> list[types.Part]:
         self._call = None
         self._signature = ""
+        self._passage = []
+        self._cited = []
         match block.type:
             case "tool_use":
                 self._call = PendingCall(block.id, block.name)
@@ -62,17 +69,33 @@ class MessageEvents:
             case "redacted_thinking":
                 return [_thought("", REDACTED_BY_CLAUDE, block.data)]
             case "text" if block.text:
+                self._passage = [block.text]
                 return [types.Part(text=block.text)]
+            case "web_search_tool_result":
+                _add_found(self._sources, block)
         return []
+
+    def _stop_block(self) -> list[types.Part]:
+        if self._cited:
+            self._sources.cite_last("".join(self._passage), self._cited)
+            self._cited = []
+        if not self._signature:
+            return []
+        parts = [_thought("", SIGNED_BY_CLAUDE, self._signature)]
+        self._signature = ""
+        return parts
 
     def _add_delta(self, delta: RawContentBlockDelta) -> list[types.Part]:
         match delta.type:
             case "text_delta":
+                self._passage.append(delta.text)
                 return [types.Part(text=delta.text)]
             case "thinking_delta":
                 return [types.Part(text=delta.thinking, thought=True)]
             case "signature_delta":
                 self._signature += delta.signature
+            case "citations_delta":
+                self._cited += _cited([delta.citation])
             case "input_json_delta" if self._call:
                 self._call.add_arguments(delta.partial_json)
         return []
@@ -87,26 +110,53 @@ class MessageEvents:
 def whole_response(message: Message) -> types.GenerateContentResponse:
     """Convert an answer that was not streamed."""
     reason = _FINISH_REASONS.get(message.stop_reason or "", types.FinishReason.STOP)
-    parts = list(_parts(message.content))
+    parts: list[types.Part] = []
+    sources = CitedSources(joins_texts=False)
+    for block in message.content:
+        added = list(_parts(block))
+        parts += added
+        sources.add_parts(added)
+        if block.type == "web_search_tool_result":
+            _add_found(sources, block)
+        elif block.type == "text" and (cited := _cited(items_of(block, "citations"))):
+            sources.cite_last(block.text, cited)
     calls = []
     for block in message.content:
         if block.type == "tool_use":
             call = PendingCall(block.id, block.name)
             call.add_arguments(block.input)
             calls.append(call)
-    return last_response(message.model, parts, calls, _usage(getattr(message, "usage", None)), reason)
+    usage = _usage(getattr(message, "usage", None))
+    return last_response(message.model, parts, calls, usage, reason, sources.as_metadata())
 
 
-def _parts(blocks: Iterable[ContentBlock]) -> Iterable[types.Part]:
-    """Yield texts and thoughts."""
-    for block in blocks:
-        match block.type:
-            case "text" if block.text:
-                yield types.Part(text=block.text)
-            case "thinking":
-                yield _thought(block.thinking, SIGNED_BY_CLAUDE, block.signature)
-            case "redacted_thinking":
-                yield _thought("", REDACTED_BY_CLAUDE, block.data)
+def _parts(block: ContentBlock) -> Iterable[types.Part]:
+    """Yield the block's text or thought."""
+    match block.type:
+        case "text" if block.text:
+            yield types.Part(text=block.text)
+        case "thinking":
+            yield _thought(block.thinking, SIGNED_BY_CLAUDE, block.signature)
+        case "redacted_thinking":
+            yield _thought("", REDACTED_BY_CLAUDE, block.data)
+
+
+def _add_found(sources: CitedSources, block: object) -> None:
+    """Take the pages that a search of Claude has found."""
+    for result in items_of(block, "content"):
+        if uri := text_of(result, "url"):
+            sources.add_found(CitedSource(text_of(result, "title"), uri))
+
+
+def _cited(citations: Iterable[object]) -> list[CitedSource]:
+    """Return the sources of citations: of pages, of search results and of documents in the request."""
+    sources = []
+    for citation in citations:
+        title = text_of(citation, "title", "document_title")
+        uri = text_of(citation, "url", "source")
+        if title or uri:
+            sources.append(CitedSource(title, uri))
+    return sources
 
 
 def _thought(text: str, mark: bytes, signature: str) -> types.Part:

@@ -53,10 +53,11 @@ def response_of(
     parts: list[types.Part],
     usage: Usage | None,
     finish_reason: types.FinishReason | None = None,
+    sources: types.GroundingMetadata | None = None,
 ) -> types.GenerateContentResponse:
     """Return a piece of an answer, or the whole answer."""
     content = types.Content(role="model", parts=parts) if parts else None
-    candidate = types.Candidate(content=content, finish_reason=finish_reason)
+    candidate = types.Candidate(content=content, finish_reason=finish_reason, grounding_metadata=sources)
     return types.GenerateContentResponse(candidates=[candidate], usage_metadata=usage, model_version=model)
 
 
@@ -66,6 +67,7 @@ def last_response(
     calls: Iterable[PendingCall],
     usage: Usage | None,
     finish_reason: types.FinishReason,
+    sources: types.GroundingMetadata | None = None,
 ) -> types.GenerateContentResponse:
     """Return the end of an answer, with its calls if the answer is whole and their arguments are valid JSON."""
     if finish_reason is types.FinishReason.STOP:
@@ -73,4 +75,4 @@ def last_response(
             parts = parts + [call.as_part() for call in calls]
         except (ValueError, RecursionError):
             finish_reason = types.FinishReason.MALFORMED_FUNCTION_CALL
-    return response_of(model, parts, usage, finish_reason)
+    return response_of(model, parts, usage, finish_reason, sources)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from openai.types import CompletionUsage
 from openai.types.chat import ChatCompletion, ChatCompletionChunk
 from openai.types.chat.chat_completion_chunk import ChoiceDelta, ChoiceDeltaToolCall
 
 from runtime import types
+from runtime.models.cited_sources import CitedSource, CitedSources, field_of, items_of, text_of
 from runtime.models.client_answers import PendingCall, Usage, count_of, last_response, response_of
 from runtime.models.request_contents import REASONING_CONTENT, SIGNED_IN_CHAT
 
@@ -27,6 +30,8 @@ class ChatChunks:
         self._has_reasoning = False
         self._latest_by_index: dict[int, PendingCall] = {}
         self._refusal = ""
+        self._sources = CitedSources(joins_texts=True)
+        self._annotations: list[object] = []
 
     def convert(self, chunk: ChatCompletionChunk) -> types.GenerateContentResponse | None:
         """Return the chunk's texts, calls, usage and finish reason; None if it has none of them."""
@@ -43,7 +48,10 @@ class ChatChunks:
             self._calls = []
             self._latest_by_index = {}
             self._has_reasoning = False
-            return _end(chunk.model, parts, calls, choice.finish_reason, self._refusal, usage)
+            _cite(self._sources, self._annotations)
+            self._annotations = []
+            sources = self._sources.as_metadata()
+            return _end(chunk.model, parts, calls, choice.finish_reason, self._refusal, usage, sources)
         if not parts and usage is None:
             return None
         return response_of(chunk.model, parts, usage)
@@ -53,7 +61,10 @@ class ChatChunks:
         for call in getattr(delta, "tool_calls", None) or []:
             self._add_call(call)
         self._has_reasoning = self._has_reasoning or bool(getattr(delta, "reasoning_content", None))
-        return _text_parts(getattr(delta, "content", None), delta)
+        self._annotations += items_of(delta, "annotations")
+        parts = _text_parts(getattr(delta, "content", None), delta)
+        self._sources.add_parts(parts)
+        return parts
 
     def _add_call(self, delta: ChoiceDeltaToolCall) -> None:
         """Add a piece of a call to the call it belongs to."""
@@ -90,11 +101,28 @@ def whole_response(completion: ChatCompletion) -> types.GenerateContentResponse:
             call.add_arguments(function.arguments)
             calls.append(call)
     parts = _text_parts(getattr(message, "content", None), message)
+    sources = CitedSources(joins_texts=False)
+    sources.add_parts(parts)
+    _cite(sources, items_of(message, "annotations"))
     if getattr(message, "reasoning_content", None):
         parts.append(_reasoning_mark())
     finish_reason = choice.finish_reason or "stop"
     refusal = getattr(message, "refusal", None) or ""
-    return _end(completion.model, parts, calls, finish_reason, refusal, usage)
+    return _end(completion.model, parts, calls, finish_reason, refusal, usage, sources.as_metadata())
+
+
+def _cite(sources: CitedSources, annotations: Iterable[object]) -> None:
+    """Cite the pages that annotations name, as OpenAI's search models and OpenRouter send them."""
+    for annotation in annotations:
+        citation = field_of(annotation, "url_citation")
+        uri = text_of(citation, "url")
+        if uri:
+            start, end = field_of(citation, "start_index"), field_of(citation, "end_index")
+            source = CitedSource(text_of(citation, "title"), uri)
+            if isinstance(start, int) and isinstance(end, int):
+                sources.cite(start, end, source)
+            else:
+                sources.add_found(source)
 
 
 def _text_parts(content: object, source: object) -> list[types.Part]:
@@ -141,6 +169,7 @@ def _end(
     finish_reason: str,
     refusal: str,
     usage: Usage | None,
+    sources: types.GroundingMetadata | None,
 ) -> types.GenerateContentResponse:
     """Return the end of an answer: its last parts and calls, or the refusal."""
     if refusal:
@@ -150,7 +179,7 @@ def _end(
         response = _usage_response(model, usage)
         return response.model_copy(update={"prompt_feedback": feedback})
     reason = _FINISH_REASONS.get(finish_reason, types.FinishReason.STOP)
-    return last_response(model, parts, calls, usage, reason)
+    return last_response(model, parts, calls, usage, reason, sources)
 
 
 def _usage_response(model: str, usage: Usage | None) -> types.GenerateContentResponse:

@@ -113,6 +113,33 @@ class ModelAnswersContract:
             assert [part.text for part in parts(final) if part.text] == ["Let me think.", "It is four."]
 
     @pytest.mark.parametrize("stream", [False, True])
+    async def test_m2_cited_pages_are_the_sources_of_their_passages(
+        self, server: ModelServer, llm: BaseLlm, stream: bool
+    ) -> None:
+        pages = {0: "https://a.example/", 2: "https://b.example/", 3: "https://a.example/"}
+        server.play(Turn(text=["Früh 👍. ", "So. ", "日本。", "Ende."], pages=pages))
+        final = await answer(llm, stream=stream)
+        assert "".join(part.text or "" for part in parts(final)) == "Früh 👍. So. 日本。Ende."
+        metadata = final.grounding_metadata
+        assert metadata is not None
+        chunks = metadata.grounding_chunks or []
+        cited = []
+        for support in metadata.grounding_supports or []:
+            segment = support.segment
+            assert segment is not None
+            text = (parts(final)[segment.part_index or 0].text or "").encode()
+            passage = text[segment.start_index or 0 : segment.end_index].decode()
+            for index in support.grounding_chunk_indices or []:
+                web = chunks[index].web
+                assert web is not None and web.title == "A page"
+                cited.append((passage, web.uri))
+        assert cited == [
+            ("Früh 👍. ", "https://a.example/"),
+            ("日本。", "https://b.example/"),
+            ("Ende.", "https://a.example/"),
+        ]
+
+    @pytest.mark.parametrize("stream", [False, True])
     async def test_m2_parallel_calls_keep_order_and_arguments(
         self, server: ModelServer, llm: BaseLlm, stream: bool
     ) -> None:

@@ -56,10 +56,27 @@ def _blocks(turn: Turn) -> list[Block]:
         deltas = [{"type": "thinking_delta", "thinking": text} for text in turn.thoughts]
         signature = [{"type": "signature_delta", "signature": turn.signature}]
         blocks.append(({"type": "thinking", "thinking": "", "signature": ""}, deltas, signature))
-    if turn.text:
+    if turn.pages:
+        blocks += [_cited_block(text, turn.pages.get(index)) for index, text in enumerate(turn.text)]
+    elif turn.text:
         deltas = [{"type": "text_delta", "text": text} for text in turn.text]
         blocks.append(({"type": "text", "text": ""}, deltas, []))
     return blocks + [_call_block(call, number) for number, call in enumerate(turn.calls)]
+
+
+def _cited_block(text: str, url: str | None) -> Block:
+    block = {"type": "text", "text": "", "citations": []}
+    delta = {"type": "text_delta", "text": text}
+    if url is None:
+        return block, [delta], []
+    citation = {
+        "type": "web_search_result_location",
+        "url": url,
+        "title": "A page",
+        "cited_text": "…",
+        "encrypted_index": "Eo8B",
+    }
+    return block, [{"type": "citations_delta", "citation": citation}, delta], []
 
 
 def _call_block(call: Call, number: int) -> Block:
@@ -77,6 +94,8 @@ def _whole_block(block: Json, deltas: list[Json]) -> Json:
         for name in ("text", "thinking", "signature"):
             if name in delta:
                 whole[name] += delta[name]
+        if "citation" in delta:
+            whole["citations"] = [*whole["citations"], delta["citation"]]
     return whole
 
 

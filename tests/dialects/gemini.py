@@ -18,7 +18,9 @@ class GeminiDialect:
     def whole(self, turn: Turn) -> Json:
         if turn.block_reason is not None:
             return _blocked(turn)
-        parts = [part for parts in _part_groups(turn) for part in parts]
+        # Positions of cited texts count from the beginning of one text.
+        joined = turn.model_copy(update={"text": ["".join(turn.text)]}) if turn.pages else turn
+        parts = [part for parts in _part_groups(joined) for part in parts]
         return _candidate_response(turn, parts, _ending(turn))
 
     def failure(self, failure: Failure) -> Json:
@@ -64,8 +66,22 @@ def _stream_chunks(turn: Turn) -> list[Json]:
 
 
 def _ending(turn: Turn) -> Json:
-    ending = {"finishReason": turn.finish_reason} if turn.finish_reason is not None else {}
+    ending: Json = {"finishReason": turn.finish_reason} if turn.finish_reason is not None else {}
+    if turn.pages:
+        ending["groundingMetadata"] = _grounding(turn)
     return {**ending, **turn.candidate}
+
+
+def _grounding(turn: Turn) -> Json:
+    """Return the cited pages; positions count bytes of the whole text."""
+    supports = []
+    for number, index in enumerate(turn.pages):
+        start = len("".join(turn.text[:index]).encode())
+        text = turn.text[index]
+        segment = {"startIndex": start, "endIndex": start + len(text.encode()), "text": text}
+        supports.append({"segment": segment, "groundingChunkIndices": [number]})
+    chunks = [{"web": {"uri": url, "title": "A page"}} for url in turn.pages.values()]
+    return {"groundingChunks": chunks, "groundingSupports": supports}
 
 
 def _candidate_response(turn: Turn, parts: list[Json], candidate: Json) -> Json:

@@ -19,6 +19,8 @@ class OpenAIDialect:
         role = [_chunk({"role": "assistant", "content": ""})]
         pieces = [[_chunk({"reasoning_content": text})] for text in turn.thoughts]
         pieces += [[_chunk({"content": text})] for text in turn.text]
+        if turn.pages:
+            pieces[-1].append(_chunk({"annotations": _annotations(turn)}))
         if turn.block_reason is not None:
             pieces = [[_chunk({"refusal": text})] for text in ("I cannot ", "help with that.")]
         if turn.calls:
@@ -41,6 +43,8 @@ class OpenAIDialect:
         message: Json = {"role": "assistant", "content": "".join(turn.text) or None}
         if turn.thoughts:
             message["reasoning_content"] = "".join(turn.thoughts)
+        if turn.pages:
+            message["annotations"] = _annotations(turn)
         if turn.calls:
             message["tool_calls"] = [
                 {**_call(call, number), "function": {"name": call.name, "arguments": json.dumps(call.args)}}
@@ -53,6 +57,17 @@ class OpenAIDialect:
 
     def failure(self, failure: Failure) -> Json:
         return {"error": {"message": failure.message, "type": "error", "code": failure.status, "param": None}}
+
+
+def _annotations(turn: Turn) -> list[Json]:
+    """Return the cited pages; positions count characters."""
+    annotations = []
+    for index, url in turn.pages.items():
+        start = len("".join(turn.text[:index]))
+        end = start + len(turn.text[index])
+        citation = {"url": url, "title": "A page", "start_index": start, "end_index": end}
+        annotations.append({"type": "url_citation", "url_citation": citation})
+    return annotations
 
 
 def _call_deltas(calls: list[Call]) -> list[list[Json]]:

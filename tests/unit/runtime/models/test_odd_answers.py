@@ -6,7 +6,14 @@ import json
 from typing import Any
 
 import pytest
-from anthropic.types import Message, RawMessageStreamEvent
+from anthropic.types import (
+    Message,
+    RawContentBlockDeltaEvent,
+    RawContentBlockStartEvent,
+    RawContentBlockStopEvent,
+    RawMessageDeltaEvent,
+    RawMessageStreamEvent,
+)
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from openai.types.chat import ChatCompletion, ChatCompletionChunk
@@ -84,6 +91,17 @@ def test_a_second_finish_reason_does_not_run_the_calls_again() -> None:
     assert calls_of(*streamed) == [("pay", {"amount": 1})]
 
 
+def as_event(event: dict[str, Any]) -> Any:
+    """Return an event as the client makes it, which checks no values."""
+    kinds: dict[str, Any] = {
+        "content_block_start": RawContentBlockStartEvent,
+        "content_block_delta": RawContentBlockDeltaEvent,
+        "content_block_stop": RawContentBlockStopEvent,
+        "message_delta": RawMessageDeltaEvent,
+    }
+    return kinds[event["type"]].construct(**event)
+
+
 def claude_stream(block: dict[str, Any], *rest: dict[str, Any]) -> list[types.GenerateContentResponse]:
     message = {"id": "m", "type": "message", "role": "assistant", "model": "m", "content": []}
     usage = {"input_tokens": 1, "output_tokens": 1}
@@ -107,6 +125,95 @@ def test_the_input_of_a_call_of_claude_may_be_null_text_or_whole_at_the_beginnin
     assert calls_of(anthropic_response.whole_response(message)) == [("pay", args)]
     if given is None or isinstance(given, dict):
         assert calls_of(*claude_stream({**block, "input": given or {}})) == [("pay", args)]
+
+
+PAGE = {"url": "https://a.example/", "title": "A page"}
+
+
+def sources_of(response: types.GenerateContentResponse) -> tuple[list[str | None], list[str | None]]:
+    """Return the addresses of the sources, and the passages that cite some."""
+    metadata = (response.candidates or [types.Candidate()])[0].grounding_metadata
+    if metadata is None:
+        return [], []
+    addresses = []
+    for chunk in metadata.grounding_chunks or []:
+        place = chunk.web or chunk.retrieved_context
+        assert place is not None
+        addresses.append(place.uri)
+    passages = []
+    for support in metadata.grounding_supports or []:
+        assert support.segment is not None
+        passages.append(support.segment.text)
+    return addresses, passages
+
+
+@pytest.mark.parametrize(
+    ("annotations", "sources"),
+    [
+        ([{"url_citation": {**PAGE, "start_index": 0, "end_index": 2}}], ([PAGE["url"]], ["Hi"])),
+        ([{"url_citation": {**PAGE, "start_index": 2, "end_index": 99}}], ([PAGE["url"]], [])),
+        ([{"url_citation": {**PAGE, "start_index": -1, "end_index": 2}}], ([PAGE["url"]], [])),
+        ([{"url_citation": {**PAGE, "start_index": "0", "end_index": None}}], ([PAGE["url"]], [])),
+        ([{"url_citation": PAGE}, {"url_citation": PAGE}], ([PAGE["url"]], [])),
+        (
+            [{"url_citation": {"url": 1}}, {"url_citation": None}, {"type": "file_citation"}, 1, None],
+            ([], []),
+        ),
+        ("none", ([], [])),
+        (None, ([], [])),
+    ],
+)
+def test_annotations_of_a_wrong_shape_lose_no_answer(
+    annotations: Any, sources: tuple[list[str], list[str]]
+) -> None:
+    answer = chat_answer(content="Hi.", annotations=annotations)
+    assert answer.text == "Hi." and sources_of(answer) == sources
+    first, last = chat_stream({"content": "Hi."}, {"annotations": annotations, "finish_reason": "stop"})
+    assert first.text == "Hi." and sources_of(last) == sources
+
+
+DOCUMENT = {"type": "page_location", "document_title": "Manual", "cited_text": "…"}
+RESULT = {"type": "search_result_location", "source": "https://b.example/", "title": "B"}
+
+
+@pytest.mark.parametrize(
+    ("citations", "sources"),
+    [
+        ([{"type": "web_search_result_location", **PAGE}], ([PAGE["url"]], ["Hi."])),
+        ([DOCUMENT, RESULT], ([None, "https://b.example/"], ["Hi."])),
+        ([{"type": "web_search_result_location", "url": 1, "title": None}], ([], [])),
+        ([{"type": "unheard_of"}, {}], ([], [])),
+        (None, ([], [])),
+    ],
+)
+def test_citations_of_a_wrong_shape_lose_no_answer(
+    citations: Any, sources: tuple[list[str], list[str]]
+) -> None:
+    block = {"type": "text", "text": "Hi.", "citations": citations}
+    message = Message.construct(model="m", content=[block], stop_reason="end_turn")
+    answer = anthropic_response.whole_response(message)
+    assert answer.text == "Hi." and sources_of(answer) == sources
+    events = MessageEvents()
+    begun: dict[str, Any] = {"type": "content_block_start", "content_block": {"type": "text", "text": ""}}
+    said: dict[str, Any] = {"type": "content_block_delta", "delta": {"type": "text_delta", "text": "Hi."}}
+    deltas = [{"type": "citations_delta", "citation": citation} for citation in citations or []]
+    cited = [{"type": "content_block_delta", "delta": delta} for delta in deltas]
+    end: dict[str, Any] = {"type": "message_delta", "delta": {"stop_reason": "end_turn"}}
+    given = [begun, said, *cited, {"type": "content_block_stop"}, end]
+    responses = [events.convert(as_event(event)) for event in given]
+    assert responses[1] and responses[1].text == "Hi."
+    assert responses[-1] and sources_of(responses[-1]) == sources
+
+
+def test_pages_that_claude_has_found_are_sources_without_citations() -> None:
+    found = {"type": "web_search_result", "page_age": None, "encrypted_content": "x", **PAGE}
+    result = {"type": "web_search_tool_result", "tool_use_id": "s1", "content": [found, {"url": 1}]}
+    text = {"type": "text", "text": "Hi."}
+    message = Message.construct(model="m", content=[result, text], stop_reason="end_turn")
+    assert sources_of(anthropic_response.whole_response(message)) == ([PAGE["url"]], [])
+    failed = {"type": "web_search_tool_result_error", "error_code": "unavailable"}
+    message = Message.construct(model="m", content=[{**result, "content": failed}, text])
+    assert sources_of(anthropic_response.whole_response(message)) == ([], [])
 
 
 def test_thoughts_of_calls_go_back_to_the_server_that_wants_them() -> None:
