@@ -17,6 +17,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from adk_site.demo import DEMO_MODEL
+from adk_site.demo.sourced import SOURCED, grounding
 from runtime import types
 from runtime.events.quotation import is_quotation
 from runtime.models import BaseLlm, LlmRequest, LlmResponse
@@ -56,6 +57,7 @@ EXAMPLES = [
     ("help_desk", "Open a ticket: no light"),
     ("", "Show code, a table and a formula"),
     ("", "Draw four pictures of the sea"),
+    ("", "Show an answer with sources"),
 ]
 REPORT_CHOICES = ["sales by region", "sales by month", "returns by product"]
 SAMPLE = r"""
@@ -77,6 +79,7 @@ SMALL_TALK = {
     r"(?:many )?(?:thanks?|thank you)(?: a lot| very much)?": "You are welcome!",
     r"(?:good)?bye": "Goodbye!",
     rf"{_LOOK_UP} (?:my|the|an) order\??": "Which order? Type its number, such as 1042.",
+    r"show (?:me )?(?:an answer with )?sources": SOURCED,
     r"show (?:me )?(?:code|a table|a formula|markdown)\b.*": SAMPLE,
 }
 DRAW = r"(?:draw|paint) (?:me )?(?:(?P<number>two|three|four) pictures of )?(?P<subject>.+)"
@@ -119,6 +122,7 @@ class DemoModel(BaseLlm):
             content=types.ModelContent(parts),
             finish_reason=types.FinishReason.STOP,
             usage_metadata=usage,
+            grounding_metadata=grounding() if text == SOURCED else None,
             model_version=DEMO_MODEL,
         )
 

@@ -11,12 +11,14 @@ from adk_site.agents import help_desk, orders, starters, technical
 from adk_site.demo.model import EXAMPLES, REPORT_CHOICES, DemoModel
 from runtime import types
 from runtime.agents import LlmAgent
+from runtime.events import Event
 from runtime.events.quotation import HEADING, quote
 from runtime.models import LlmRequest, LlmResponse
 from runtime.tools import BaseTool, FunctionTool, LongRunningFunctionTool
 from runtime.tools.transfer_to_agent_tool import TransferToAgentTool
 from sessions_app.history.event_marks import wake_up
 from sessions_app.rendering.markdown import render_markdown
+from sessions_app.rendering.sources import sources_of
 from tests.fakes import say, text_content
 
 Calls = list[tuple[str | None, dict[str, Any] | None]]
@@ -214,6 +216,16 @@ async def test_small_talk_calls_nothing(words: str, beginning: str) -> None:
 async def test_a_sample_of_markdown_has_code_a_table_and_a_formula() -> None:
     html = render_markdown(await text_of(request_of(help_desk, "Show code, a table and a formula")))
     assert "<table>" in html and "<math" in html and 'data-language="python"' in html
+
+
+async def test_an_answer_with_sources_names_them_for_its_passages() -> None:
+    (response,) = await answer(request_of(help_desk, "Show an answer with sources"))
+    sources = sources_of(Event(author="help_desk", **response.model_dump(exclude_none=True)))
+    assert [source.number for source in sources.listed] == [1, 2, 3]
+    assert all(source.url for source in sources.listed)
+    assert len(sources.citations[0]) == 3 and "<style>" in sources.suggestions
+    (other,) = await answer(request_of(help_desk, "Hello"))
+    assert other.grounding_metadata is None
 
 
 async def test_the_texts_of_files_are_no_words_of_the_user() -> None:
