@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.timezone import get_current_timezone
 from django.utils.translation import gettext
 
 from runtime import types
@@ -31,6 +32,7 @@ from sessions_app.base.actors import ActorKind
 from sessions_app.history.event_marks import answerer_in, scheduled_task_in
 from sessions_app.history.response_state import state_of, status_of
 from sessions_app.models import ToolJob
+from sessions_app.models.scheduled_task import recurrence_in_words
 from sessions_app.rendering.call_words import CallWords, describe_call
 from sessions_app.rendering.called_tool import argument_order, find_tool
 from sessions_app.rendering.citations import Citation
@@ -57,6 +59,7 @@ from sessions_app.secrets.masking import beginning_of, shortened
 
 QUESTIONS = (REQUEST_CONFIRMATION, REQUEST_CREDENTIAL, CHOICE_TOOL, *REMOTE_QUESTIONS)
 TRANSFER_TOOL = "transfer_to_agent"
+SCHEDULE_TOOL = "schedule_task"
 MAX_RESPONSE_LENGTH = 4_000
 """Maximum characters of a result, and of an argument."""
 MAX_UNFOLDED_LENGTH = 1_000
@@ -470,7 +473,15 @@ def _words_and_arguments(
     names = sorted(args, key=lambda name: (order.get(name, len(order)), name))
     longest = None if whole else MAX_RESPONSE_LENGTH
     shown = [(name, _shown_argument(args[name], view, longest)) for name in names]
+    if tool_name == SCHEDULE_TOOL and not view.shows_details:
+        shown = [(name, _recurrence(text, args) if name == "every" else text) for name, text in shown]
     return describe_call(tool, tool_name, args), shown
+
+
+def _recurrence(every: str, args: Mapping[str, Any]) -> str:
+    """Return the recurrence of a call of `schedule_task` in words, instead of a crontab."""
+    zone = str(args.get("time_zone") or get_current_timezone())
+    return recurrence_in_words(every, zone)
 
 
 def _shown_argument(value: Any, view: SessionView, longest: int | None) -> str:

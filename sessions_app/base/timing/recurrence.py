@@ -14,6 +14,7 @@ from itertools import pairwise
 from typing import Protocol
 from zoneinfo import ZoneInfo
 
+from django.utils import timezone
 from django.utils.translation import gettext
 
 from sessions_app.base.timing.moments import Length, parse_length
@@ -96,7 +97,9 @@ class Crontab:
     @property
     def words(self) -> str:
         words = self._schedule.words or gettext("by the crontab %(crontab)s") % {"crontab": self.text}
-        return f"{words} ({self.zone})"
+        # Readers in the same time zone read the times as their own.
+        is_readers_zone = str(self.zone) == str(timezone.get_current_timezone())
+        return words if is_readers_zone else f"{words} ({self.zone})"
 
     @property
     def shortest(self) -> timedelta:

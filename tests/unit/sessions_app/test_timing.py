@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 import pytest
+from django.utils import timezone, translation
 
 from sessions_app.base.timing import parse_moment, parse_recurrence, zone_of
 from sessions_app.errors import InvalidInputError
@@ -110,7 +111,18 @@ def test_a_crontab_uses_the_days_of_its_time_zone() -> None:
         ("30 8 * * sat,sun", "every Sunday and Saturday at 08:30 (Europe/Berlin)", timedelta(days=1)),
         ("0 9 1 * *", "on day 1 of every month at 09:00 (Europe/Berlin)", timedelta(days=28)),
         ("0 9 1-7 * 1", "by the crontab 0 9 1-7 * 1 (Europe/Berlin)", timedelta(days=28)),
-        ("*/5 9 * * *", "by the crontab */5 9 * * * (Europe/Berlin)", timedelta(minutes=5)),
+        ("0 9 1,15 * *", "on days 1 and 15 of every month at 09:00 (Europe/Berlin)", timedelta(days=14)),
+        ("0 9 1 1 *", "every year on 1 January at 09:00 (Europe/Berlin)", timedelta(days=365)),
+        ("0 9 * 6,7 1", "every Monday in June and July at 09:00 (Europe/Berlin)", timedelta(days=7)),
+        ("*/5 9 * * *", "every 5 minutes from 09:00 to 09:55 (Europe/Berlin)", timedelta(minutes=5)),
+        ("*/15 * * * *", "every 15 minutes (Europe/Berlin)", timedelta(minutes=15)),
+        ("0 */2 * * *", "every 2 hours (Europe/Berlin)", timedelta(hours=2)),
+        (
+            "5 9-17 * * 1-5",
+            "every weekday, every hour from 09:05 to 17:05 (Europe/Berlin)",
+            timedelta(hours=1),
+        ),
+        ("0,10 8-12 * * *", "by the crontab 0,10 8-12 * * * (Europe/Berlin)", timedelta(minutes=10)),
         ("0 0 29 2 *", "by the crontab 0 0 29 2 * (Europe/Berlin)", timedelta(days=1461)),
     ],
 )
@@ -118,6 +130,12 @@ def test_a_recurrence_has_words_and_a_shortest_interval(every: str, words: str, 
     recurrence = parse_recurrence(every, BERLIN)
     assert (recurrence.words, recurrence.shortest) == (words, shortest)
     assert parse_recurrence(recurrence.text, BERLIN) == recurrence
+
+
+def test_a_recurrence_in_the_time_zone_of_its_reader_does_not_name_the_zone() -> None:
+    with timezone.override("Europe/Berlin"), translation.override("de"):
+        assert parse_recurrence("0 9 * * 1", BERLIN).words == "jeden Montag um 09:00"
+        assert parse_recurrence("0 9 1 1 *", BERLIN).words == "jedes Jahr am 1. Januar um 09:00"
 
 
 @pytest.mark.parametrize(

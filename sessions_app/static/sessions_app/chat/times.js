@@ -4,13 +4,14 @@ import { locale, t } from "./language.js";
 
 const clock = new Intl.DateTimeFormat(locale, { hour: "2-digit", minute: "2-digit" });
 const day = new Intl.DateTimeFormat(locale, { day: "numeric", month: "short" });
+const weekday = new Intl.DateTimeFormat(locale, { weekday: "short", day: "numeric", month: "short" });
 const full = new Intl.DateTimeFormat(locale, { dateStyle: "full", timeStyle: "short" });
 
 /** Show the times within `root` in the user's time zone. */
 export function showLocalTimes(root) {
   for (const time of root.querySelectorAll("time[datetime]:not(.elapsed)")) {
     const moment = new Date(time.dateTime);
-    time.textContent = formatTime(moment, time.dataset.format === "day");
+    time.textContent = formatTime(moment, time.dataset.format);
     time.title = full.format(moment);
   }
 }
@@ -23,10 +24,11 @@ export function showElapsed(root) {
   }
 }
 
-function formatTime(moment, wantsDay) {
+function formatTime(moment, format) {
   const time = clock.format(moment);
   if (moment.toDateString() === new Date().toDateString()) return time;
-  return wantsDay ? day.format(moment) : `${day.format(moment)}, ${time}`;
+  if (format === "day") return day.format(moment);
+  return `${(format === "weekday" ? weekday : day).format(moment)}, ${time}`;
 }
 
 /** Format whole seconds, such as "2 min 5 s". */
