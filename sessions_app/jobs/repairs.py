@@ -66,7 +66,8 @@ def _recovery_values(job: ToolJob) -> dict[str, Any]:
         return {**lost, "status": JobStatus.CANCELLED, "finished_at": Now(), "error": CANCELLED}
     if job.attempts < MAX_ATTEMPTS:
         error = "The worker died; the job will be retried."
-        return {**lost, "status": JobStatus.QUEUED, "sent_at": None, "error": error}
+        queued = {"status": JobStatus.QUEUED, "sent_at": None, "most_attempts": MAX_ATTEMPTS, "error": error}
+        return {**lost, **queued}
     error = f"The worker died in attempt {job.attempts}; the job will not be retried."
     return {**lost, "status": JobStatus.FAILED, "finished_at": Now(), "error": error}
 

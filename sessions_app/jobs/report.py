@@ -8,13 +8,18 @@ by a later attempt.
 from __future__ import annotations
 
 import logging
+import re
 import threading
 import time
+from collections.abc import Mapping
+from datetime import datetime
 from math import isfinite
 from types import TracebackType
+from typing import Any
 
 from django.db import connection
 from django.db.models.functions import Now
+from django.utils import timezone
 
 from runtime import types
 from runtime.valid_text import storable
@@ -30,6 +35,9 @@ from sessions_app.store.artifact_service import DjangoArtifactService
 logger = logging.getLogger(__name__)
 TICK_SECONDS = 0.25
 HEARTBEAT_SECONDS = 5.0
+MAX_PHASES = 30
+MAX_PHASE_NAME_LENGTH = 200
+NUMBER = re.compile(r"\d+")
 
 
 class JobReporter:
@@ -74,6 +82,7 @@ class JobReporter:
         with self._lock:
             self._job.progress_done, self._job.progress_total = amounts
             self._job.progress_message = text
+            self._job.phases = with_phase(self._job.phases, text, timezone.now())
             self._has_changed = True
 
     def save_artifact(self, filename: str, artifact: types.Part) -> int:
@@ -137,6 +146,7 @@ class JobReporter:
                 "progress_done": job.progress_done,
                 "progress_total": job.progress_total,
                 "progress_message": job.progress_message,
+                "phases": job.phases,
                 "artifacts": job.artifacts,
             }
         # Only as this attempt: after a pause of this process a later attempt may have claimed the job.
@@ -146,6 +156,24 @@ class JobReporter:
         self._is_cancelled = row is None or row[0] is not None or row[1] != job.attempts
         if is_current:
             publish_job(job)
+
+
+def with_phase(phases: list[dict[str, Any]], message: str, now: datetime) -> list[dict[str, Any]]:
+    """Return the phases of a job after a message of its progress.
+
+    A message that differs from the latest phase only in numbers, such as "Page 7", renames this phase. Any other
+    message begins a phase, up to `MAX_PHASES`.
+    """
+    name = beginning_of(message, MAX_PHASE_NAME_LENGTH)
+    if not name or (phases and phases[-1]["name"] == name):
+        return phases
+    if phases and (len(phases) == MAX_PHASES or _has_same_words(phases[-1], name)):
+        return [*phases[:-1], {**phases[-1], "name": name}]
+    return [*phases, {"name": name, "at": now.isoformat()}]
+
+
+def _has_same_words(phase: Mapping[str, Any], name: str) -> bool:
+    return NUMBER.sub("0", phase["name"]) == NUMBER.sub("0", name)
 
 
 def publish_job(job: ToolJob) -> None:

@@ -119,7 +119,7 @@ def _run_job(
             outcome = JobOutcome(JobStatus.CANCELLED, error=cancelled)
         elif (retries := policy()).allows(error, job.attempts):
             seconds = retries.seconds_before(job.attempts)
-            _queue_retry(job, error, seconds)
+            _queue_retry(job, error, seconds, most_attempts=retries.limit + 1)
             # `max_retries=None`: the job counts its attempts itself.
             raise task.retry(countdown=seconds, max_retries=None) from error
         else:
@@ -159,6 +159,7 @@ def _claim(job_id: UUID, worker: str) -> ToolJob | None:
         started_at=Now(),
         past_attempts=with_failed_attempt("heartbeat_at"),
         heartbeat_at=Now(),
+        phases=[],
         error="",
         error_detail="",
     )
@@ -218,6 +219,7 @@ def _pause(job: ToolJob, question: JobQuestion) -> bool:
                 progress_done=job.progress_done,
                 progress_total=job.progress_total,
                 progress_message=job.progress_message,
+                phases=job.phases,
                 artifacts=job.artifacts,
             )
         )
@@ -230,13 +232,14 @@ def _pause(job: ToolJob, question: JobQuestion) -> bool:
     return bool(is_written)
 
 
-def _queue_retry(job: ToolJob, error: Exception, seconds: float) -> None:
+def _queue_retry(job: ToolJob, error: Exception, seconds: float, *, most_attempts: int) -> None:
     """Queue the job for a retry after `seconds`."""
     # Until the retry is due `sent_at` is in the future, and the sweep skips the job.
     due = Now() + timedelta(seconds=seconds)
     sentence = gettext_noop("{0} It will be retried.").format(_sentence(error))
     texts = {"error": storable(sentence), "error_detail": describe(error)}
-    if _this_attempt(job).update(status=JobStatus.QUEUED, sent_at=due, **texts):
+    columns = {"status": JobStatus.QUEUED, "sent_at": due, "most_attempts": most_attempts, **texts}
+    if _this_attempt(job).update(**columns):
         job.refresh_from_db()
         _log(job, f"is tried again in {seconds:.0f} s")
         publish_job(job)
@@ -253,6 +256,7 @@ def _finish(job: ToolJob, outcome: JobOutcome) -> None:
         progress_done=job.progress_done,
         progress_total=job.progress_total,
         progress_message=job.progress_message,
+        phases=job.phases,
         finished_at=Now(),
     )
     if is_written:

@@ -52,8 +52,10 @@ class JobNotice:
     tool_name: str
     status: str
     attempts: int
+    most_attempts: int
     percent: int | None
     progress_message: str
+    phases: list[dict[str, Any]]
     error: str
     question: dict[str, Any] | None
     answers: list[dict[str, Any]]
@@ -152,8 +154,10 @@ def job_notice(job: ToolJob) -> JobNotice:
         tool_name=job.tool_name,
         status=str(job.status or "queued"),
         attempts=job.attempts,
+        most_attempts=job.most_attempts,
         percent=job.percent,
         progress_message=job.progress_message,
+        phases=job.phases,
         error=job.error,
         question=job.question,
         answers=job.answers,

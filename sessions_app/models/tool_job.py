@@ -52,8 +52,10 @@ class ToolJob(models.Model):
     Attributes:
         call_id: function call to answer; a job answers one call, once.
         task_name: name of the Celery task.
+        most_attempts: number of attempts after which the job is not tried again; 0 before its first retry.
         progress_done: progress in the task's own units, out of `progress_total`. The progress is unknown when the total
             is 0 or not finite.
+        phases: phases of the current attempt in order, each with `name` and `at`, the time of its begin.
         run_at: earliest start; None for an immediate start.
         sends: number of messages to the broker since the last claim.
         sent_at: time at which the broker accepted the job, or will deliver it for the next attempt. The sweep sends
@@ -83,10 +85,12 @@ class ToolJob(models.Model):
     status = models.CharField(max_length=16, choices=JobStatus.choices, db_default="queued")
     attempts = models.PositiveIntegerField(default=0, db_default=0)
     past_attempts = PastAttemptsField()
+    most_attempts = models.PositiveIntegerField(default=0, db_default=0)
     lost_attempts = models.PositiveIntegerField(default=0, db_default=0)
     progress_done = models.FloatField(default=0, db_default=0)
     progress_total = models.FloatField(default=0, db_default=0)
     progress_message = models.CharField(max_length=500, blank=True, default="", db_default="")
+    phases = models.JSONField(default=list, blank=True, db_default=models.Value([], models.JSONField()))
     result = models.JSONField(null=True, blank=True)
     error = models.TextField(blank=True, default="", db_default="")
     error_detail = models.TextField(blank=True, default="", db_default="", editable=False)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from itertools import pairwise
 from typing import Any, Protocol
 from uuid import UUID
 
@@ -87,9 +88,11 @@ class JobLike(Protocol):
     @property
     def attempts(self) -> int: ...
     @property
+    def most_attempts(self) -> int: ...
+    @property
     def percent(self) -> int | None: ...
     @property
-    def progress_message(self) -> str: ...
+    def phases(self) -> Sequence[Mapping[str, Any]]: ...
     @property
     def error(self) -> str: ...
     @property
@@ -126,13 +129,13 @@ class ScheduleLike(Protocol):
 
 
 def render_job(job: JobLike) -> SafeString:
-    """Render a job as `<section id="job-<uuid>">`: status, progress, questions and answers, files, error."""
+    """Render a job as `<section class="job">`: status, progress, questions and answers, files, error."""
     try:
         return _render_job(job)
     except Exception:  # One odd job must not take down the page or the socket.
         logger.exception("Job %s cannot be rendered", job.id)
         return format_html(
-            '<section id="job-{0}" class="job" data-status="{1}" data-call-id="{2}">\n'
+            '<section class="job" data-id="{0}" data-status="{1}" data-call-id="{2}">\n'
             '<p class="error">{3}</p>\n</section>',
             job.id,
             job.status,
@@ -142,13 +145,13 @@ def render_job(job: JobLike) -> SafeString:
 
 
 def render_schedule(task: ScheduleLike) -> SafeString:
-    """Render a scheduled task as `<li id="schedule-<id>">`: text, next time, recurrence, cancel button."""
+    """Render a scheduled task as `<li class="schedule">`: text, next time, recurrence, cancel button."""
     try:
         return render_to_string("chat/schedule.html", {"task": task})
     except Exception:  # One odd task must not take down the page or the socket.
         logger.exception("Scheduled task %s cannot be rendered", task.id)
         return format_html(
-            '<li id="schedule-{0}" class="schedule" data-status="{1}"><p class="error">{2}</p></li>',
+            '<li class="schedule" data-id="{0}" data-status="{1}"><p class="error">{2}</p></li>',
             task.id,
             task.status,
             gettext("This scheduled task cannot be shown."),
@@ -211,6 +214,7 @@ def _render_job(job: JobLike) -> SafeString:
         "status_label": dict(JobStatus.choices).get(job.status, job.status),
         "is_ended": job.status in JobStatus.ended(),
         "question": job.question and _parse_times(job.question),
+        "phases": _phases(job),
         "answers": [_parse_times(answered) for answered in job.answers],
         "files": file_links(job.session_id, job.artifacts),
     }
@@ -249,6 +253,17 @@ def _is_empty_answer(event: Event, blocks: list[Block]) -> bool:
 def _is_cut(event: Event) -> bool:
     """True if the answer was cut by the model's limit on its length."""
     return event.finish_reason is types.FinishReason.MAX_TOKENS and not event.error_code
+
+
+def _phases(job: JobLike) -> list[dict[str, Any]]:
+    """Return the phases of a job, each with its begin `at`, its end `until` and its `status`."""
+    phases = [{**_parse_times(phase), "status": JobStatus.SUCCEEDED} for phase in job.phases]
+    for phase, following in pairwise(phases):
+        phase["until"] = following["at"]
+    if phases:
+        # A question or a retry ends the run, and its last phase, without an end of the job.
+        phases[-1].update(until=job.finished_at, status=job.status)
+    return phases
 
 
 def _parse_times(question: Mapping[str, Any]) -> dict[str, Any]:

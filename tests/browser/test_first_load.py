@@ -81,7 +81,7 @@ def test_a_chat_with_a_job_and_a_scheduled_task_loads_little(
     assert_small(sizes)
     tab.wait_until_connected()  # A card that is replaced during a click gets no click.
     tab.job("Write report").get_by_role("button", name="Cancel").click()
-    expect(tab.job("Write report")).to_contain_text("Cancelled")
+    expect(tab.tool("write_report")).to_contain_text("Cancelled")
     chat.wait_for_answer("As you wish.")
 
 

@@ -62,7 +62,8 @@ def test_a_report_continues_without_a_tab_and_a_later_tab_shows_its_answer(
     chat.wait_for_answer("I have started the report.")
     job = chat.job("Write report")
     expect(job).to_have_attribute("data-status", "running")
-    expect(job.locator(".elapsed")).to_have_text(re.compile(r"\d s"))
+    expect(chat.tool("write_report").locator(".elapsed")).to_have_text(re.compile(r"\d s"))
+    expect(job.locator(".phases > [data-status=running]")).to_contain_text(re.compile(r"order: \w+.*\d s"))
     percent = wait_for_progress(chat.page, 0)
     chat.reload()
     expect(job).to_have_attribute("data-status", "running")
@@ -102,7 +103,14 @@ def test_an_open_tab_sees_the_job_end_and_the_agent_answer(chat: ChatPage, model
     )
     chat.wait_for_answer("All returns are counted.")
     chat.wait_until_idle()
-    chat.assert_same_after_reload()
+    phase = chat.job("Write report").locator(".phases > [data-status=succeeded]").first
+    for reload in (chat.assert_same_after_reload, lambda: None):
+        expect(chat.tool("write_report")).to_have_count(1)
+        expect(phase).to_be_hidden()
+        chat.tool("write_report").locator("summary").click()
+        expect(phase).to_be_visible()
+        expect(phase).to_contain_text(re.compile(r"order: \w+.*\d s"))
+        reload()
 
 
 def test_a_job_that_the_person_cancels_ends_and_the_agent_answers(chat: ChatPage, model: Model) -> None:

@@ -80,7 +80,7 @@ def test_a_job_with_the_name_is_shown(browser: Client, session: Session, name: s
         artifacts={name: 0},
         result={name: name},
     )
-    assert f'id="job-{job.pk}"' in read(browser, session)["chat:session"]
+    assert f'data-id="{job.pk}"' in read(browser, session)["chat:session"]
     assert browser.get(reverse("admin:sessions_app_tooljob_change", args=[job.pk])).status_code == 200
     assert browser.get(reverse("admin:sessions_app_tooljob_changelist")).status_code == 200
 

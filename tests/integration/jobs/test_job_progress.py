@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
+from datetime import UTC, datetime
 from math import inf, nan
 from typing import Any
 from uuid import uuid4
@@ -16,6 +17,7 @@ from django.db.backends.signals import connection_created
 
 from sessions_app.chat.server_frames import notice_fields
 from sessions_app.jobs import job_tool, progress
+from sessions_app.jobs.report import MAX_PHASES, with_phase
 from sessions_app.live.notices import job_notice
 from sessions_app.models import JobStatus, ToolJob
 from sessions_app.rendering.session_view import SITE_READER
@@ -89,7 +91,22 @@ def test_thousands_of_steps_cause_few_updates_and_the_last_one_is_always_written
     job = run_job(person, model, end=end)
     assert job.status == status
     assert (job.progress_done, job.progress_total, job.progress_message) == (PAGES, PAGES, f"Page {PAGES}")
+    assert [phase["name"] for phase in job.phases] == [f"Page {PAGES}"]
     assert 1 <= len(updates) < MAX_UPDATES
+
+
+def test_messages_that_differ_in_more_than_numbers_are_phases_with_the_time_of_their_begin() -> None:
+    begins = [datetime(2026, 11, 21, 12, 0, second, tzinfo=UTC) for second in range(5)]
+    phases: list[dict[str, Any]] = []
+    for message, begin in zip(("Page 1", "Page 20", "", "Binding", "Binding"), begins, strict=True):
+        phases = with_phase(phases, message, begin)
+    assert phases == [
+        {"name": "Page 20", "at": begins[0].isoformat()},
+        {"name": "Binding", "at": begins[3].isoformat()},
+    ]
+    for length in range(1, 2 * MAX_PHASES):
+        phases = with_phase(phases, "x" * length, begins[4])
+    assert len(phases) == MAX_PHASES and phases[-1]["name"] == "x" * length
 
 
 @pytest.mark.parametrize("end", list(NOT_FINITE))

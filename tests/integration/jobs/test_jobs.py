@@ -157,7 +157,8 @@ def test_an_error_of_retry_on_is_retried_then_delivered(person: User, model: Scr
     run_task(job)
     run_invocations(session, model)
     job.refresh_from_db()
-    assert (job.status, job.attempts) == (JobStatus.FAILED, 2)
+    assert (job.status, job.attempts, job.most_attempts) == (JobStatus.FAILED, 2, 2)
+    assert [phase["name"] for phase in job.phases] == ["Reading"]  # of the last attempt only
     assert responses(session)[0]["response"]["error"] == "The job failed."
 
 

@@ -79,7 +79,7 @@ def test_an_odd_task_breaks_neither_the_chat_nor_the_admin_nor_the_list_of_the_m
     task = schedule(person, model, every="day")
     ScheduledTask.objects.update(**odd)
     (shown,) = threads.run(tasks_of_session(task.session_id))
-    assert f'id="schedule-{task.pk}"' in render_schedule(shown)
+    assert f'data-id="{task.pk}"' in render_schedule(shown)
     converse(person, model, call("list_scheduled_tasks"), "These.", session_id=task.session_id)
     assert [listed["id"] for listed in last_response(model)["scheduled_tasks"]] == [task.pk]
     client.force_login(User.objects.create_superuser("root"))

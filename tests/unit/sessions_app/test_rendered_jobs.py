@@ -1,5 +1,6 @@
 """Contract: a job's card shows its state, progress, files, question and answers, escaped."""
 
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -8,6 +9,12 @@ from runtime.events import Event
 from sessions_app.models import ToolJob
 from sessions_app.rendering.html import render_event, render_job
 from tests.unit.sessions_app.rendered import FILES, SESSION, VIEW, Tags, assert_harmless
+
+START = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
+PHASES = [
+    {"name": "Reading", "at": "2026-11-21T12:00:01+00:00"},
+    {"name": "Drawing", "at": "2026-11-21T12:00:41+00:00"},
+]
 
 
 def test_a_job_is_placed_under_its_call() -> None:
@@ -21,18 +28,43 @@ def test_a_job_is_placed_under_its_call() -> None:
     }
     called = Event.model_validate(body)
     html = render_event(VIEW, 1, called, {"c1": job})
-    assert html.index('data-call-id="c1"') < html.index(f'id="job-{job.id}"')
+    assert html.index('data-call-id="c1"') < html.index(f'data-id="{job.id}"')
     assert 'class="job-place" data-call-id="c1"' in render_event(VIEW, 1, called)
 
 
 def test_a_running_job_shows_its_progress() -> None:
     html = render_job(
-        job_row(status="running", progress_done=3, progress_total=7, progress_message="Drawing")
+        job_row(status="running", progress_done=3, progress_total=7, phases=PHASES, started_at=START)
     )
     (progress,) = Tags(html).all("progress")
     assert progress["value"] == "43"
     assert Tags(html).all("section")[0]["data-status"] == "running"
     assert "Drawing" in html
+
+
+def test_each_phase_of_a_job_has_its_duration() -> None:
+    html = render_job(job_row(status="running", phases=PHASES, started_at=START))
+    reading, drawing = Tags(html).all("li")
+    assert (reading["data-status"], drawing["data-status"]) == ("succeeded", "running")
+    _whole, first, second = Tags(html).all("time")
+    assert (first["datetime"], first["data-until"]) == (PHASES[0]["at"], PHASES[1]["at"])
+    assert second["datetime"] == PHASES[1]["at"] and "data-until" not in second
+    end = START + timedelta(minutes=3)
+    html = render_job(job_row(status="failed", phases=PHASES, started_at=START, finished_at=end))
+    assert [time["data-until"] for time in Tags(html).all("time")][::2] == [end.isoformat()] * 2
+    assert [phase["data-status"] for phase in Tags(html).all("li")] == ["succeeded", "failed"]
+
+
+def test_a_phase_of_a_job_that_waits_or_is_tried_again_does_not_go_on() -> None:
+    question = question_row("text", "Why?")
+    for fields in ({"status": "waiting", "question": question}, {"status": "queued"}):
+        html = render_job(job_row(phases=PHASES, started_at=START, **fields))
+        assert len(Tags(html).all("time")) == 1 + bool(fields.get("question"))
+
+
+def test_a_retried_job_shows_its_attempt_and_the_limit() -> None:
+    assert "attempt 2 of 4" in render_job(job_row(status="running", attempts=2, most_attempts=4))
+    assert "attempt 1" not in render_job(job_row(status="running", attempts=1, most_attempts=4))
 
 
 def test_a_job_with_unknown_progress_shows_no_percentage() -> None:
@@ -49,11 +81,13 @@ def test_a_succeeded_job_shows_its_files_and_no_progress() -> None:
 
 def test_a_failed_job_shows_its_escaped_error() -> None:
     html = render_job(
-        job_row(status="failed", error="<img src=x onerror=alert(1)>", progress_message="Halfway")
+        job_row(
+            status="failed", error="<img src=x onerror=alert(1)>", phases=[{**PHASES[0], "name": "<svg>"}]
+        )
     )
     assert_harmless(html)
     assert "<img src=x onerror=alert(1)>" in Tags(html).text
-    assert "Halfway" not in html
+    assert "&lt;svg&gt;" in html
 
 
 def question_row(kind: str, text: str, *options: str, **answer: Any) -> dict[str, Any]:

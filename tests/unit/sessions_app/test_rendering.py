@@ -251,6 +251,16 @@ def test_a_long_list_is_cut_before_it_is_written() -> None:
     assert "More is not shown." in html and len(html) < 6_000
 
 
+def test_a_recurrence_among_the_arguments_of_a_scheduled_task_is_in_words() -> None:
+    args = {"task": "Check.", "every": "0 9 * * 1"}
+    call = {"functionCall": {"id": "c1", "name": "schedule_task", "args": args}}
+    for html in (event_html(call), request_html({"originalFunctionCall": call["functionCall"]})):
+        assert "every Monday at 09:00" in html and "0 9 * * 1" not in html
+    assert "0 9 * * 1" in event_html(call, view=DETAILS)
+    other = {"functionCall": {"id": "c1", "name": "order_status", "args": args}}
+    assert "0 9 * * 1" in event_html(other)
+
+
 def test_a_request_for_approval_asks_in_words() -> None:
     call = {"id": "c1", "name": "refund_order", "args": {"order_number": 1007}}
     for hint, question in (

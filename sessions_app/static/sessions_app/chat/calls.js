@@ -9,6 +9,8 @@ const UNFINISHED = {
   interrupted: t("Interrupted; it may have had effects"),
 };
 
+const STATES = { succeeded: "ok", failed: "failed", cancelled: "cancelled" }; // of a call, by the status of its job
+
 /** Move function responses into the cards of their calls; both may be in any of the roots. */
 export function placeResponses(...roots) {
   const findAll = (selector) => [...new Set(roots.flatMap((root) => [...root.querySelectorAll(selector)]))];
@@ -36,9 +38,22 @@ export function removeResponsesFrom(log, first) {
     if (result.dataset.seq < first) continue;
     const card = result.closest(".tool");
     result.remove();
+    if ("job" in card.dataset) continue;
     card.dataset.state = "open";
     card.querySelector(".tool-outcome").textContent = "";
   }
+}
+
+/** Show the status of the job in the line of its call. `html` has the job's card, which goes to or is in the place. */
+export function showJob(place, html) {
+  const job = html.querySelector(".job");
+  const head = job?.querySelector(".job-head");
+  if (!head) return;
+  const call = place.previousElementSibling;
+  call.dataset.job = job.dataset.status;
+  call.dataset.state = STATES[job.dataset.status] ?? "open";
+  call.querySelector(".tool-outcome").replaceChildren(...head.querySelector(".job-facts").childNodes);
+  head.remove();
 }
 
 function placeResponse(card, response, answers) {
@@ -50,6 +65,7 @@ function placeResponse(card, response, answers) {
   results.append(...[...results.children].sort((a, b) => a.dataset.seq - b.dataset.seq));
   response.remove();
   article.hidden = article.childElementCount === 0;
+  if ("job" in card.dataset) return; // a job has times and an outcome of its own
   // The first response of a long-running call says only that the call has started.
   if ("longRunning" in card.dataset && response.dataset.state === "ok" && results.childElementCount === 1) return;
   card.toggleAttribute("data-allowed", "allowed" in response.dataset);

@@ -1,6 +1,6 @@
 // Event log of the page: each event once, in the order of its seq.
 
-import { placeResponses, removeResponsesFrom } from "./calls.js";
+import { placeResponses, removeResponsesFrom, showJob } from "./calls.js";
 import { Chunks } from "./chunks.js";
 import { addCodeHeads } from "./code.js";
 import { placeConfirmations, reopenConfirmations } from "./confirmations.js";
@@ -123,6 +123,7 @@ export class Conversation {
     const roots = [...this.chunks.roots, root];
     placeResponses(...roots);
     placeConfirmations(...roots);
+    for (const place of root.querySelectorAll(".job-place")) showJob(place, place);
     addCodeHeads(root);
   }
 }

@@ -1,5 +1,6 @@
 // Cards of jobs. Each card is placed below its function call and replaced by every update.
 
+import { showJob } from "./calls.js";
 import { moveFocus, parse, setEnabled } from "./dom.js";
 import { showElapsed, showLocalTimes } from "./times.js";
 
@@ -7,8 +8,8 @@ export class Jobs {
   #pending = new Map(); // frames by the id of a call that is not on the page yet
 
   /**
-   * @param onCancel - Send the cancel request for a job id.
-   * @param onAnswer - Send {id, number, answer} for a job's question.
+   * @param onCancel - Send the cancel request for a job id, of a pressed button.
+   * @param onAnswer - Send {id, number, answer} for a job's question, of a form.
    */
   constructor(conversation, { onCancel, onAnswer }) {
     this.conversation = conversation;
@@ -24,12 +25,12 @@ export class Jobs {
   /** Return the statuses of the jobs on the page, by id. */
   readStatuses() {
     const cards = this.conversation.findAll(".job");
-    return new Map(cards.map((card) => [card.id.replace("job-", ""), card.dataset.status]));
+    return new Map(cards.map(({ dataset }) => [dataset.id, dataset.status]));
   }
 
   /** Cancel the job of the button. */
   cancel(button) {
-    this.onCancel(button.dataset.cancelJob);
+    this.onCancel(button.dataset.cancelJob, button);
     moveFocus(button.closest(".job"));
     button.disabled = true;
   }
@@ -40,7 +41,7 @@ export class Jobs {
     let answer = submitter.value;
     if (kind === "text") answer = form.elements.answer.value;
     if (kind === "confirm") answer = submitter.value === "yes";
-    this.onAnswer({ id, number: Number(number), answer });
+    this.onAnswer({ id, number: Number(number), answer }, form);
     moveFocus(form);
     setEnabled(form, false);
   }
@@ -51,8 +52,10 @@ export class Jobs {
     showLocalTimes(fragment);
     showElapsed(fragment);
     const slot = this.conversation.find(`.job-place[data-call-id="${CSS.escape(frame.call_id)}"]`);
-    if (slot) replaceCard(slot, fragment);
-    else this.#pending.set(frame.call_id, frame);
+    if (slot) {
+      showJob(slot, fragment);
+      replaceCard(slot, fragment);
+    } else this.#pending.set(frame.call_id, frame);
   }
 
   /** Show the jobs whose calls have arrived since. */
@@ -63,8 +66,8 @@ export class Jobs {
   }
 }
 
-// Replace the card; keep the text of an answer that is being typed, and the focus on the card.
-function replaceCard(slot, fragment) {
+/** Replace the card; keep the text of an answer that is being typed, and the focus on the card. */
+export function replaceCard(slot, fragment) {
   const line = slot.querySelector(".job-progress");
   const freshLine = fragment.querySelector(".job-progress");
   if (line && freshLine) {
