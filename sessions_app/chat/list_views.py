@@ -1,4 +1,4 @@
-"""Views of a user's sessions: list, search and activity as HTML fragments, and the changes that the list offers."""
+"""Views of a user's sessions: list and search as HTML fragments, and the changes that the list offers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from sessions_app.base.client_address import client_address
 from sessions_app.chat.error_responses import error_response
 from sessions_app.errors import InvalidInputError
 from sessions_app.process.threads import in_thread
-from sessions_app.sessions.list.activity import activity_of
 from sessions_app.sessions.list.listing import SessionListPage, list_sessions
 from sessions_app.sessions.list.search import search_sessions
 from sessions_app.sessions.ownership import User
@@ -55,14 +54,6 @@ async def list_page_of(user: User, request: HttpRequest) -> SessionListPage:
         archived="archived" in request.GET,
         rows=request.GET.get("rows", ""),
     )
-
-
-@require_GET
-@login_required
-async def activity(request: HttpRequest) -> HttpResponse:
-    """Return the activity: work that runs, waits for the user or is scheduled in the user's sessions."""
-    found = await in_thread(activity_of, await request.auser())
-    return render(request, "chat/activity.html", {"activity": found})
 
 
 @require_POST

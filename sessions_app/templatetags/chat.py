@@ -16,11 +16,11 @@ from django.utils.translation import get_language_info, gettext
 
 from sessions_app.base import languages
 from sessions_app.conf import conf
-from sessions_app.models import Session, ToolJob
+from sessions_app.models import ScheduledTask, Session, ToolJob
 from sessions_app.rendering import sentences
 from sessions_app.rendering.citations import Citation
 from sessions_app.rendering.hidden_characters import escape_hidden, mark_hidden, strip_bidi_controls
-from sessions_app.rendering.html import render_job
+from sessions_app.rendering.html import render_job, render_schedule
 from sessions_app.rendering.markdown import is_long_cell, render_markdown
 from sessions_app.rendering.outline import as_words
 
@@ -43,6 +43,12 @@ def markdown(text: str, citations: Sequence[Citation] = ()) -> SafeString:
 def job_card(job: ToolJob) -> SafeString:
     """Render the card of a job."""
     return render_job(job)
+
+
+@register.filter
+def schedule_card(task: ScheduledTask) -> SafeString:
+    """Render the card of a scheduled task."""
+    return render_schedule(task)
 
 
 @register.filter

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from uuid import uuid4
 
 import pytest
@@ -48,8 +49,8 @@ def test_the_panel_follows_what_happens_in_other_chats_and_links_to_them(
     other.open_new_chat()
     panel = open_activity(chat)
     other.send(titles["Report"])
-    report = panel.get_by_role("listitem").filter(has_text=titles["Report"])
-    expect(report).to_contain_text("Write report asks: A precise report computes for some minutes. Go ahead?")
+    report = panel.locator("[data-asked]").filter(has_text=titles["Report"])
+    expect(report).to_contain_text("A precise report computes for some minutes. Go ahead?")
     other.wait_for_answer("Begun.")
     other.new_chat()
     other.send(titles["Plan"])
@@ -70,7 +71,60 @@ def test_the_panel_follows_what_happens_in_other_chats_and_links_to_them(
     chat.wait_until_connected()
     expect(chat.messages).to_have_text([titles["Report"]])
     chat.job("Write report").get_by_role("button", name="Cancel").click()
+    expect(chat.answers).to_have_text(["Begun.", "Begun."])  # of the call, and of the cancelled job
     chat.wait_until_idle()
+
+
+def test_a_call_is_approved_in_the_panel_which_says_what_was_answered_elsewhere(
+    chat: ChatPage, open_tab: OpenTab, model: Model
+) -> None:
+    title = f"Lamps {uuid4().hex[:8]}"
+    transfer = Call(name="transfer_to_agent", args={"agent_name": "orders"})
+    refunds = [Call(name="refund_order", args={"order_number": number}) for number in (1001, 1002)]
+    calls = [Turn(calls=[call]) for call in (transfer, *refunds)]
+    model.play(*calls, Turn(text=["One is refunded."]))
+    other = open_tab()
+    other.open_new_chat()
+    panel = open_activity(chat)
+    other.send(title)
+    first, second = (
+        panel.get_by_role("listitem").filter(has_text=title).filter(has_text=f"Order number {number}")
+        for number in (1001, 1002)
+    )
+    expect(first.get_by_text("Refund order 1001?")).to_be_visible()
+    expect(chat.page.locator("#activity .count")).to_have_text(
+        re.compile(rf"^{panel.locator('[data-asked]').count()} ")
+    )
+    first.get_by_role("button", name="Approve").press("Enter")
+    expect(first).to_contain_text("Approved")
+    expect(first.get_by_role("button")).to_have_count(0)
+    expect(other.log.locator(".question").first).to_contain_text("Approved by you")
+    expect(second.get_by_role("button", name="Reject")).to_be_visible()
+    other.log.get_by_role("button", name="Reject").click()
+    expect(second).to_contain_text("Answered elsewhere")
+    expect(second.get_by_role("button")).to_have_count(0)
+    other.wait_for_answer("One is refunded.")
+
+
+def test_a_job_is_approved_and_cancelled_in_the_panel_with_its_progress(
+    chat: ChatPage, open_tab: OpenTab, model: Model
+) -> None:
+    play(model)
+    title = f"Report {uuid4().hex[:8]}"
+    other = open_tab()
+    other.open_new_chat()
+    panel = open_activity(chat)
+    other.send(title)
+    item = panel.get_by_role("listitem").filter(has_text=title)
+    panel.locator("[data-asked]").filter(has_text=title).get_by_role("button", name="Approve").click()
+    job = item.filter(has=chat.page.get_by_role("progressbar"))
+    expect(job.locator("progress[value]:not([value='0'])")).to_be_visible()
+    expect(job.locator(".phases > [data-status=running]")).to_contain_text(re.compile(r"\d s"))
+    job.get_by_role("button", name="Cancel").click()
+    expect(job).to_have_count(0)
+    expect(other.job("Write report")).to_have_attribute("data-status", "cancelled")
+    expect(other.answers).to_have_text(["Begun.", "Begun."])
+    other.wait_until_idle()
 
 
 def test_the_panel_closes_by_keyboard_and_gives_the_focus_back(chat: ChatPage) -> None:
@@ -85,17 +139,18 @@ def test_the_panel_suits_everybody_on_each_page(chat: ChatPage, model: Model) ->
     page = chat.page
     chat.send("Plan " + "W" * 150)
     chat.wait_for_answer("Begun.")
-    for address in (page.url, chat.base_url):
+    for address in (page.url, chat.base_url, chat.address("/activity/")):
         page.goto(address)
-        panel = open_activity(chat)
-        expect(panel.get_by_role("heading", name="Scheduled")).to_be_visible()
+        if not address.endswith("/activity/"):
+            open_activity(chat)
+        expect(page.get_by_role("heading", name="Scheduled")).to_be_visible()
         assert serious_problems_in_both_schemes(page) == []
         assert problems_on_a_phone(page) == []
         page.set_viewport_size({"width": 1280, "height": 720})
 
 
 def test_without_a_connection_the_panel_says_so(chat: ChatPage) -> None:
-    chat.page.route("**/activity/", lambda route: route.abort())
+    chat.page.route("**/activity/list/", lambda route: route.abort())
     panel = chat.page.get_by_role("dialog", name="Activity")
     chat.page.get_by_role("button", name="Activity").click()
     expect(panel).to_contain_text("There is no connection.")

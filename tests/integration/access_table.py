@@ -31,6 +31,8 @@ GET    403       403    403   403   200       view_invocation /metrics
 POST   405       405    405   405   405       -          /metrics
 GET    login     200    200   200   200       -          /activity/
 POST   405       405    405   405   405       -          /activity/
+GET    login     200    200   200   200       -          /activity/list/
+POST   405       405    405   405   405       -          /activity/list/
 GET    404       404    404   404   404       -          /dev-ui/
 POST   405       405    405   405   405       -          /dev-ui/
 GET    404       404    404   404   404       -          /dev-ui/<name>

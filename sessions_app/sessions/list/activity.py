@@ -5,23 +5,32 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeVar
 
-from django.db.models import Model, QuerySet
+from django.db.models import JSONField, Model, QuerySet
+from django.db.models.expressions import RawSQL
 
 from runtime.events.answer_rules import STAFF
 from sessions_app.models import AnswerRequest, Invocation, JobStatus, ScheduledTask, Session, ToolJob
-from sessions_app.sessions.list.listing import unanswered
+from sessions_app.sessions.list.listing import asked_of
 from sessions_app.sessions.ownership import User
 
 MAX_ROWS = 50
 """Maximum number of rows of each list."""
+CALL_EVENT = """
+    SELECT event.body FROM sessions_app_event AS event
+    WHERE event.session_id = sessions_app_answerrequest.session_id
+        AND sessions_app_answerrequest.job_id IS NULL
+        AND jsonb_exists(event.body -> 'longRunningToolIds', sessions_app_answerrequest.call_id)
+    ORDER BY event.seq DESC LIMIT 1
+"""
+"""Body of the event with a request's call. A waiting call is near the log's end, from which the search begins."""
 _SESSION = ("session__title", "session__app_name")
 _INVOCATION = ("invocation_id", "status", "created_at", "started_at")
 _JOB = (
-    "tool_name", "status", "question", "created_at", "run_at", "sent_at", "started_at",
-    "progress_done", "progress_total", "progress_message",
+    "call_id", "tool_name", "status", "attempts", "most_attempts", "question", "answers", "artifacts", "error",
+    "phases", "progress_done", "progress_total", "created_at", "run_at", "sent_at", "started_at", "finished_at",
 )  # fmt: skip
-_REQUEST = ("tool_name", "asked_at")
-_TASK = ("task", "next_at", "every", "time_zone", "start_at")
+_REQUEST = ("call_id", "kind", "tool_name", "asked_at", *(f"job__{name}" for name in (*_JOB, "session")))
+_TASK = ("task", "next_at", "every", "time_zone", "start_at", "error", "cancelled_at")
 M = TypeVar("M", bound=Model)
 
 
@@ -30,28 +39,20 @@ class Activity:
     """Rows of a user's sessions, archived sessions included. Each row has its `session` loaded.
 
     Attributes:
-        questions: jobs with a question, oldest first.
-        unanswered: invocations that wait for an answer of the user, oldest first.
-        for_staff: calls that wait for an answer of staff, oldest first.
+        asked: questions to the user, newest first; each with its `job` or, of a call, `call_event`, the event's body.
+        for_staff: calls that wait for an answer of staff, newest first, in the same way.
         invocations: queued and running invocations, newest first.
         jobs: queued and running jobs, newest first.
         tasks: active scheduled tasks, by next run.
         is_cut: True if a list has more than `MAX_ROWS` rows.
     """
 
-    questions: list[ToolJob]
-    unanswered: list[Invocation]
+    asked: list[AnswerRequest]
     for_staff: list[AnswerRequest]
     invocations: list[Invocation]
     jobs: list[ToolJob]
     tasks: list[ScheduledTask]
     is_cut: bool
-
-    @property
-    def is_empty(self) -> bool:
-        """True if all lists are empty."""
-        of_person = self.questions or self.unanswered
-        return not (of_person or self.for_staff or self.invocations or self.jobs or self.tasks)
 
     @property
     def most_rows(self) -> int:
@@ -60,22 +61,26 @@ class Activity:
 
 
 def activity_of(person: User) -> Activity:
-    """Return the activity of the user's sessions, in six queries."""
+    """Return the activity of the user's sessions, in five queries."""
     sessions = Session.objects.owned_by(person).values("pk")
     invocations = Invocation.objects.filter(session__in=sessions)
     jobs = ToolJob.objects.filter(session__in=sessions)
     tasks = ScheduledTask.objects.filter(session__in=sessions)
-    requests = AnswerRequest.objects.open().filter(session__in=sessions, answered_by__startswith=STAFF)
+    for_staff = AnswerRequest.objects.open().filter(session__in=sessions, answered_by__startswith=STAFF)
     lists = _LimitedLists()
     return Activity(
-        questions=lists.read(jobs.filter(status=JobStatus.WAITING).order_by("created_at", "pk"), _JOB),
-        unanswered=lists.read(unanswered(invocations).order_by("pk"), _INVOCATION),
-        for_staff=lists.read(requests.order_by("asked_at", "pk"), _REQUEST),
+        asked=lists.read(_with_calls(asked_of(person)), _REQUEST),
+        for_staff=lists.read(_with_calls(for_staff), _REQUEST),
         invocations=lists.read(invocations.active().order_by("-pk"), _INVOCATION),
         jobs=lists.read(jobs.filter(status__in=JobStatus.active()).order_by("-created_at", "pk"), _JOB),
         tasks=lists.read(tasks.active(), _TASK),
         is_cut=lists.has_cut,
     )
+
+
+def _with_calls(requests: QuerySet[AnswerRequest]) -> QuerySet[AnswerRequest]:
+    event = RawSQL(CALL_EVENT, [], output_field=JSONField())  # noqa: S611 (no value is inserted)
+    return requests.select_related("job").annotate(call_event=event).order_by("-asked_at", "-pk")
 
 
 class _LimitedLists:

@@ -25,6 +25,7 @@ from sessions_app.models import (
     ShareLink,
     ToolJob,
 )
+from sessions_app.models.answer_request import AnswerRequestQuerySet
 from sessions_app.models.invocation import InvocationQuerySet
 from sessions_app.models.session import SessionQuerySet
 from sessions_app.sessions.ownership import User
@@ -44,11 +45,13 @@ class SessionListPage:
 
     Attributes:
         before: cursor of the next page; empty on the last page.
+        asked: number of questions to the user in all sessions; None in the results of a search.
         is_search: True for the results of a search, which are not grouped by days.
     """
 
     sessions: list[Session]
     before: str = ""
+    asked: int | None = None
     is_search: bool = False
 
 
@@ -73,7 +76,8 @@ def list_sessions(
         rest = rest.filter(_follows(before))
     found = list(rest.newest_first()[: length + 1])
     shown = found[:length]
-    return SessionListPage(pinned + shown, _cursor(shown[-1]) if len(found) > length else "")
+    following = _cursor(shown[-1]) if len(found) > length else ""
+    return SessionListPage(pinned + shown, following, asked_of(person).count())
 
 
 def _length(rows: str) -> int:
@@ -100,6 +104,12 @@ def with_activity(sessions: SessionQuerySet) -> SessionQuerySet:
         is_shared=Exists(links) if conf().share_links else Value(False),
     )
     return annotated.defer(*LARGE_COLUMNS)
+
+
+def asked_of(person: User) -> AnswerRequestQuerySet:
+    """Return the questions that the user has to answer, archived sessions included."""
+    sessions = Session.objects.owned_by(person).values("pk")
+    return AnswerRequest.objects.open().filter(session__in=sessions, answered_by=PERSON)
 
 
 def unanswered(invocations: InvocationQuerySet) -> InvocationQuerySet:

@@ -4,8 +4,8 @@ import { moveFocus, setEnabled } from "./dom.js";
 
 export class Answers {
   /**
-   * @param onAnswer - Send {call_id, name, response}.
-   * @param onChoose - Send {call_id, option}, the number of an option.
+   * @param onAnswer - Send {call_id, name, response} of a form.
+   * @param onChoose - Send {call_id, option}, the number of an option, of a form.
    * @param onWithdraw - Send {agent, tool} of an allowance to withdraw.
    */
   constructor(conversation, { onAnswer, onChoose, onWithdraw }) {
@@ -18,8 +18,8 @@ export class Answers {
   /** Send the answer of the form, or the option of the button. */
   submit(form, submitter) {
     const { callId: call_id, name } = form.dataset;
-    if (submitter.name) this.onChoose({ call_id, option: Number(submitter.value) });
-    else this.onAnswer({ call_id, name, response: readResponse(form) });
+    if (submitter.name) this.onChoose({ call_id, option: Number(submitter.value) }, form);
+    else this.onAnswer({ call_id, name, response: readResponse(form) }, form);
     form.reset(); // a secret does not stay on the page
     moveFocus(form);
     setEnabled(form, false);
@@ -45,6 +45,20 @@ export class Answers {
       button.hidden = !agent || withdrawals.some(([name, seq]) => name === `${agent} ${tool}` && seq > given);
     }
   }
+}
+
+/** Answer the questions within `root` when their forms are sent, and cancel jobs when their buttons are pressed. */
+export function listenForAnswers(root, { answers, jobs }) {
+  root.addEventListener("submit", (event) => {
+    event.preventDefault(); // the forms would close a dialog around them
+    const { target, submitter } = event;
+    if ("job" in target.dataset) jobs.submit(target, submitter);
+    else if ("callId" in target.dataset) answers.submit(target, submitter);
+  });
+  root.addEventListener("click", ({ target }) => {
+    const button = target.closest("[data-cancel-job]");
+    if (button) jobs.cancel(button);
+  });
 }
 
 /** Return the values that the person has changed, by name; null when a field is invalid, which the browser tells. */

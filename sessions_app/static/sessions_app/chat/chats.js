@@ -80,6 +80,7 @@ export class Chats {
     this.#query = query;
     const focused = document.activeElement?.closest?.(".chat")?.dataset.id;
     const focusedTag = document.activeElement?.tagName;
+    showCount(fresh.querySelector("[data-asked]")?.dataset.asked);
     this.body.replaceChildren(fresh);
     this.#decorate();
     if (focused) this.body.querySelector(`[data-id="${focused}"] ${focusedTag}`)?.focus();
@@ -125,5 +126,14 @@ export class Chats {
     current?.setAttribute("aria-current", "page");
     if (current) this.onTitle(current.querySelector(".item-title").textContent);
     showLocalTimes(this.body);
+  }
+}
+
+// Show the number of questions to the person at the links to the activity. The results of a search come without it.
+function showCount(asked) {
+  if (asked === undefined) return;
+  for (const count of document.querySelectorAll(".count")) {
+    count.firstChild.textContent = asked;
+    count.hidden = asked === "0";
   }
 }

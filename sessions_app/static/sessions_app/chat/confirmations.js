@@ -31,7 +31,7 @@ export function reopenConfirmations(log, first) {
   }
 }
 
-/** Call `onAnswer` with the fields of the frame for each pressed button; disable the buttons until the server replies. */
+/** Call `onAnswer` with the fields of the frame and the request for each pressed button; disable the buttons until the server replies. */
 export function listenForConfirmations(log, onAnswer) {
   log.addEventListener("click", (event) => {
     const button = event.target.closest("button[data-confirm]");
@@ -42,7 +42,7 @@ export function listenForConfirmations(log, onAnswer) {
     if (confirm === "session") answer.for_session = true;
     if (answer.confirmed) answer.changes = readChanges(request);
     if (answer.changes === null) return;
-    onAnswer(answer);
+    onAnswer(answer, request);
     moveFocus(request);
     setEnabled(request, false);
   });

@@ -1,6 +1,7 @@
 // Loaded where websockets are blocked: server-sent events, and a request for each frame.
 
 import { t } from "./language.js";
+import { postFrame } from "./requests.js";
 
 /** Has the members of a WebSocket that ChatSocket uses. */
 export class EventStream {
@@ -53,9 +54,8 @@ export class EventStream {
 
   async #post(id, body) {
     if (this.readyState === WebSocket.CLOSED) return;
-    const token = document.querySelector("[name=csrfmiddlewaretoken]").value;
     const { frames } = document.getElementById("main").dataset;
-    const response = await fetch(frames + this.url.search, { method: "POST", headers: { "X-CSRFToken": token }, body });
+    const response = await postFrame(frames + this.url.search, body);
     if (response.status === 204) return;
     if (response.headers.get("Content-Type") === "application/json") this.#receive(await response.json());
     else if (response.status === 403) this.#refuse(id);

@@ -5,6 +5,7 @@ import { Chats } from "./chats.js";
 import { setUpShortcuts } from "./shortcuts.js";
 import { forgetOnSignOut } from "./storage.js";
 // Without a connection their buttons would do nothing.
+import "./inbox.js";
 import "./menu.js";
 import "./palette.js";
 import "./panel.js";

@@ -2,7 +2,7 @@
 
 import { Actions } from "./actions.js";
 import { Activity } from "./activity.js";
-import { Answers } from "./answers.js";
+import { Answers, listenForAnswers } from "./answers.js";
 import { showEnd } from "./calls.js";
 import { Chats } from "./chats.js";
 import { Composer } from "./composer.js";
@@ -414,15 +414,11 @@ class ChatPage {
 
   #listen() {
     const { log } = this.conversation;
-    log.addEventListener("submit", ({ target, submitter }) => {
-      if ("job" in target.dataset) this.jobs.submit(target, submitter);
-      else if ("callId" in target.dataset) this.answers.submit(target, submitter);
-    });
+    listenForAnswers(log, this);
     log.addEventListener("click", async ({ target }) => {
       const button = target.closest("button");
       if (!button) return;
       if ("edit" in button.dataset) (await this.loadEdit()).start(button.closest("article"));
-      if ("cancelJob" in button.dataset) this.jobs.cancel(button);
       if ("askAgain" in button.dataset) this.answers.withdraw(button);
       if (button.matches(".unfold")) toggleSaid(button);
     });

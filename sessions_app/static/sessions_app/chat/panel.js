@@ -10,28 +10,33 @@ class Panel {
   #dialog = null;
   #url = ""; // of the part that the panel shows
 
+  /** Element with the shown part; it stays the same. */
+  get body() {
+    this.#dialog ??= makeDialog();
+    return this.#dialog.querySelector(".panel-body");
+  }
+
+  /** True while the panel is open with the part at `url`. */
+  shows(url) {
+    return this.#dialog?.open && url === this.#url;
+  }
+
   /** Show the part of the page at `url`; `trouble` is the sentence for the case that it cannot be read. */
   async show(url, { label, trouble }) {
-    this.#dialog ??= makeDialog();
+    const { body } = this;
     this.#dialog.setAttribute("aria-label", label);
     this.#url = url;
-    const body = this.#dialog.querySelector(".panel-body");
     body.replaceChildren(make("p", "muted", t("Loading…")));
     if (!this.#dialog.open) this.#dialog.showModal();
     const shown = await read(url).catch((error) => makeError(error, trouble));
     if (url === this.#url) body.replaceChildren(shown);
   }
 
-  /** Read the part at `url` again if the panel shows it; the focus stays on the same link. */
-  async refresh(url) {
-    if (!this.#dialog?.open || url !== this.#url) return;
+  /** Read the part at `url` again if the panel shows it, and call `update` with it. */
+  async refresh(url, update) {
+    if (!this.shows(url)) return;
     const fresh = await read(url).catch(() => null); // without a connection the old part stays
-    if (!fresh || url !== this.#url) return;
-    const focused = this.#dialog.querySelector("li:focus-within")?.id;
-    this.#dialog.querySelector(".panel-body").replaceChildren(fresh);
-    if (!focused) return;
-    const link = document.getElementById(focused)?.querySelector("a");
-    (link ?? this.#dialog.querySelector(".panel-close")).focus();
+    if (fresh && this.shows(url)) update(fresh);
   }
 }
 

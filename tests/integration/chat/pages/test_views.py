@@ -69,13 +69,13 @@ def test_an_invalid_cursor_is_refused(browser_of_person: Client, cursor: str) ->
         assert browser_of_person.get(address, {"before": cursor}).status_code == 400
 
 
-def test_home_needs_two_queries(
+def test_home_needs_three_queries(
     browser_of_person: Client, person: User, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
     for number in range(30):
         Session.objects.create(app_name="help_desk", user=person, key=f"k{number}")
     registry.apps()
-    with django_assert_num_queries(LOGIN_QUERIES + 2):  # pinned sessions, the others
+    with django_assert_num_queries(LOGIN_QUERIES + 3):  # pinned sessions, the others, the number of questions
         browser_of_person.get("/")
 
 
@@ -97,8 +97,8 @@ def test_a_session_page_needs_the_same_queries_however_much_it_shows(
             tool_name="write_report",
             task_name="t",
         )
-    # session, lists, rewinds, events, jobs, invocations, feedback
-    with django_assert_num_queries(LOGIN_QUERIES + 8):
+    # session, lists, questions, rewinds, events, jobs, invocations, feedback
+    with django_assert_num_queries(LOGIN_QUERIES + 9):
         html = browser_of_person.get(page(session)).content.decode()
     assert html.count('class="job"') == 50
 
@@ -188,7 +188,7 @@ def test_pages_of_a_rewound_session_are_full_and_need_one_more_query(
     for number in range(4):
         rewind(session, f"e-{59 - number}")
     # all of the others, and the numbers of the rewound; no jobs
-    with django_assert_num_queries(LOGIN_QUERIES + 8):
+    with django_assert_num_queries(LOGIN_QUERIES + 9):
         html = browser_of_person.get(page(session)).content.decode()
     assert seqs(html) == list(range(7, 57))
     older = browser_of_person.get(f"{page(session)}events/?before=7").content.decode()
@@ -337,7 +337,9 @@ def test_a_number_of_5000_digits_and_a_file_name_with_nul_are_refused(
     assert browser_of_person.get(file_url(session, "a\0b")).status_code == 400
 
 
-@pytest.mark.parametrize("path", ["/", "/keys/", "/chats/", "/activity/", "{page}", "{page}events/?before=1"])
+@pytest.mark.parametrize(
+    "path", ["/", "/keys/", "/chats/", "/activity/", "/activity/list/", "{page}", "{page}events/?before=1"]
+)
 def test_no_cache_keeps_a_page(browser_of_person: Client, session: Session, path: str) -> None:
     response = browser_of_person.get(path.format(page=page(session)))
     assert response.status_code == 200

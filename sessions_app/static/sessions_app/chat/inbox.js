@@ -1,0 +1,114 @@
+// Inbox: the activity in all chats. Its questions are answered and its work is cancelled in frames to their chats.
+
+import { Answers, listenForAnswers } from "./answers.js";
+import { listenForConfirmations } from "./confirmations.js";
+import { make, moveFocus, setEnabled } from "./dom.js";
+import { Jobs, replaceCard } from "./jobs.js";
+import { t } from "./language.js";
+import { postFrame, problemOf } from "./requests.js";
+import { showElapsed } from "./times.js";
+
+const LISTS = "ul.activities";
+
+export class Inbox {
+  #answered = new Map(); // words for what the person has answered here, by the id of its item
+
+  /**
+   * @param root - Element with the lists, as the server renders them.
+   * @param onChange - Callback when something was answered or cancelled: the lists should be read again.
+   */
+  constructor(root, { onChange }) {
+    this.root = root;
+    this.onChange = onChange;
+    const sender = (type, words) => (fields, element) => this.#send(type, fields, element, words);
+    const answers = new Answers(null, {
+      onAnswer: sender("respond", t("Answered")),
+      onChoose: sender("choose", t("Answered")),
+      onWithdraw: () => {}, // no question has this button before its answer
+    });
+    const jobs = new Jobs(null, {
+      onCancel: (id, button) => this.#send("cancel_job", { id }, button, t("Cancelled")),
+      onAnswer: sender("answer_job", t("Answered")),
+    });
+    listenForAnswers(root, { answers, jobs });
+    listenForConfirmations(root, (answer, request) => {
+      this.#send("confirm", answer, request, answer.confirmed ? t("Approved") : t("Rejected"));
+    });
+    root.addEventListener("click", ({ target }) => {
+      const button = target.closest("[data-cancel-schedule]");
+      if (!button) return;
+      button.disabled = true;
+      this.#send("cancel_schedule", { id: Number(button.dataset.cancelSchedule) }, button, "");
+    });
+    setInterval(() => showElapsed(root), 1000);
+  }
+
+  /** True while a job of the lists runs, or starts soon. */
+  get hasProgress() {
+    return this.root.querySelector(".job:has(progress)") !== null;
+  }
+
+  /** Show the lists as they were read again. An item in use keeps its elements; an answered question stays and says so. */
+  update(fresh) {
+    for (const list of fresh.querySelectorAll(LISTS)) this.#updateList(this.root.querySelector(`#${list.id}`), list);
+    const cut = "#activity-cut";
+    this.root.querySelector(cut)?.replaceWith(fresh.querySelector(cut));
+  }
+
+  #updateList(list, fresh) {
+    if (!list) return; // the panel shows an error
+    const gone = new Map([...list.children].map((item) => [item.id, item]));
+    let next = list.firstElementChild;
+    for (const item of [...fresh.children]) {
+      const shown = gone.get(item.id);
+      gone.delete(item.id);
+      if (shown) updateItem(shown, item);
+      if (shown && shown === next) next = shown.nextElementSibling;
+      else list.insertBefore(shown ?? item, next);
+    }
+    for (const item of gone.values()) {
+      if ("asked" in item.dataset) this.#settle(item);
+      else if (!("settled" in item.dataset)) item.remove();
+    }
+  }
+
+  // The question was answered: say how, and offer no further answer.
+  #settle(item) {
+    const hadFocus = item.contains(document.activeElement);
+    const words = make("p", "settled", this.#answered.get(item.id) ?? t("Answered elsewhere"));
+    for (const choices of item.querySelectorAll(".choices, .asked")) choices.hidden = true;
+    delete item.dataset.asked;
+    item.dataset.settled = "";
+    item.append(words);
+    if (hadFocus) moveFocus(words);
+  }
+
+  async #send(type, fields, element, words) {
+    const item = element.closest("[data-frames]");
+    item.querySelector("[role=alert]")?.remove();
+    this.#answered.set(item.id, words);
+    const problem = await problemOf(postFrame(item.dataset.frames, JSON.stringify({ v: 1, type, ...fields })));
+    if (problem) {
+      this.#answered.delete(item.id);
+      setEnabled(item, true);
+      item.append(Object.assign(make("p", "error", problem), { role: "alert" }));
+    }
+    this.onChange();
+  }
+}
+
+// A question does not change. A job's Cancel button may be pressed right now.
+function updateItem(item, fresh) {
+  if (item.querySelector(".question")) return;
+  const slot = item.querySelector(".job-slot");
+  const freshSlot = fresh.querySelector(".job-slot");
+  if (slot && freshSlot) {
+    const card = new DocumentFragment();
+    card.append(...freshSlot.childNodes);
+    replaceCard(slot, card);
+    return;
+  }
+  const focused = item.contains(document.activeElement) ? document.activeElement.tagName : "";
+  item.replaceChildren(...fresh.childNodes);
+  if (focused) item.querySelector(focused)?.focus();
+}
