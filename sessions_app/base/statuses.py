@@ -19,7 +19,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from django.db import models
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, gettext_noop
+
+JOB_CANCELLED = gettext_noop("The job was cancelled.")
+"""Error of a job that its user cancelled."""
 
 
 class InvocationStatus(models.TextChoices):

@@ -20,6 +20,7 @@ from django.db.models.functions import Now
 from django.utils.translation import gettext_noop
 
 from sessions_app.base.actors import Act, ActionKind, Actor, ActorKind
+from sessions_app.base.statuses import JOB_CANCELLED
 from sessions_app.jobs.report import publish_job
 from sessions_app.jobs.response import queue_response
 from sessions_app.models import Invocation, JobStatus, SessionAct, ToolJob
@@ -29,7 +30,6 @@ from sessions_app.process.threads import fetch_rows, in_thread
 from sessions_app.store.sql.leases import Claim
 
 logger = logging.getLogger(__name__)
-CANCELLED = gettext_noop("The job was cancelled.")
 STOPPED_BY_STAFF = gettext_noop("The job was stopped by staff.")
 
 
@@ -94,7 +94,7 @@ def cancellation_error(job_id: UUID) -> str | None:
     stops = SessionAct.objects.filter(session=session_id, action=ActionKind.STOP)
     # Read from the record of the act: staff may stop a job of their own chat, and their account may be gone by now.
     first = stops.filter(subject_kind="tooljob", subject_id=str(job_id)).order_by("pk").first()
-    return STOPPED_BY_STAFF if first and first.actor_kind == ActorKind.STAFF else CANCELLED
+    return STOPPED_BY_STAFF if first and first.actor_kind == ActorKind.STAFF else JOB_CANCELLED
 
 
 async def end_jobs_of_calls(claim: Claim, call_ids: Collection[str]) -> None:

@@ -8,8 +8,9 @@ from typing import Any
 from django.db.models import F, Q
 from django.db.models.functions import Greatest, Now
 
+from sessions_app.base.statuses import JOB_CANCELLED
 from sessions_app.conf import conf
-from sessions_app.jobs.cancel import CANCELLED, end_cancelled_job
+from sessions_app.jobs.cancel import end_cancelled_job
 from sessions_app.jobs.forced_end import forced_end_repair
 from sessions_app.jobs.report import publish_job
 from sessions_app.jobs.response import queue_response
@@ -63,7 +64,7 @@ def _recovery_values(job: ToolJob) -> dict[str, Any]:
     lost = {"lost_attempts": F("lost_attempts") + 1}
     # A delivered job must not run again: its call was rewound, or answered by a stop.
     if job.delivered_at is not None:
-        return {**lost, "status": JobStatus.CANCELLED, "finished_at": Now(), "error": CANCELLED}
+        return {**lost, "status": JobStatus.CANCELLED, "finished_at": Now(), "error": JOB_CANCELLED}
     if job.attempts < MAX_ATTEMPTS:
         error = "The worker died; the job will be retried."
         queued = {"status": JobStatus.QUEUED, "sent_at": None, "most_attempts": MAX_ATTEMPTS, "error": error}

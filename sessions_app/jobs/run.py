@@ -35,9 +35,10 @@ from runtime import types
 from runtime.tools.result_files import take_files
 from runtime.tools.tool_result import as_response, is_failure
 from runtime.valid_text import storable, storable_values
+from sessions_app.base.statuses import JOB_CANCELLED
 from sessions_app.conf import conf
 from sessions_app.jobs.api import AnswerRequired, JobCancelled, JobError, save_artifact
-from sessions_app.jobs.cancel import CANCELLED, cancellation_error, end_cancelled_job
+from sessions_app.jobs.cancel import cancellation_error, end_cancelled_job
 from sessions_app.jobs.questions import JobQuestion, record_question
 from sessions_app.jobs.report import JobReporter, publish_job
 from sessions_app.jobs.response import queue_response
@@ -128,7 +129,7 @@ def _run_job(
     if isinstance(outcome, JobQuestion):
         if _pause(job, outcome):
             return
-        outcome = JobOutcome(JobStatus.CANCELLED, error=cancellation_error(job_id) or CANCELLED)
+        outcome = JobOutcome(JobStatus.CANCELLED, error=cancellation_error(job_id) or JOB_CANCELLED)
     _finish(job, outcome)
     queue_response(job_id)
 
@@ -180,7 +181,7 @@ def _call_function(
     except AnswerRequired as pause:
         return pause.question
     except JobCancelled:
-        return JobOutcome(JobStatus.CANCELLED, error=cancellation_error(job.pk) or CANCELLED)
+        return JobOutcome(JobStatus.CANCELLED, error=cancellation_error(job.pk) or JOB_CANCELLED)
     except SoftTimeLimitExceeded:
         if cancelled := cancellation_error(job.pk):
             return JobOutcome(JobStatus.CANCELLED, error=cancelled)

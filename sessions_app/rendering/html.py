@@ -22,7 +22,7 @@ from runtime import types
 from runtime.events import Event
 from runtime.events.allowances import withdrawn_tool
 from runtime.sessions.state import State
-from sessions_app.base.statuses import JobStatus
+from sessions_app.base.statuses import JOB_CANCELLED, JobStatus
 from sessions_app.conf import conf
 from sessions_app.history.costs import cost_of, tokens_of
 from sessions_app.history.event_marks import is_resumed, is_stopped_by_staff
@@ -209,12 +209,16 @@ def _render_event(view: SessionView, seq: int, event: Event, jobs: Mapping[str, 
 
 
 def _render_job(job: JobLike) -> SafeString:
+    error = job.error
+    if error == JOB_CANCELLED:  # no more than its status says
+        error = ""
     context = {
         "job": job,
         "status_label": dict(JobStatus.choices).get(job.status, job.status),
         "is_ended": job.status in JobStatus.ended(),
         "question": job.question and _parse_times(job.question),
         "phases": _phases(job),
+        "error": error,
         "answers": [_parse_times(answered) for answered in job.answers],
         "files": file_links(job.session_id, job.artifacts),
     }

@@ -42,6 +42,12 @@ def test_a_running_job_shows_its_progress() -> None:
     assert "Drawing" in html
 
 
+def test_a_cancelled_job_says_more_than_its_status_only_if_staff_stopped_it() -> None:
+    assert "The job was" not in render_job(job_row(status="cancelled", error="The job was cancelled."))
+    html = render_job(job_row(status="cancelled", error="The job was stopped by staff."))
+    assert "The job was stopped by staff." in html and ">Cancelled<" in html
+
+
 def test_each_phase_of_a_job_has_its_duration() -> None:
     html = render_job(job_row(status="running", phases=PHASES, started_at=START))
     reading, drawing = Tags(html).all("li")
