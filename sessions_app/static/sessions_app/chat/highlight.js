@@ -1,6 +1,7 @@
 // Colours of code, one block after the other. A block that takes too long keeps its plain text.
 
 import { parse } from "./dom.js";
+import { loadStyles } from "./styles.js";
 
 const MAX_LENGTH = 50_000;
 const MAX_MILLISECONDS = 2000;
@@ -54,6 +55,7 @@ class Highlighter {
 
   // The worker's first message tells that it is loaded, however long that takes.
   #start() {
+    loadStyles("codeStyles");
     const loaded = new Promise((resolve, reject) => {
       const worker = new Worker(document.documentElement.dataset.highlighter, { type: "module" });
       worker.onmessage = () => resolve(worker);

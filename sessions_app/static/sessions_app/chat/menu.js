@@ -4,7 +4,10 @@ import { make, makeButton } from "./dom.js";
 import { t } from "./language.js";
 import { load } from "./parts.js";
 import { addressOf, changeChat } from "./requests.js";
+import { loadStyles } from "./styles.js";
 import { showToast } from "./toast.js";
+
+await loadStyles("overStyles");
 
 const EDGE = 8;
 

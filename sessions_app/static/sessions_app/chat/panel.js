@@ -4,7 +4,10 @@ import { addCodeHeads } from "./code.js";
 import { make, makeButton } from "./dom.js";
 import { t } from "./language.js";
 import { readPart } from "./requests.js";
+import { loadStyles } from "./styles.js";
 import { showElapsed, showLocalTimes } from "./times.js";
+
+await loadStyles("overStyles");
 
 class Panel {
   #dialog = null;
