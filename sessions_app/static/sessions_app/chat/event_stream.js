@@ -1,7 +1,7 @@
 // Loaded where websockets are blocked: server-sent events, and a request for each frame.
 
 import { t } from "./language.js";
-import { postFrame } from "./requests.js";
+import { postFrame } from "./posts.js";
 
 /** Has the members of a WebSocket that ChatSocket uses. */
 export class EventStream {

@@ -1,7 +1,7 @@
 // Feedback on answers: a thumb up or down, and a comment. Each can be changed and withdrawn.
 
 import { t } from "./language.js";
-import { post } from "./requests.js";
+import { post } from "./posts.js";
 
 export class FeedbackForm {
   #pending = new Map(); // ratings that are being stored, by the seq of the answer

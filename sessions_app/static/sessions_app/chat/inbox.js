@@ -5,7 +5,7 @@ import { listenForConfirmations } from "./confirmations.js";
 import { make, moveFocus, setEnabled } from "./dom.js";
 import { Jobs, replaceCard } from "./jobs.js";
 import { t } from "./language.js";
-import { postFrame, problemOf } from "./requests.js";
+import { postFrame, problemOf } from "./posts.js";
 import { showElapsed } from "./times.js";
 
 const LISTS = "ul.activities";

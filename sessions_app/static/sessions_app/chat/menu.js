@@ -3,7 +3,7 @@
 import { make, makeButton } from "./dom.js";
 import { t } from "./language.js";
 import { load } from "./parts.js";
-import { addressOf, changeChat } from "./requests.js";
+import { addressOf, changeChat } from "./posts.js";
 import { loadStyles } from "./styles.js";
 import { showToast } from "./toast.js";
 

@@ -3,7 +3,8 @@
 import { make, makeButton } from "./dom.js";
 import { t } from "./language.js";
 import { remove, rename } from "./menu.js";
-import { addressOf, changeChat, readPart } from "./requests.js";
+import { addressOf, changeChat } from "./posts.js";
+import { readPart } from "./requests.js";
 import { showLocalTimes } from "./times.js";
 import { showToast } from "./toast.js";
 

@@ -2,7 +2,7 @@
 
 import { make, parse } from "./dom.js";
 import { t } from "./language.js";
-import { addressOf, post } from "./requests.js";
+import { addressOf, post } from "./posts.js";
 import { showLocalTimes } from "./times.js";
 
 const FAILED = t("This did not work. Reload the page and try again.");

@@ -2,7 +2,7 @@
 
 import { make, makeAuto, makeButton } from "./dom.js";
 import { list, locale, plural, t } from "./language.js";
-import { post } from "./requests.js";
+import { post } from "./posts.js";
 
 const MAX_NAMES = 20;
 const NAME_START = 40; // characters of a long name in a sentence
