@@ -176,7 +176,7 @@ def test_a_failed_answer_to_a_job_can_be_retried_from_any_tab(
     play_report(model, "returns", then=Turn(block_reason="SAFETY"))
     chat.send("A report on returns")
     expect(chat.retry_button).to_be_visible(timeout=REPORT_SECONDS * 1000)
-    expect(chat.errors_shown).to_contain_text("SAFETY")
+    expect(chat.errors_shown).to_contain_text("safety rules")
     other = open_tab()
     other.open(chat.page.url)
     play_report(model, "returns", then=Turn(text=["The report ", "is ready."]))

@@ -75,6 +75,52 @@ def test_every_page_forbids_foreign_scripts_and_files_are_sent_as_attachments(
     assert file.headers["content-disposition"].startswith("attachment")
 
 
+def suggestions(html: str) -> Turn:
+    web = {"title": "A page", "uri": "https://elsewhere.example/"}
+    support = {"segment": {"endIndex": 9}, "groundingChunkIndices": [0]}
+    metadata = {
+        "groundingChunks": [{"web": web}],
+        "groundingSupports": [support],
+        "searchEntryPoint": {"renderedContent": html},
+    }
+    return Turn(text=["日本。", " So."], candidate={"groundingMetadata": metadata})
+
+
+def test_search_suggestions_look_as_delivered_and_nothing_in_them_runs(chat: ChatPage, model: Model) -> None:
+    chat.page.add_init_script(COUNT_CALLS)
+    chat.reload()
+    chip = f"<style>a {{ color: rgb(1, 2, 3) }}</style><a href='{chat.address('/keys/')}'>more</a>"
+    hostile = (
+        "<meta http-equiv=refresh content='0;url=https://elsewhere.example/'><script>top.pwned()</script>"
+        "<form action=https://elsewhere.example/><button onclick=top.pwned()>Send</button></form>"
+        f"<a href=/ target=_top>top</a>{HOSTILE}</p><b>the end</b>"
+    )
+    model.play(suggestions(chip), suggestions(hostile))
+    chat.send("Search")
+    chat.wait_for_answer("So.")
+    chat.wait_until_idle()
+    answer = chat.log.locator("article.agent").last
+    expect(answer.locator(".prose .citation a")).to_have_attribute("href", "https://elsewhere.example/")
+    expect(answer.locator(".prose")).to_have_text("日本。1 So.")
+    link = answer.frame_locator(".suggestions").get_by_role("link", name="more")
+    expect(link).to_have_css("color", "rgb(1, 2, 3)")
+    assert chat.errors == []
+    with chat.page.context.expect_page() as opened:
+        link.click()
+    expect(opened.value.get_by_role("heading", level=1)).to_be_visible()
+    opened.value.close()
+
+    chat.send("Search again")
+    frame = chat.log.locator("article.agent").last.frame_locator(".suggestions")
+    expect(frame.get_by_text("the end")).to_be_visible()
+    frame.get_by_role("button", name="Send").click()
+    frame.get_by_role("link", name="top").click()
+    expect(frame.get_by_text("the end")).to_be_visible()
+    assert chat.page.evaluate("calls") == 0
+    expect(chat.box).to_be_visible()
+    chat.errors.clear()  # The browser tells what it has blocked.
+
+
 def test_a_direction_character_in_a_link_reverses_only_the_text_of_the_link(
     chat: ChatPage, model: Model
 ) -> None:

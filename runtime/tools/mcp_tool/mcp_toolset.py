@@ -103,7 +103,7 @@ class McpToolset(BaseToolset):
     ) -> None:
         if credential_key is not None:
             raise ConfigurationError(
-                "McpToolset cannot have 'credential_key': the auth_credential is sent as it is, and nothing is stored. "
+                "McpToolset takes no credential_key, because it sends the auth_credential as it is and stores nothing. "
                 "Leave the key out."
             )
         super().__init__(tool_filter=tool_filter, tool_name_prefix=tool_name_prefix)
