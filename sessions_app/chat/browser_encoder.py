@@ -14,8 +14,8 @@ from dataclasses import replace
 from uuid import UUID
 from weakref import WeakValueDictionary
 
+from sessions_app.chat.drawn_text import draw_next, drawn_so_far
 from sessions_app.chat.server_frames import EventFrame, PartialFrame, ReadyFrame, notice_frame
-from sessions_app.chat.streamed_blocks import blocks_so_far, next_blocks
 from sessions_app.history.rewinds import rewound_from
 from sessions_app.jobs.listing import open_and_recent_jobs
 from sessions_app.live.notices import job_notice, schedule_notice
@@ -103,17 +103,17 @@ class BrowserEncoder:
         return frame
 
     def text_frame(self, update: TextUpdate) -> str:
-        """Return the frame of a piece of a growing text, with the HTML of the blocks that the piece completes.
+        """Return the frame of a piece of a growing text, with the HTML that it changes.
 
-        A reader who joins late gets the text so far as repeated pieces. The last of them has the HTML of all blocks.
+        A reader who joins late gets the text so far as repeated pieces, and with the last of them its whole HTML.
         """
         if update.is_repeated:
             # Not shared: late readers begin at different offsets.
             is_last = update.end == update.text.published
-            return PartialFrame.of_chunk(update.chunk, blocks_so_far(update.text) if is_last else None).json()
+            return PartialFrame.of_chunk(update.chunk, drawn_so_far(update.text) if is_last else None).json()
         frame = update.frames.get(TextUpdate)  # All readers read text alike.
         if frame is None:
-            frame = PartialFrame.of_chunk(update.chunk, next_blocks(update.text)).json()
+            frame = PartialFrame.of_chunk(update.chunk, draw_next(update.text)).json()
             update.frames[TextUpdate] = frame
         return frame
 

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 from uuid import UUID
 
-from sessions_app.chat.streamed_blocks import RenderedBlocks
+from sessions_app.chat.drawn_text import DrawnText
 from sessions_app.history.public_event import public_body
 from sessions_app.live.notices import CallNotice, InvocationNotice, JobNotice, Notice, ScheduleNotice
 from sessions_app.live.streamed_text import TextChunk
@@ -69,7 +69,7 @@ class PartialFrame(ServerFrame):
         lease: fencing token of the lease under which the text is streamed. Text under a higher token replaces it.
         offset: start of the piece in the event's text or thoughts, in UTF-16 code units (as JavaScript counts).
         thought: True for thoughts, None for text.
-        blocks: HTML of the Markdown blocks that have ended since the last frame; None without any.
+        drawn: HTML of the text, see `DrawnText`; None if the page need only append the piece.
     """
 
     type = "partial"
@@ -81,10 +81,10 @@ class PartialFrame(ServerFrame):
     offset: int
     text: str
     thought: bool | None
-    blocks: dict[str, Any] | None
+    drawn: dict[str, Any] | None
 
     @classmethod
-    def of_chunk(cls, chunk: TextChunk, blocks: RenderedBlocks | None) -> PartialFrame:
+    def of_chunk(cls, chunk: TextChunk, drawn: DrawnText | None) -> PartialFrame:
         """Return the frame of a chunk."""
         stream = chunk.stream
         return cls(
@@ -95,7 +95,7 @@ class PartialFrame(ServerFrame):
             chunk.offset,
             chunk.text,
             stream.thought or None,
-            asdict(blocks) if blocks else None,
+            asdict(drawn) if drawn else None,
         )
 
 

@@ -72,7 +72,7 @@ class Viewer:
             restarts_text=True,
             on_wake=self._on_wake,
             on_full=self.sender.on_full,
-            # Encoded as the text arrives: `next_blocks` returns the blocks of each piece once, to the first caller.
+            # Encoded as the text arrives: `draw_next` returns what a piece changes once, to the first caller.
             on_text=self._encoder.text_frame,
         )
         self.is_new = False

@@ -118,6 +118,20 @@ class GrowingText:
         """
         return self._chunk(offset, self.text()[start : min(start + characters, self.published)])
 
+    def published_after(self, start: int) -> str:
+        """Return the flushed text without its first `start` characters; empty when the text is cut."""
+        # From the end: joining the whole text for each piece would take time that grows with the square of its length.
+        pending = sum(map(len, self.pending))
+        missing = self.published + pending - start
+        pieces: list[str] = []
+        for piece in reversed(self.pieces):
+            if missing <= 0:
+                break
+            pieces.append(piece[-missing:])
+            missing -= len(piece)
+        text = "".join(reversed(pieces))
+        return text[: len(text) - pending]
+
     def text(self) -> str:
         """Return the text from its beginning; empty when it is cut."""
         # Joined in place: appending to a list is cheap, and the next call joins only the later pieces.

@@ -90,15 +90,16 @@ def show_citations(markdown: MarkdownIt) -> None:
     markdown.add_render_rule("citation", _render_citation)
 
 
-def parse_inline(parser: ParserInline, state: StateCore, content: str) -> list[Token]:
-    """Return the tokens of the content of a block, with their positions if the text has citations."""
+def parse_inline(parser: ParserInline, state: StateCore, block: Token) -> None:
+    """Parse the content of a block into its children, with their positions if the text has citations."""
+    block.children = []
     if not state.env.get(CITATIONS):
-        return parser.parse(content, state.md, state.env, [])
-    inline = _PositionedTokens(content, state.md, state.env, [])
+        parser.parse(block.content, state.md, state.env, block.children)
+        return
+    inline = _PositionedTokens(block.content, state.md, state.env, block.children)
     parser.tokenize(inline)
     for rule in parser.ruler2.getRules(""):
         rule(inline)
-    return inline.tokens
 
 
 class _PositionedTokens(StateInline):

@@ -23,6 +23,7 @@ from markdown_it.token import Token
 from markdown_it.utils import OptionsDict
 
 from runtime.valid_text import storable
+from sessions_app.conf import conf
 from sessions_app.rendering.alerts import TITLES, show_alerts
 from sessions_app.rendering.bare_urls import link_bare_urls
 from sessions_app.rendering.citations import CITATIONS, MAX_CITATIONS, Citation, show_citations
@@ -32,6 +33,16 @@ from sessions_app.rendering.inline_tags import show_inline_tags
 from sessions_app.rendering.link_targets import show_link_targets
 from sessions_app.rendering.markdown_limits import limit_markdown, split_at_limit
 from sessions_app.rendering.mathematics import ATTRIBUTES, TAGS, show_mathematics
+from sessions_app.rendering.open_block import (
+    LEAF,
+    OPEN,
+    PLACE,
+    Place,
+    completed,
+    draw_open_ends,
+    is_end_of_fence,
+    place_in,
+)
 
 LANGUAGE = re.compile(r"[\w+#.-]{1,30}")
 LINE_END = re.compile(r"\r\n?|\n")
@@ -45,7 +56,7 @@ TASK = re.compile(r"\[([ xX])\](?=\s)")
 
 _cleaner = nh3.Cleaner(
     tags={
-        *("p", "br", "hr", "strong", "em", "s", "code", "pre", "blockquote", "a", "div", "sub", "sup"),
+        *("p", "br", "hr", "strong", "em", "s", "code", "pre", "blockquote", "a", "div", "sub", "sup", "wbr"),
         *("ul", "ol", "li", "h2", "h3", "h4", "h5", "h6"),
         *("table", "thead", "tbody", "tr", "th", "td"),
         *TAGS,
@@ -79,7 +90,7 @@ def render_markdown(text: str, citations: Sequence[Citation] = ()) -> SafeString
     Args:
         citations: references to sources, shown as numbered links.
     """
-    parsed, rest = split_at_limit(storable(text))
+    parsed, rest = split_at_limit(storable(text), conf().markdown_limit, conf().markdown_lines)
     html = _markdown.render(parsed, {CITATIONS: _in_normalized(parsed, citations)})
     if rest:
         html += _code_block(rest)
@@ -102,6 +113,16 @@ def is_long_cell(text: str) -> bool:
     return len(text) > MAX_SHORT_CELL_LENGTH
 
 
+def render_open_block(text: str) -> tuple[SafeString, Place]:
+    """Render the beginning of a block as `render_markdown` does, closed provisionally, and where its text goes on."""
+    parsed, has_place = completed(storable(text))
+    env: dict[str, Any] = {OPEN: True}
+    html = _cleaner.clean(_markdown.render(parsed, env))
+    if not has_place:
+        html = html.replace(PLACE, "")
+    return mark_safe(html), place_in(env, html)  # noqa: S308  (sanitised here)
+
+
 def start_of_open_block(text: str) -> int:
     """Return the position of the last block if further text may change it, else the end of the text.
 
@@ -113,11 +134,22 @@ def start_of_open_block(text: str) -> int:
     tokens: list[Token] = []
     _markdown.block.parse(LINE_END.sub("\n", text), _markdown, {}, tokens)
     tops = [token for token in tokens if token.level == 0 and token.map]
-    if not tops or (tops[-1].type in ENDED_BY_A_BLANK_LINE and BLANK_LINE.search(text)):
-        return len(text) if tops else 0
+    if not tops:
+        return 0
+    if (tops[-1].type in ENDED_BY_A_BLANK_LINE and BLANK_LINE.search(text)) or _is_closed_fence(
+        tops[-1], text
+    ):
+        return len(text)
     ends_of_lines = [match.end() for match in LINE_END.finditer(text)]
     first_line = (tops[-1].map or [0])[0]
     return ends_of_lines[first_line - 1] if first_line else 0
+
+
+def _is_closed_fence(token: Token, text: str) -> bool:
+    first, end = token.map or (0, 0)
+    if token.type != "fence" or end - first == 1:
+        return False
+    return is_end_of_fence(text.splitlines()[end - 1], token.markup)
 
 
 def _show_task_boxes(state: StateCore) -> None:
@@ -139,12 +171,13 @@ def _fence(
     token = tokens[index]
     words = token.info.split()
     language = f' data-language="{words[0]}"' if words and LANGUAGE.fullmatch(words[0]) else ""
-    return _code_block(token.content, language)
+    place = PLACE if env.get(LEAF) is token else ""
+    return _code_block(token.content, language, place)
 
 
-def _code_block(text: str, attributes: str = "") -> str:
+def _code_block(text: str, attributes: str = "", place: str = "") -> str:
     # With `tabindex` a long block can be scrolled by keyboard.
-    return f'<pre tabindex="0"{attributes}><code>{escapeHtml(text)}</code></pre>\n'
+    return f'<pre tabindex="0"{attributes}><code>{escapeHtml(text)}{place}</code></pre>\n'
 
 
 def _text(
@@ -206,6 +239,7 @@ def _make_markdown() -> MarkdownIt:
     show_mathematics(markdown)
     show_inline_tags(markdown)
     delimit_unspaced_words(markdown)
+    draw_open_ends(markdown)
     show_citations(markdown)  # when all tokens are there
     rules = {
         "text": _text,
@@ -226,3 +260,5 @@ def _make_markdown() -> MarkdownIt:
 
 
 _markdown = _make_markdown()
+CODE_TO_COME = mark_safe(_cleaner.clean(_code_block("", place=PLACE)))  # noqa: S308  (a constant)
+"""HTML of a code block whose whole text follows."""

@@ -30,9 +30,8 @@ def limit_markdown(markdown: MarkdownIt) -> None:
     markdown.core.ruler.at("inline", _inline)
 
 
-def split_at_limit(text: str) -> tuple[str, str]:
-    """Split a text at the limits on length and lines, at the end of a line if possible."""
-    length, lines = conf().markdown_limit, conf().markdown_lines
+def split_at_limit(text: str, length: int, lines: int) -> tuple[str, str]:
+    """Split a text at these limits on its characters and lines, at the end of a line if possible."""
     end = len(text)
     if end > length:
         end = text.rfind("\n", 0, length) + 1 or length
@@ -49,9 +48,10 @@ def _inline(state: StateCore) -> None:
         if token.type != "inline":
             continue
         left -= len(inline.terminator_re.findall(token.content))
-        token.children = [Token("text", "", 0, content=token.content)]
         if left >= 0:
-            token.children = parse_inline(inline, state, token.content)
+            parse_inline(inline, state, token)
+        else:
+            token.children = [Token("text", "", 0, content=token.content)]
 
 
 def _too_deep(state: StateBlock, start: int, end: int, silent: bool) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from html import unescape
 from typing import Any
 from xml.etree import ElementTree
@@ -28,6 +29,8 @@ MAX_FORMULA_LENGTH = 1_000
 """Maximum characters of a formula."""
 MAX_TOTAL_LENGTH = 4_000
 """Maximum characters of all formulas of a text together."""
+KEPT_FORMULAS = 128
+"""Number of converted formulas to keep: an answer is rendered several times while it grows, and when it is complete."""
 DELIMITERS = {"$$": "$$", "$": "$", r"\[": r"\]", r"\(": r"\)"}
 ON_OWN_LINES = {"$$", r"\["}
 SIGNS = re.compile(r"[\\^_=<>+{]")
@@ -179,7 +182,7 @@ def _formula(
     env[_LEFT] = env.get(_LEFT, MAX_TOTAL_LENGTH) - len(source)
     html = None
     if env[_LEFT] >= 0 and len(source) <= MAX_FORMULA_LENGTH:
-        html = _mathml(source, is_display=token.markup in ON_OWN_LINES)
+        html = _mathml(source, token.markup in ON_OWN_LINES)
     if html is None:
         html = f"<code>{escapeHtml(source)}</code>"
     if not token.block:
@@ -188,7 +191,8 @@ def _formula(
     return f'<div class="scroll" tabindex="0" role="region" aria-label="{label}">{html}</div>\n'
 
 
-def _mathml(source: str, *, is_display: bool) -> str | None:
+@lru_cache(maxsize=KEPT_FORMULAS)
+def _mathml(source: str, is_display: bool) -> str | None:
     """Return the formula as MathML; None if it cannot be converted."""
     try:
         source = ENVIRONMENTS.sub(r"\\\1{align*}", source)

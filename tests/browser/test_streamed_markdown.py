@@ -1,4 +1,6 @@
-"""Contract: Markdown is rendered while it streams, block by block, and nothing changes when the answer is complete."""
+"""Contract: Markdown is drawn while it streams, from its first line on, and nothing changes when the answer ends."""
+
+from os.path import commonprefix
 
 import pytest
 from playwright.sync_api import Locator, expect
@@ -7,15 +9,19 @@ from tests.browser.chat_page import ChatPage
 from tests.browser.conftest import OpenTab
 from tests.browser.model import Model
 from tests.model_server import Turn
+from tests.recorded_answer import PIECE, RECORDED
 
 pytestmark = [pytest.mark.browser, pytest.mark.stack]
 
 ANSWER = [
     "## Two lamps\n\n",
     "The **desk** lamp:\n\n",
-    "- bright\n- 12 € 💡\n\n",
-    "```python\nprint('on')\n```\n\n",
-    "| Lamp | Price |\n|---|---|\n| desk | 12 |\n\n",
+    "- bright\n- **12 €",
+    " 💡 each",
+    "**\n\n```python\nprint('on')\n",
+    "print('off')\n",
+    "```\n\n| Lamp | Price |\n|---|---|\n| desk | 12",
+    ".50 |\n\n",
     "That is *all",
     "*.",
 ]
@@ -26,7 +32,25 @@ WITHOUT_COLOURS = """
   return copy.innerHTML;
 }
 """
-PLAIN = "That is *all"
+RECORD_FRAMES = """
+() => {
+  window.recordedFrames = [];
+  const record = () => {
+    let text = "";
+    for (const part of document.querySelectorAll("#live .growing, #log article.agent .prose")) {
+      text += part.textContent;
+      for (const head of part.querySelectorAll(".code-head")) text = text.replace(head.textContent, "");
+    }
+    if (text !== recordedFrames.at(-1)) recordedFrames.push(text);
+    requestAnimationFrame(record);
+  };
+  requestAnimationFrame(record);
+}
+"""
+LENGTH = RECORDED.index("## 2.")
+"""Characters of the recorded answer to stream: its first section, with a block of each kind."""
+MAX_RAW = 80
+"""Most visible characters of a frame behind the place where it departs from the complete answer."""
 
 
 def shown(part: Locator) -> str:
@@ -35,26 +59,56 @@ def shown(part: Locator) -> str:
     return "".join(html.split())
 
 
-def test_blocks_are_rendered_as_they_end_and_stay_as_they_are(
+def test_each_block_is_drawn_as_it_grows_and_stays_as_it_is(
     chat: ChatPage, open_tab: OpenTab, model: Model
 ) -> None:
-    model.play(Turn(text=ANSWER, hold_before=[3, 6]))
+    model.play(Turn(text=ANSWER, hold_before=[3, 4, 5, 6, 7, 9]))
     chat.send("Which lamps are there?")
-    rendered = chat.growing.locator(".prose")
-    expect(rendered.get_by_role("heading", name="Two lamps")).to_be_visible()
-    expect(chat.growing.locator(".plain-text")).to_have_text("- bright\n- 12 € 💡")  # an item may follow
+    prose = chat.growing.locator(".prose")
+    expect(prose.get_by_role("heading", name="Two lamps")).to_be_visible()
+    expect(prose.locator("li")).to_have_text(["bright", "12 €"])
+    expect(prose.locator("li strong")).to_have_text("12 €")
+    heading = prose.locator("h3")
+    heading.evaluate("(heading) => heading.setAttribute('data-kept', '')")
     model.release()
-    expect(chat.growing.locator(".plain-text")).to_have_text(PLAIN)
-    expect(rendered.locator("pre")).to_have_text("print('on')\n")
+    expect(prose.locator("li strong")).to_have_text("12 € 💡 each")
+    model.release()
+    expect(prose.locator(".code pre")).to_have_text("print('on')\n")
+    expect(prose.locator(".code-head")).to_contain_text("python")
+    model.release()
+    expect(prose.locator(".code pre")).to_have_text("print('on')\nprint('off')\n")
+    model.release()
+    expect(prose.locator("td")).to_have_text(["desk", "12"])
     late = open_tab()
     late.open(chat.page.url)
+    expect(late.growing.locator("td")).to_have_text(["desk", "12"])
+    model.release()
     for tab in (chat, late):
-        expect(tab.growing.locator(".plain-text")).to_have_text(PLAIN)
-        expect(tab.growing.locator(".prose td")).to_have_text(["desk", "12"])
-    live = shown(rendered)
+        expect(tab.growing.locator("td")).to_have_text(["desk", "12.50"])
+        expect(tab.growing.locator("em")).to_have_text("all")
+        expect(tab.growing.locator(".hljs-string")).to_have_text(["'on'", "'off'"])
+    expect(heading).to_have_attribute("data-kept", "")
+    heading.evaluate("(heading) => heading.removeAttribute('data-kept')")
+    live = shown(prose)
+    assert live == shown(late.growing.locator(".prose"))
     model.release()
     for tab in (chat, late):
         expect(tab.answers).to_have_count(1)
         expect(tab.growing).to_have_count(0)
-        whole = shown(tab.log.locator(".agent .prose"))
-        assert whole == live + "<p>Thatis<em>all</em>.</p>"
+        assert shown(tab.log.locator(".agent .prose")) == live.replace("</em></p>", "</em>.</p>")
+
+
+def test_no_frame_of_a_recorded_answer_shows_more_than_a_few_raw_characters(
+    chat: ChatPage, model: Model
+) -> None:
+    pieces = [RECORDED[start : start + PIECE] for start in range(0, LENGTH, PIECE)]
+    chat.page.evaluate(RECORD_FRAMES)
+    model.play(Turn(text=[*pieces, "\n\nThat is all."]))
+    chat.send("How are lamps switched?")
+    chat.wait_for_answer("That is all.")
+    chat.wait_until_idle()
+    frames = ["".join(frame.split()) for frame in chat.page.evaluate("recordedFrames")]
+    whole = frames[-1]
+    assert len(frames) > 3
+    same = [len(commonprefix([frame, whole])) for frame in frames]  # noqa: RUF071 - of texts, not of paths
+    assert max(len(frame) - length for frame, length in zip(frames, same, strict=True)) <= MAX_RAW

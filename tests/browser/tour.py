@@ -84,7 +84,7 @@ def test_an_answer(chat: ChatPage, model: Model, tour: Tour) -> None:
     model.play(Turn(text=[*pieces, " you like."], hold_before=[len(pieces)]))
     chat.send("Which lamps do you have?")
     expect(chat.growing.locator(".hljs-keyword").first).to_be_visible()
-    tour.add(chat.page, "streaming", "An answer while it streams: blocks that have ended are rendered.")
+    tour.add(chat.page, "streaming", "An answer while it streams: each block is drawn as it grows.")
     tour.add(chat.page, "phone", "The same on a phone, dark.", PHONE, dark=True)
     model.release()
     chat.wait_until_idle()

@@ -16,7 +16,7 @@ from runtime.events import Event
 from sessions_app.base.codec import event_to_json
 from sessions_app.conf import conf
 from sessions_app.rendering import event_html
-from sessions_app.rendering.finished_blocks import FinishedBlocks
+from sessions_app.rendering.growing_markdown import DrawingRate, GrowingMarkdown
 from sessions_app.rendering.markdown import render_markdown
 from sessions_app.rendering.session_view import SessionView
 from tests.counted_calls import counted_calls
@@ -246,4 +246,4 @@ def test_no_text_becomes_html_that_runs_or_fetches(pieces: list[str]) -> None:
 @pytest.mark.parametrize("unit", UNITS)
 def test_a_construct_that_streams_takes_little_time_of_the_loop(unit: str) -> None:
     text = (unit * MAX_CHARACTERS)[:MAX_CHARACTERS]
-    assert calls_of(partial(FinishedBlocks().render_next, text)) <= MAX_CALLS["loop"]
+    assert calls_of(partial(GrowingMarkdown(DrawingRate()).add, text)) <= MAX_CALLS["loop"]

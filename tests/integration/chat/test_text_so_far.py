@@ -135,8 +135,8 @@ async def test_a_tab_that_opens_during_an_answer_gets_it_in_pieces_and_then_goes
     pieces = tab.of_type("partial")
     assert len(pieces) > len(SO_FAR) // PIECE_CHARACTERS
     assert all(len(piece["text"]) <= PIECE_CHARACTERS for piece in pieces)
-    blocks = [piece["blocks"] for piece in pieces if piece.get("blocks")]
-    assert [(block["start"], "<strong>One</strong>" in block["html"]) for block in blocks] == [(0, True)]
+    drawn = [piece["drawn"] for piece in pieces if piece.get("drawn")]
+    assert [(text["start"], "<strong>One</strong>" in text["html"]) for text in drawn] == [(0, True)]
     model.may_end.set()
     await tab.read_events(2)
     assert tab.of_type("event")[-1]["event"]["content"]["parts"][0]["text"] == SO_FAR + END

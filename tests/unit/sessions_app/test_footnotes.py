@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sessions_app.rendering.finished_blocks import FinishedBlocks
+from sessions_app.rendering.growing_markdown import DrawingRate, GrowingMarkdown
 from sessions_app.rendering.markdown import render_markdown
 
 
@@ -29,7 +29,9 @@ def test_a_footnote_ends_before_the_next_block(next_block: str) -> None:
 
 def test_a_text_that_grows_shows_the_same_footnotes() -> None:
     text = "Blue[^1].\n\n[^1]: A note\n\nThe end.\n\n"
-    blocks = FinishedBlocks()
-    grown = "".join(blocks.render_next(text[:end]) or "" for end in range(1, len(text) + 1))
-    assert blocks.end >= text.index("The end.")
-    assert grown + render_markdown(text[blocks.end :]) == render_markdown(text)
+    markdown = GrowingMarkdown(DrawingRate())
+    drawings = [drawing for character in text if (drawing := markdown.add(character))]
+    finished = "".join(drawing.finished for drawing in drawings)
+    assert finished == text[: text.index("The end.")]
+    html = "".join(drawing.finished_html for drawing in drawings)
+    assert html + render_markdown("The end.") == render_markdown(text)

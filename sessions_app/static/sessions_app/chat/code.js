@@ -5,8 +5,8 @@ import { t } from "./language.js";
 
 const COPIED_MILLISECONDS = 2000;
 
-/** Add a header to each code block in `root` that has none. */
-export function addCodeHeads(root) {
+/** Add a header to each code block in `root` that has none. Code that is open, because it grows, has no colours yet. */
+export function addCodeHeads(root, { isOpen = false } = {}) {
   for (const pre of root.querySelectorAll(".prose pre:not(.code > pre)")) {
     const block = make("div", "code");
     const head = make("div", "code-head");
@@ -18,7 +18,7 @@ export function addCodeHeads(root) {
     head.append(buttons);
     pre.replaceWith(block);
     block.append(head, pre);
-    if (pre.dataset.language) colour(pre);
+    if (pre.dataset.language && !isOpen) colour(pre);
   }
 }
 

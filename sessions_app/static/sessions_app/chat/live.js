@@ -1,5 +1,6 @@
 // Streamed text of partial events. It is outside the log: screen readers announce only the complete event.
-// Markdown blocks that have ended are rendered by the server; the last block is plain text until it ends, too.
+// The server renders the Markdown: each block that has ended once, and the last block again as it grows. Text that comes
+// in between is appended to the last block.
 
 import { addCodeHeads } from "./code.js";
 import { make, makeAuto, parse } from "./dom.js";
@@ -29,12 +30,12 @@ export class LiveText {
    * Write text at its offset and replace everything after it.
    * Offsets count UTF-16 code units, separately for text and thoughts.
    */
-  write({ lease, event_id: eventId, invocation_id: invocationId, author, offset, text, thought, blocks }) {
+  write({ lease, event_id: eventId, invocation_id: invocationId, author, offset, text, thought, drawn }) {
     this.adoptLease(lease);
     if (lease < this.#lease || this.#finished.has(eventId)) return;
     const message = this.#messages.get(eventId) ?? this.#begin(eventId, invocationId, author);
     const growing = thought ? message.thought : message.text;
-    if (!growing.write(offset, text) || (blocks && !growing.render(blocks))) this.onGap();
+    if (!growing.write(offset, text) || (drawn && !growing.draw(drawn))) this.onGap();
     message.thoughts.hidden = message.thought.isEmpty;
   }
 
@@ -89,51 +90,68 @@ export class LiveText {
   }
 }
 
-// Rendered blocks of a text, and the plain text behind them. Positions count from the start of the whole text.
+// HTML of a text, and the plain text behind what it shows. Positions count from the start of the whole text.
 class GrowingText {
-  #rendered = makeAuto("div", "prose");
-  #plain = document.createTextNode("");
-  #start = 0; // position of the plain text
+  #prose = makeAuto("div", "prose");
+  #plain = makeAuto("div", "plain-text");
+  #tail = document.createTextNode("");
+  #start = 0; // position of the tail
+  #end = 0; // end of the finished blocks
+  #finished = 0; // number of their nodes
 
   constructor(parent) {
     const body = make("div", "growing");
-    const plain = makeAuto("div", "plain-text");
-    plain.append(this.#plain);
-    body.append(this.#rendered, plain);
+    this.#plain.append(this.#tail);
+    body.append(this.#prose, this.#plain);
     parent.append(body);
   }
 
   get isEmpty() {
-    return this.#start + this.#plain.length === 0;
+    return this.#start + this.#tail.length === 0;
   }
 
   /** Write text at its offset and replace everything after it. Return false when text before it is missing. */
   write(offset, text) {
     if (offset < this.#start) this.#restart();
     const place = offset - this.#start;
-    if (place > this.#plain.length) return false;
-    this.#plain.replaceData(place, this.#plain.length - place, text);
+    if (place > this.#tail.length) return false;
+    this.#tail.replaceData(place, this.#tail.length - place, text);
     return true;
   }
 
   /**
-   * Show the HTML of blocks in place of their plain text. Return false when blocks before them are missing. Blocks from
-   * the start of the text are all blocks so far: they replace those that are here.
+   * Show the HTML of the text. Return false when blocks before it are missing. Blocks from the start of the text are all
+   * blocks so far: they replace those that are here.
    */
-  render({ start, end, html }) {
-    if (start === 0) this.#rendered.replaceChildren();
-    else if (start !== this.#start) return false;
-    this.#rendered.append(parse(html));
-    addCodeHeads(this.#rendered);
-    this.#plain.deleteData(0, end - this.#start);
-    this.#start = end;
+  draw({ start, end, html, open_end: openEnd, open_html: openHtml }) {
+    if (start === 0) this.#finished = 0;
+    else if (start !== this.#end) return false;
+    while (this.#prose.childNodes.length > this.#finished) this.#prose.lastChild.remove();
+    this.#prose.append(parse(html));
+    addCodeHeads(this.#prose);
+    this.#finished = this.#prose.childNodes.length;
+    this.#appendOpen(parse(openHtml));
+    this.#tail.deleteData(0, openEnd - this.#start);
+    this.#start = openEnd;
+    this.#end = end;
     return true;
   }
 
+  // Without a place for it, the following text is not shown: it may be half a mark.
+  #appendOpen(block) {
+    this.#tail.remove();
+    block.querySelector("wbr")?.replaceWith(this.#tail);
+    this.#prose.append(block);
+    addCodeHeads(this.#prose, { isOpen: true });
+  }
+
   #restart() {
-    this.#rendered.replaceChildren();
-    this.#plain.data = "";
+    this.#prose.replaceChildren();
+    this.#plain.append(this.#tail);
+    this.#tail.data = "";
     this.#start = 0;
+    this.#end = 0;
+    this.#finished = 0;
   }
 }
 
