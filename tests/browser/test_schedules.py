@@ -27,13 +27,13 @@ def other(chat: ChatPage, open_tab: OpenTab) -> ChatPage:
     return tab
 
 
-def play_schedule(model: Model, **when: str) -> None:
+def play_schedule(model: Model, answer: str = "I will check it.", **when: str) -> None:
     """Script a model that schedules a check, and answers when the task fires."""
     call = Call(name="schedule_task", args={"task": CHECK, **when})
     model.play(
         rules={
             "It is time": Turn(text=["Order 1003 ", "is on its way."]),
-            r'"status": "scheduled"': Turn(text=["I will check it."]),
+            r'"status": "scheduled"': Turn(text=[answer]),
             "check order": Turn(calls=[call]),
         }
     )
@@ -82,8 +82,8 @@ def test_a_scheduled_task_is_shown_in_every_tab_and_can_be_cancelled_in_any(
 def test_the_opened_list_of_scheduled_tasks_covers_no_line_of_the_conversation(
     chat: ChatPage, model: Model
 ) -> None:
-    play_schedule(model, every="0 9 * * 1-5")
-    chat.send("Please check order 1003 every weekday" + "\nA line." * 60)
+    play_schedule(model, answer="A line.\n\n" * 60 + "I will check it.", every="0 9 * * 1-5")
+    chat.send("Please check order 1003 every weekday")
     chat.wait_for_answer("I will check it.")
     chat.wait_until_idle()
     chat.schedules.locator("summary").press("Enter")
