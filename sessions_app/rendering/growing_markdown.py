@@ -45,18 +45,17 @@ MAX_LEAD_SECONDS = 0.1
 """Seconds by which a text may draw before its turn: the rate holds only if many texts draw at once."""
 UNDRAWN_CHARACTERS = 56
 """Characters from a mark on that may stay undrawn within a line."""
-NEW_LINE = re.compile(r"\n\s*\S")
+NEW_LINE = re.compile(r"\n[^\S\n]*+\S")
 MARK = re.compile(r"[*_`~\[\]|$<&\\]|://")
 """Mark by which text within a line may be more than words."""
 ANY_MARK = re.compile(r"[\[<{|$#*_`~&!\\>\n-]|://")
-MAY_END_A_BLOCK = re.compile(r"^[ \t>]*(?:(?:`{3,}|~{3,})[^\n]*)?\r?\n", re.MULTILINE)
+MAY_END_A_BLOCK = re.compile(r"^[ \t>]*+(?:(?:`{3,}+|~{3,}+)[^\n]*+|\r)?+\n", re.MULTILINE)
 """A line without words, or the beginning or end of code."""
 PARAGRAPH = re.compile(r"(?:\*\*|`)?[^\W\d_]")
 """Beginning of a line that can be nothing but text."""
 LINE_START = re.compile(r"\n(?=\S)")
-HEAD_OF_A_TABLE = re.compile(r"[^\n]*\|[^\n]*\n[ \t|:-]*-[ \t|:-]*\n")
+HEAD_OF_A_TABLE = re.compile(r"[^\n|]*+\|[^\n]*+\n[ \t|:]*+-[ \t|:-]*+\n")
 EMPTY_PARAGRAPH = SafeString(f"<p>{PLACE}</p>")
-HEAD_ELEMENT = re.compile(r"<thead>.*?</thead>\n?", re.DOTALL)
 
 
 class DrawingRate:
@@ -211,7 +210,10 @@ class GrowingMarkdown:
         return finished
 
     def _without_head(self, html: str) -> str:
-        return HEAD_ELEMENT.sub("", html) if self._head else html
+        if not self._head or "<thead>" not in html:
+            return html
+        before, _, rest = html.partition("<thead>")
+        return before + rest.partition("</thead>")[2].removeprefix("\n")
 
 
 def _beginning(text: str) -> str:

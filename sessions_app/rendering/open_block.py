@@ -30,14 +30,15 @@ LEAVES = {"inline", "fence", "code_block", "formula", "hr"}
 LONGEST_GUESS = 200
 """Characters after which a mark without its counterpart is taken for text."""
 MARKS_OF_A_LINE = re.compile(
-    r"(?:\A|(?<=\n))[ \t>]*(?:[-*+_=~`#]+|\d{1,9}[.)]?)?[ \t]*(?:\[[ xX]?\]?)?[ \t]*\Z"
+    r"(?:\A|(?<=\n))[ \t>]*+(?:[-*+_=~`#]++|\d{1,9}+[.)]?+)?+[ \t]*+(?:\[[ xX]?+\]?+)?+[ \t]*+\Z"
 )
 """A last line without words: what it begins is not known yet."""
-TABLE_HEAD = re.compile(r"(?:\A|(?<=\n))(\|[^\n]*[^\s|][^\n]*)(\n[|:\- ]*)?\Z")
+TABLE_HEAD = re.compile(r"(?:\A|(?<=\n))(\|(?:[^\S\n]|\|)*+[^\s|][^\n]*+)(\n[|:\- ]*+)?+\Z")
 """A last line that looks like the head of a table, with the beginning of the line below it."""
 FENCE = re.compile(r"^ {0,3}(?:`{3,}|~{3,})", re.MULTILINE)
 BAR = re.compile(r"(?<!\\)\|")
-OPEN_CODE = re.compile(rf"(`+)(?!`)([^\n]{{1,{LONGEST_GUESS}}})\Z")
+BACKTICKS = re.compile("`+")
+OPEN_CODE = re.compile(rf"(`++)([^\n]{{1,{LONGEST_GUESS}}})\Z")
 OPEN_LINK = re.compile(rf"\[([^\[\]\n]{{1,{LONGEST_GUESS}}})\]\([^()\s]{{0,{2 * LONGEST_GUESS}}}\Z")
 OPEN_FORMULA = re.compile(r"\$\$|\\\[|\\\(|\$(?=[^\s\d$])")
 EMPHASIS = {ord(mark) for mark in "*_~"}
@@ -147,7 +148,7 @@ def _parse_code(state: StateInline, silent: bool) -> bool:
     if silent or not _is_growing(state):
         return False
     match = OPEN_CODE.match(state.src, state.pos)
-    if not match or re.search(rf"(?<!`){match[1]}(?!`)", match[2]):
+    if not match or match[1] in BACKTICKS.findall(match[2]):
         return False
     state.push("open_code", "code", 0).content = match[2].rstrip("`")
     state.pos = state.posMax
