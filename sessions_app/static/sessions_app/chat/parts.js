@@ -5,7 +5,7 @@ import { t } from "./language.js";
 /** A part could not be loaded. The message is a sentence for the person. */
 class MissingPartError extends Error {}
 
-/** Load a part, as in `load(() => import("./palette.js"))`. When that fails the page says so: see `showMissingParts`. */
+/** Load a part by a function that imports it. When that fails the page says so: see `showMissingParts`. */
 export async function load(importPart) {
   try {
     return await importPart();
