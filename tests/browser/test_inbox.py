@@ -29,7 +29,7 @@ def check_accessibility(page: Page) -> None:
 def test_07_staff_approve_a_call_in_the_inbox_and_correct_the_state_while_the_chat_is_open(
     chat: ChatPage, open_tab: OpenTab, model: Model
 ) -> None:
-    refund = Call(name="refund_order", args={"order_number": 1001})
+    refund = Call(name="refund_order", args={"order_number": 1003})
     transfer = Call(name="transfer_to_agent", args={"agent_name": "orders"})
     invoice = Call(name="write_invoice", args={"order_number": 1001})
     calls = [Turn(calls=[call]) for call in (transfer, invoice, refund)]
@@ -41,12 +41,12 @@ def test_07_staff_approve_a_call_in_the_inbox_and_correct_the_state_while_the_ch
     admin = tab.page
     admin.goto(f"{chat.base_url}/admin/sessions_app/answerrequest/")
     check_accessibility(admin)
-    admin.get_by_role("link", name=re.compile("Refund order 1001")).first.click()
+    admin.get_by_role("link", name=re.compile("Refund order 1003")).first.click()
     expect(admin.locator("#content")).to_contain_text("My lamp is broken")
     check_accessibility(admin)
     admin.get_by_label("Reason").fill("It is under guarantee")
     admin.get_by_role("button", name="Approve").press("Enter")
-    expect(admin.locator(".messagelist")).to_contain_text("Approved: Refund order 1001")
+    expect(admin.locator(".messagelist")).to_contain_text("Approved: Refund order 1003")
     expect(question).to_contain_text("Approved by admin (staff)")
     expect(question).to_contain_text("It is under guarantee")
     expect(question.get_by_role("button")).to_have_count(0)

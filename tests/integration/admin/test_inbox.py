@@ -339,7 +339,7 @@ def test_the_conversation_beside_a_call_is_that_of_the_session_page(
     seen = [(one.event.seq, one.entry) for one in page.context["audit"].seen]
     assert [(one.event.seq, one.entry) for one in beside] == seen[: len(beside)]
     said = [piece.text for one in beside for piece in one.entry.pieces]
-    assert {"Order lamps: Succeeded", "Looked up lamp: desk", "Approve trip: Bern"} <= set(said)
+    assert {"Order lamps: Succeeded", "Looked up lamp (Name: desk)", "Approve trip (City: Bern)"} <= set(said)
 
 
 def test_sessions_are_links_for_staff_who_may_open_these(

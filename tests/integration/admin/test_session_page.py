@@ -228,11 +228,11 @@ def test_a_call_of_the_view_of_the_person_is_done_when_a_later_page_has_its_answ
     append_event(session, {"text": "Where is it?"}, author="user")
     append_event(session, call("c-1", "look_up_order", order=1001), invocationId="e-1")
     append_event(session, response("c-1", "look_up_order", **PENDING), invocationId="e-1")
-    assert "Look up order: 1001" in read(auditor, page_of(session, "?view=person&page=1"))
+    assert "Look up order (Order: 1001)" in read(auditor, page_of(session, "?view=person&page=1"))
     append_event(session, response("c-1", "look_up_order", status="sent"), invocationId="e-2")
-    assert "Looked up order: 1001" in read(auditor, page_of(session, "?view=person&page=1"))
+    assert "Looked up order (Order: 1001)" in read(auditor, page_of(session, "?view=person&page=1"))
     append_event(session, author="user", invocationId="r", actions={"rewindBeforeInvocationId": "e-2"})
-    assert "Look up order: 1001" in read(auditor, page_of(session, "?view=person&page=1"))
+    assert "Look up order (Order: 1001)" in read(auditor, page_of(session, "?view=person&page=1"))
 
 
 def test_the_raw_view_shows_each_event_as_it_is_stored(auditor: Client, session: Session) -> None:
