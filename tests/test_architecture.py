@@ -12,7 +12,7 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 PACKAGES = ("runtime", "sessions_app")
 
-ONLY_OF_SITE = {"axes", "psutil", "uvloop", "whitenoise"}
+ONLY_OF_SITE = {"axes", "brotli", "psutil", "uvloop", "whitenoise"}
 """Modules of requirements that are no dependencies of the wheel; see `tests/unit/deploy/test_requirements.py`."""
 
 

@@ -22,6 +22,7 @@ SCHEDULE_RULES = {
 def first_load(tab: ChatPage, address: str) -> dict[str, int]:
     """Open the page; return the transferred sizes of the scripts and styles that it has loaded, by name."""
     responses: list[Response] = []
+    tab.page.context.new_cdp_session(tab.page).send("Network.clearBrowserCache")
     tab.page.on("response", lambda response: responses.append(response))
     tab.open(address)
     tab.page.wait_for_load_state("networkidle")

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import gzip
+from collections.abc import Callable
 
+import brotli
 import pytest
 from django.contrib.auth.models import User
-from django.http import FileResponse, HttpRequest, HttpResponse
+from django.http import FileResponse, HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.test import Client, RequestFactory
 from django.urls import reverse
@@ -60,6 +62,20 @@ def test_development_compresses_scripts_but_no_pictures_and_no_parts_of_files() 
     assert not compressed(CompressStaticFiles, request, HttpResponse(TEXT, content_type="image/png"))
     part = HttpResponse(TEXT, content_type="text/javascript", status=206)
     assert not compressed(CompressStaticFiles, request, part)
+
+
+@pytest.mark.parametrize(
+    ("accepted", "decompress"), [("gzip, br", brotli.decompress), ("gzip", gzip.decompress)]
+)
+def test_development_compresses_as_well_as_the_browser_allows(
+    accepted: str, decompress: Callable[[bytes], bytes]
+) -> None:
+    request = RequestFactory().get("/static/any.js", headers={"Accept-Encoding": accepted})
+    file = FileResponse(iter([TEXT.encode()]), content_type="text/javascript")
+    response = CompressStaticFiles(lambda _: file).process_response(request, file)
+    assert isinstance(response, StreamingHttpResponse)
+    assert decompress(b"".join(response)) == TEXT.encode()
+    assert "Accept-Encoding" in response["Vary"]
 
 
 def compressed(

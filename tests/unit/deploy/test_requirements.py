@@ -24,7 +24,7 @@ from adk_site.embedded.paths import CHECKOUT
 
 PROJECT: dict[str, Any] = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())["project"]
 EXTRAS: dict[str, list[str]] = PROJECT["optional-dependencies"]
-ONLY_OF_SITE = {"django-axes", "psutil", "uvloop", "whitenoise"}
+ONLY_OF_SITE = {"brotli", "django-axes", "psutil", "uvloop", "whitenoise"}
 """Requirements that the packages of the wheel do not import; see `tests/test_architecture.py`."""
 
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
