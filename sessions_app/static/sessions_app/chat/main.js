@@ -19,7 +19,7 @@ import { News } from "./news.js";
 import { Notifications } from "./notifications.js";
 import { Outbox } from "./outbox.js";
 import { Outcomes } from "./outcomes.js";
-import { load, showMissingParts } from "./parts.js";
+import { load, loadOnce, showMissingParts } from "./parts.js";
 import { toggleSaid } from "./said.js";
 import { Schedules } from "./schedules.js";
 import { Scroll } from "./scroll.js";
@@ -37,11 +37,13 @@ const byId = (id) => document.getElementById(id);
 
 class ChatPage {
   #lastGapRequest = 0;
-  #lastSeen = 0; // seq that the server knows this page to have shown
-  #updatedSinceReady = new Set(); // ids of invocations with a frame since the last "ready" frame
-  #ended = { seq: 0, ids: [] }; // invocations that ended while the page was disconnected, with the last seq of then
-  #edit = null; // promises of parts that are loaded when first needed
-  #alternatives = null;
+  // seq that the server knows this page to have shown
+  #lastSeen = 0;
+  // ids of invocations with a frame since the last "ready" frame
+  #updatedSinceReady = new Set();
+  // invocations that ended while the page was disconnected, with the last seq of then
+  #ended = { seq: 0, ids: [] };
+  #hasAlternatives = false;
 
   constructor(main) {
     const { session, socket: path, events: url, person } = main.dataset;
@@ -170,49 +172,34 @@ class ChatPage {
   }
 
   /** Load the part that edits messages; most chats do without. */
-  loadEdit() {
-    this.#edit ??= load(() => import("./edit.js"))
-      .then(({ Edit }) => {
-        const { conversation, composer, invocations, earlier } = this;
-        const onRepeat = (text, replaces, files) => this.#send(text, replaces, files);
-        const onProblem = (sentence) => this.showNotice(sentence);
-        this.edit = new Edit(byId("editing"), {
-          storage: this.editStorage,
-          conversation,
-          composer,
-          invocations,
-          earlier,
-          onRepeat,
-          onProblem,
-        });
-        return this.edit;
-      })
-      .catch((error) => {
-        this.#edit = null; // the next call tries again
-        throw error;
-      });
-    return this.#edit;
-  }
+  loadEdit = loadOnce(async () => {
+    const { Edit } = await load(() => import("./edit.js"));
+    const { conversation, composer, invocations, earlier } = this;
+    this.edit = new Edit(byId("editing"), {
+      storage: this.editStorage,
+      conversation,
+      composer,
+      invocations,
+      earlier,
+      onRepeat: (text, replaces, files) => this.#send(text, replaces, files),
+      onProblem: (sentence) => this.showNotice(sentence),
+    });
+    return this.edit;
+  });
 
   /** Load the part that switches between versions of messages; most chats have none. */
-  loadAlternatives() {
-    this.#alternatives ??= load(() => import("./alternatives.js"))
-      .then(({ Alternatives }) => {
-        return new Alternatives(byId("alternatives"), {
-          conversation: this.conversation,
-          url: this.url,
-          onSwitch: (seq) => this.socket.send("switch", { seq }),
-          onLoaded: (frames) => this.#showLoaded(frames, { isEarlier: false }),
-          announce: (sentence) => this.announce(sentence),
-          onProblem: (sentence) => this.showNotice(sentence),
-        });
-      })
-      .catch((error) => {
-        this.#alternatives = null;
-        throw error;
-      });
-    return this.#alternatives;
-  }
+  loadAlternatives = loadOnce(async () => {
+    this.#hasAlternatives = true; // what happens while they are loaded is for them
+    const { Alternatives } = await load(() => import("./alternatives.js"));
+    return new Alternatives(byId("alternatives"), {
+      conversation: this.conversation,
+      url: this.url,
+      onSwitch: (seq) => this.socket.send("switch", { seq }),
+      onLoaded: (frames) => this.#showLoaded(frames, { isEarlier: false }),
+      announce: (sentence) => this.announce(sentence),
+      onProblem: (sentence) => this.showNotice(sentence),
+    });
+  });
 
   // Handlers of frames, by type.
   #handlers = {
@@ -274,7 +261,8 @@ class ChatPage {
       this.outcomes.handleRewind();
       this.edit?.handleRewind();
     }
-    if (rewoundFrom || this.#alternatives) this.loadAlternatives().then((alternatives) => alternatives.handle(frame));
+    if (rewoundFrom || this.#hasAlternatives)
+      this.loadAlternatives().then((alternatives) => alternatives.handle(frame));
     this.live.finish(event.id);
     this.#dropEnded();
     if (event.customMetadata?.adk_resumed) this.live.adoptLease(event.customMetadata.adk_resumed);
@@ -326,7 +314,7 @@ class ChatPage {
   #showLoaded(frames, { isEarlier }) {
     for (const frame of frames) this.outcomes.show({ ...frame, isEarlier });
     this.#completeRows();
-    this.#alternatives?.then((alternatives) => alternatives.place());
+    if (this.#hasAlternatives) this.loadAlternatives().then((alternatives) => alternatives.place());
   }
 
   // Show the parts of rows that only this page has: actions, jobs and forms.

@@ -14,6 +14,18 @@ export async function load(importPart) {
   }
 }
 
+/** Return a function that calls `make` once for all its calls. When that fails the next call tries again. */
+export function loadOnce(make) {
+  let made = null;
+  return () => {
+    made ??= make().catch((error) => {
+      made = null;
+      throw error;
+    });
+    return made;
+  };
+}
+
 /** Call `show` with a sentence when a part that a person needs could not be loaded, and nobody else handles this. */
 export function showMissingParts(show) {
   addEventListener("unhandledrejection", ({ reason }) => {
