@@ -9,10 +9,12 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
+from channels.exceptions import ChannelFull
+from channels.layers import get_channel_layer
 from pytest_django import Settings
 from redis.asyncio import Redis
 
-from sessions_app.live.followers import Followers
+from sessions_app.live.followers import Followers, session_topic
 from sessions_app.live.hub import Hub
 from sessions_app.live.relay import Relay
 from sessions_app.live.streamed_text import StreamKey
@@ -109,6 +111,29 @@ async def test_only_a_process_that_follows_the_session_receives_its_news() -> No
         assert await asyncio.wait_for(watcher.positions.get(), timeout=5) == 1
         assert "One" in await asyncio.wait_for(watcher.texts.get(), timeout=5)
         assert {kind for other in others for kind in other.received} <= {"follow", "followed"}
+
+
+@pytest.mark.parametrize("full", [0, 1])
+async def test_a_process_that_takes_no_news_keeps_them_from_no_other(
+    monkeypatch: pytest.MonkeyPatch, full: int
+) -> None:
+    session_id = uuid4()
+    layer = get_channel_layer()
+    send = layer.send
+    async with processes(3) as (sender, *followers):
+        watchers = [follower.watch(session_id) for follower in followers]
+        await until(lambda: len(sender.relay._followers.of(session_topic(session_id))) == len(followers))
+
+        async def refuse(channel: str, message: dict[str, Any]) -> None:
+            if channel == followers[full].relay._channel:
+                raise ChannelFull
+            await send(channel, message)
+
+        monkeypatch.setattr(layer, "send", refuse)
+        sender.relay.send_log_position(session_id, 1)
+        assert await asyncio.wait_for(watchers[1 - full].positions.get(), timeout=5) == 1
+        monkeypatch.undo()
+        assert await asyncio.wait_for(watchers[full].positions.get(), timeout=5) == 1
 
 
 async def test_a_process_that_is_alone_or_that_nobody_follows_publishes_nothing(settings: Settings) -> None:
