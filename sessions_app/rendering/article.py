@@ -25,9 +25,9 @@ from sessions_app.rendering.blocks import (
     TextBlock,
     ThoughtBlock,
 )
-from sessions_app.rendering.hidden_characters import mark_hidden
+from sessions_app.rendering.hidden_characters import escape_hidden, mark_hidden
 from sessions_app.rendering.markdown import render_markdown
-from sessions_app.rendering.outline import as_words
+from sessions_app.rendering.outline import as_words, labels_of
 from sessions_app.rendering.questions import ChosenBlock, CredentialBlock, RepliedBlock, StoppedBlock
 
 MAX_UNFOLDED_LINES = 20
@@ -182,7 +182,7 @@ def _call(call: CallBlock, *, shows_details: bool) -> SafeString:
     if shows_details:
         code = _markup(" <code>{name}</code>", name=call.name)
     if not call.words.names_arguments:
-        brief = _markup('<span class="tool-brief" dir="auto">{brief}</span>', brief=call.brief)
+        brief = _markup('<span class="tool-brief" dir="auto">{brief}</span>', brief=mark_hidden(call.brief))
     if call.is_long_running:
         job = render_to_string("chat/job_place.html", {"call": call})
     return _markup(
@@ -192,9 +192,9 @@ def _call(call: CallBlock, *, shows_details: bool) -> SafeString:
         '<span class="tool-done">{done}</span>{code}</span>{brief}<span class="tool-outcome"></span></summary>\n'
         '<div class="tool-body">{arguments}\n<div class="results"></div></div>\n</details>\n{job}',
         attributes=attributes,
-        plain=call.words.plain,
-        running=call.words.running,
-        done=call.words.done,
+        plain=mark_hidden(call.words.plain),
+        running=mark_hidden(call.words.running),
+        done=mark_hidden(call.words.done),
         code=code,
         brief=brief,
         arguments=_arguments(call, shows_details=shows_details),
@@ -205,11 +205,16 @@ def _call(call: CallBlock, *, shows_details: bool) -> SafeString:
 def _arguments(call: CallBlock, *, shows_details: bool) -> SafeString:
     if not call.args:
         return _markup('<p class="muted">{sentence}</p>', sentence=gettext("No details were needed."))
+    labels = labels_of(name for name, _ in call.args)
     rows = []
     for name, value in call.args:
-        label = name if shows_details else as_words(name)
+        label = name if shows_details else labels[name]
         rows.append(
-            _markup('<dt dir="auto">{label}</dt><dd dir="auto">{value}</dd>', label=label, value=value)
+            _markup(
+                '<dt dir="auto">{label}</dt><dd dir="auto">{value}</dd>',
+                label=mark_hidden(label),
+                value=mark_hidden(value),
+            )
         )
     return _markup('<dl class="args">{rows}</dl>', rows=SafeString("".join(rows)))
 
@@ -230,8 +235,8 @@ def _response(response: ResponseBlock) -> SafeString:
         '<div class="tool-body"><div class="result"><pre tabindex="0" dir="auto" aria-label="{title}">{text}</pre>'
         "{hidden}{allowed}</div></div>\n</details>\n",
         attributes=attributes,
-        title=gettext("Result: %(tool)s") % {"tool": as_words(response.name)},
-        text=response.text,
+        title=escape_hidden(gettext("Result: %(tool)s") % {"tool": as_words(response.name)}),
+        text=mark_hidden(response.text),
         hidden=_hidden_notice(response.hidden),
         allowed=allowed,
     )

@@ -305,13 +305,25 @@ def test_a_request_shows_a_nested_argument_whole_and_folds_a_long_one() -> None:
     assert html.index("DE00 1234") < html.index('data-confirm="yes"')
 
 
-def test_a_request_tells_arguments_apart_that_read_alike() -> None:
+def test_a_request_and_a_call_tell_arguments_apart_that_read_alike() -> None:
     args = {"amount": 1, "Amount": 2, "order_id": 3, "to": {"order_id": 4, "order-id": 5}}
     call = {"id": "c1", "name": "pay", "args": args}
-    html = request_html({"originalFunctionCall": call, "toolConfirmation": {}})
-    for name in ("amount", "Amount", "Order id", "To"):
-        assert f'<dt dir="auto">{name}</dt>' in html
-    assert "order-id: 5\norder_id: 4" in html
+    request = request_html({"originalFunctionCall": call, "toolConfirmation": {}})
+    for html in (request, event_html({"functionCall": call})):
+        for name in ("amount", "Amount", "Order id", "To"):
+            assert f'<dt dir="auto">{name}</dt>' in html
+        assert "order-id: 5\norder_id: 4" in html
+
+
+def test_a_call_and_its_result_show_hidden_characters_as_marks() -> None:
+    hidden = "\u202efdp\u200b"
+    call = {"functionCall": {"id": "c1", "name": hidden, "args": {hidden: hidden}}}
+    response = {"functionResponse": {"id": "c1", "name": hidden, "response": {hidden: hidden}}}
+    mark = '<span class="audit-hidden">\\u202e</span>fdp<span class="audit-hidden">\\u200b</span>'
+    for part in (call, response):
+        html = event_html(part)
+        text = re.sub(r' data-\w+="[^"]*"', "", html)
+        assert mark in text and "\u202e" not in text and "\u200b" not in text
 
 
 @pytest.mark.parametrize("marked", [[], ["another"]])
