@@ -1,8 +1,9 @@
 // Sent messages that are not yet in the log. The browser keeps them and sends them until the server acknowledges them.
 
-import { make, makeAuto, makeButton, newId } from "./dom.js";
+import { make, makeButton, newId } from "./dom.js";
 import { hasEnded } from "./invocations.js";
 import { plural, t } from "./language.js";
+import { makeMarked } from "./said.js";
 
 const ACKNOWLEDGE_TIMEOUT = 10000;
 const UNSENT = "unsent:";
@@ -98,8 +99,8 @@ export class Outbox {
     const row = make("article", "event person waiting");
     row.dataset.clientId = id;
     const note = make("p", "on-the-way");
-    if (text) row.append(makeAuto("div", "said", text));
-    if (files.length) row.append(makeAuto("p", "attached", files.map(({ name }) => name).join(", ")));
+    if (text) row.append(makeMarked("div", "said", text));
+    if (files.length) row.append(makeMarked("p", "attached", files.map(({ name }) => name).join(", ")));
     row.append(note);
     this.region.append(row);
     const entry = {
