@@ -356,13 +356,13 @@ class ChatPage {
   #showConnection(state) {
     const connection = byId("connection");
     const words = byId("connection-words").content.querySelector(`[data-state=${state}]`);
-    const hasEnded = "notice" in words.dataset;
+    const hasEnded = "isEnd" in words.dataset;
     connection.dataset.state = state;
     connection.textContent = words.textContent;
-    byId("reconnect").hidden = hasEnded;
+    connection.parentElement.hidden = hasEnded; // a notice has the same words
     if (!hasEnded) return;
     ChatStorage.freeze();
-    this.showNotice(words.dataset.notice);
+    this.showNotice(words.textContent);
     this.main.dataset.ended = "";
     this.composer.close();
   }
