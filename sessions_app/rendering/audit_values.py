@@ -9,6 +9,7 @@ like one, so nothing would mask it.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -19,6 +20,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.text import Truncator
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from sessions_app.rendering.json_text import indent_json
 from sessions_app.secrets.masking import LOOK_AHEAD, beginning_of, mask, mask_json, mask_member, mask_text
@@ -29,6 +31,8 @@ EXCERPT_LENGTH = 160
 ARGUMENT_LENGTH = 60
 TRUNCATE_AT = 20_000
 """Maximum characters of a value. A page shows a hundred events, each with several values."""
+_SIGNATURE = re.compile(r'(?<="thoughtSignature":)( ?)"([\w+/=-]+)"')
+"""Signature of a thought in Base64: long, and readable by its model only."""
 
 
 def format_json(value: object) -> str:
@@ -50,9 +54,19 @@ def format_beginning(beginning: str, length: int) -> str:
         length: length of the whole text.
     """
     if len(beginning) >= length:
-        return indent_json(mask_json(beginning))
+        return indent_json(mask_json(_without_signatures(beginning)))
     shown = beginning_of(beginning, len(beginning) - LOOK_AHEAD)
-    return _with_length(indent_json(mask_json(shown)), length)
+    return _with_length(indent_json(mask_json(_without_signatures(shown))), length)
+
+
+def _without_signatures(text: str) -> str:
+    """Return JSON text with sizes in place of signatures."""
+    return _SIGNATURE.sub(lambda signature: f'{signature[1]}"{_signature_size(signature[2])}"', text)
+
+
+def _signature_size(base64: str) -> str:
+    size = len(base64) * 3 // 4
+    return ngettext("signature, %(size)d byte", "signature, %(size)d bytes", size) % {"size": size}
 
 
 def one_line_json(value: object) -> str:

@@ -63,14 +63,14 @@ def test_errors_transfers_and_unknown_parts_are_shown(auditor: Client, session: 
     append_event(
         session,
         {"inlineData": {"mimeType": "image/png", "data": "QUJD" * 500}},
-        {"executableCode": {"code": "1+1"}},
+        {"executableCode": {"code": "1+1"}, "thoughtSignature": "U0lH" * 500},
     )
     html = read(auditor, page_of(session))
     assert "SAFETY: It was blocked." in text_of(html, 'id="event-1"', "</summary>")
     assert "transfers to billing" in text_of(html, 'id="event-2"', "</summary>")
     third = text_of(html, 'id="event-3"')
     assert "image/png, about 1500 bytes" in third
-    assert "1+1" in third
+    assert "1+1" in third and "signature, 1500 bytes" in third and "U0lH" not in third
 
 
 def test_malformed_events_do_not_break_the_page(auditor: Client, session: Session) -> None:
