@@ -232,7 +232,7 @@ class RemoteA2aAgent(BaseAgent):
                     if reply.has_ended:
                         return
         except TimeoutError as error:
-            detail = f"The task {reply.task_id!r} had not ended after {self.timeout:g} seconds."
+            detail = f"The task {reply.task_id!r} had not ended after {self.timeout:g} s."
             raise RemoteAgentError(TOO_SLOW, detail) from error
 
     async def _connect(self, ctx: InvocationContext, http: httpx.AsyncClient) -> RemoteClient:

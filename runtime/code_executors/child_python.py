@@ -87,7 +87,7 @@ class ChildPython:
             except subprocess.TimeoutExpired:
                 rest = None
             if time.monotonic() >= deadline:
-                return f"Code execution timed out after {self._timeout:g} seconds."
+                return f"Code execution timed out after {self._timeout:g} s."
             # The kernel's limit (RLIMIT_NPROC) counts all processes of the user, and does not hold for root.
             if self._max_threads is not None and _count_threads(process.pid) > self._max_threads:
                 return f"Code execution started more than {self._max_threads} threads."

@@ -95,7 +95,7 @@ async def _in_time(seconds: float | None, work: Coroutine[Any, Any, T]) -> T:
         # A TimeoutError of the agent's own code is a failure of the agent.
         if not timeout.expired():
             raise
-        raise EvaluationError(f"it took longer than {seconds:.0f} seconds.") from error
+        raise EvaluationError(f"it took longer than {seconds:.0f} s.") from error
 
 
 def _reason(error: Exception) -> str:

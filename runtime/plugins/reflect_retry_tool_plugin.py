@@ -81,7 +81,7 @@ class ReflectAndRetryToolPlugin(BasePlugin):
         guidance = self._guidance(tool, tool_args, tool_context, error)
         if guidance is None:
             raise ToolRetriesExceededError(
-                f"Tool {tool.name!r} reported errors more than {self.max_retries} times in a row: {error}"
+                f"Tool {tool.name!r} has used up its limit of retries ({self.max_retries}): {error}"
             )
         return guidance
 

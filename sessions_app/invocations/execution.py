@@ -15,6 +15,7 @@ from functools import cached_property
 from itertools import count
 from typing import Any
 
+from django.template.defaultfilters import pluralize
 from django.utils.translation import gettext_noop
 
 from runtime import types
@@ -146,7 +147,7 @@ class Execution:
             if not timeout.expired():  # An error of the agent's own code.
                 raise
             raise LimitExceededError(
-                f"This took longer than {limit:.0f} seconds, so it was stopped. Ask for less at once."
+                f"This took longer than {limit:.0f} s, so it was stopped. Ask for less at once."
             ) from error
         return self._outcome()
 
@@ -159,7 +160,8 @@ class Execution:
         """Continue an earlier attempt from its events (contract R1)."""
         claim = self.claim
         if claim.attempts > self._conf.invocation_attempts:
-            raise NotResumableError(f"it was interrupted {claim.attempts - 1} times")
+            interruptions = claim.attempts - 1
+            raise NotResumableError(f"it was interrupted {interruptions} time{pluralize(interruptions)}")
         session = await self._load_session()
         message_event = find_message_event(claim.invocation_id, claim.message, session.events)
         logger.info(

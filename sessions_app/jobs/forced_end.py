@@ -25,7 +25,7 @@ from sessions_app.models import JobStatus, ToolJob
 from sessions_app.process.sweeping import OverdueRows, Repair
 
 KILL = "adk_kill_job"
-DETAIL = "The function went on for more than {0:g} seconds after its cancellation; its process was killed."
+DETAIL = "The function went on for more than {0:g} s after its cancellation; its process was killed."
 
 
 def forced_end_repair() -> Repair:

@@ -46,7 +46,7 @@ class SharedRate:
                     logger.info("A call of the model %r waits %.1f s", self._name, exceeded.seconds)
                     await asyncio.sleep(max(exceeded.seconds, MIN_WAIT))
         except TimeoutError:
-            detail = f"The site's limit for {self._name!r} allowed no request within {seconds:g} seconds."
+            detail = f"The site's limit for {self._name!r} allowed no request within {seconds:g} s."
             code = "RESOURCE_EXHAUSTED"
             raise ModelError(code, sentence_for(code), detail) from None
 

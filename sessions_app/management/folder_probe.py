@@ -53,7 +53,7 @@ def probe(folder: Path, seconds: float) -> Probe:
         try:
             child.wait(seconds)
         except subprocess.TimeoutExpired:
-            return Probe([], f"Its import did not end within {seconds:g} seconds.")
+            return Probe([], f"Its import did not end within {seconds:g} s.")
         finally:
             _kill(child)  # After success as well: the folder may have started processes.
         if not result.exists():

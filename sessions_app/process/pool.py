@@ -184,7 +184,7 @@ class _Line:
             async with asyncio.timeout(WAIT_SECONDS if self.free.locked() else None):
                 await self.free.acquire()
         except TimeoutError as error:
-            raise PoolTimeout(f"no connection was free for {WAIT_SECONDS:.0f} seconds") from error
+            raise PoolTimeout(f"no connection was free for {WAIT_SECONDS:.0f} s") from error
         finally:
             self.waiting -= 1
 

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
+from django.template.defaultfilters import pluralize
+
 from sessions_app.base.codec import is_storable
 from sessions_app.base.timing import Recurrence, parse_moment, parse_recurrence
 from sessions_app.conf import conf
@@ -83,12 +85,13 @@ def _parse_frequency(every: str, now: datetime) -> Recurrence:
     shortest = timedelta(seconds=conf().schedule_shortest_seconds)
     if recurrence.shortest < shortest:
         raise InvalidInputError(
-            f"{every!r} is more often than this site allows. Leave at least {shortest.total_seconds():.0f} seconds "
+            f"{every!r} is more often than this site allows. Leave at least {shortest.total_seconds():.0f} s "
             "between two runs."
         )
     if recurrence.shortest > longest_delay():
+        days = longest_delay().days
         raise InvalidInputError(
-            f"{every!r} is less often than this site allows. Leave at most {longest_delay().days} days between two "
+            f"{every!r} is less often than this site allows. Leave at most {days} day{pluralize(days)} between two "
             "runs, or schedule a single run with 'run_at'."
         )
     return recurrence

@@ -43,7 +43,7 @@ async def upload_file(
     session = None if new_app else await own_session(user, session_id)
     if exceeded := rates().count(quotas.frames(user.pk, network)):
         raise LimitExceededError(
-            f"More than {exceeded.quota.most} messages and files in a minute. Wait a minute.",
+            f"Messages and files are limited to {exceeded.quota.most} a minute. Wait a minute.",
             retry_seconds=exceeded.seconds,
         )
     mime_type = await in_thread(uploads.check_upload, upload)  # before a session is created

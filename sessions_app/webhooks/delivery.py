@@ -206,7 +206,7 @@ async def _post(delivery: WebhookDelivery, body: bytes, own_headers: Mapping[str
         ):
             status = int(response.status)
     except TimeoutError:
-        return DeliveryAttempt(None, f"There was no response within {ATTEMPT_SECONDS:g} seconds.")
+        return DeliveryAttempt(None, f"There was no response within {ATTEMPT_SECONDS:g} s.")
     except ForbiddenTargetError as error:
         return DeliveryAttempt(None, str(error))
     except Exception as error:  # noqa: BLE001 - a foreign server may cause any error

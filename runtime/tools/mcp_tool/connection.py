@@ -193,7 +193,7 @@ def _reason(error: BaseException, timeout: float) -> str:
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     if isinstance(error, TimeoutError):
-        return f"it did not answer within {timeout:g} seconds"
+        return f"it did not answer within {timeout:g} s"
     if isinstance(error, httpx2.HTTPStatusError):
         return f"it answered with status {error.response.status_code}"
     return without_secrets_of_urls(str(error)).rstrip(".") or type(error).__name__

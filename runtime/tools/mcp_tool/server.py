@@ -113,7 +113,7 @@ class McpServer:
         try:
             return await self._repeat_when_lost(context, send_in_time)
         except TimeoutError as error:
-            seconds = f"{self.params.timeout:g} seconds"
+            seconds = f"{self.params.timeout:g} s"
             raise McpConnectionError(
                 f"The MCP server {self.name!r} did not answer within {seconds}."
             ) from error

@@ -80,7 +80,7 @@ class HttpExchange:
             async with asyncio.timeout(self.timeout), self._new_client() as client:
                 return await self._follow(client, _built(client, request))
         except (TimeoutError, httpx2.TimeoutException):
-            raise ExchangeError(f"The service did not answer within {self.timeout:g} seconds.") from None
+            raise ExchangeError(f"The service did not answer within {self.timeout:g} s.") from None
         except (httpx2.HTTPError, httpx2.InvalidURL) as error:
             raise ExchangeError(f"The request failed: {error or type(error).__name__}") from error
 

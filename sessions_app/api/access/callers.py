@@ -151,7 +151,7 @@ def _count_request(caller: Caller) -> Caller:
     """Count a request and return the caller; raise LimitExceededError above a limit."""
     if exceeded := rates().count(_quotas(caller)):
         raise LimitExceededError(
-            f"More than {exceeded.quota.most} requests in a minute. Wait a minute.",
+            f"Requests are limited to {exceeded.quota.most} a minute. Wait a minute.",
             retry_seconds=exceeded.seconds,
         )
     return caller

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
+from django.template.defaultfilters import pluralize
 from django.utils.translation import ngettext_lazy
 
 from sessions_app.errors import InvalidInputError
@@ -70,7 +71,8 @@ def parse_moment(text: str, now: datetime, longest: timedelta) -> datetime:
     """
     # The messages state the current time: a model reads them and has no clock.
     too_far = InvalidInputError(
-        f"{text!r} is too far away. {_state_time(now)} Give a time in the next {longest.days} days."
+        f"{text!r} is too far away. {_state_time(now)} "
+        f"Give a time in the next {longest.days} day{pluralize(longest.days)}."
     )
     try:
         moment = _parse(text.strip(), now)

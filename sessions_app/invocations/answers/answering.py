@@ -84,7 +84,7 @@ async def find_waiting_call(
     if name is not None and waiting.call.name != name:
         raise NotFoundError("There is no such question in this conversation.")
     if invocation_id is not None and waiting.event.invocation_id != invocation_id:
-        raise NotFoundError(f"Another run asks this: {waiting.event.invocation_id!r}. Answer it there.")
+        raise NotFoundError("Another run asks this question. Answer it there.")
     answered_by = await rule_of(session.app_name, waiting)
     return WaitingCall(
         call_id,

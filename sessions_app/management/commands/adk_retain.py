@@ -26,7 +26,8 @@ class Command(BaseCommand):
             for reason, sessions in expired_sessions():
                 count = sessions.count()
                 self.stdout.write(f"{count} session{pluralize(count)} {reason} would be erased.")
-            self.stdout.write(f"Nothing was erased. A run erases at most {conf().retention_batch} sessions.")
+            most = conf().retention_batch
+            self.stdout.write(f"Nothing was erased. A run erases at most {most} session{pluralize(most)}.")
             return
         erased = erase_expired_sessions()
         self.stdout.write(f"{erased} session{pluralize(erased)} erased.")

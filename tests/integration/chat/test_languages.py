@@ -174,13 +174,13 @@ async def test_two_tabs_read_an_event_each_in_its_language_rendered_once_for_eac
 async def test_a_stored_error_is_english_in_the_database_and_translated_where_it_is_read(
     browser: AsyncClient, session: Session
 ) -> None:
-    stored = "This took longer than 600 seconds, so it was stopped. Ask for less at once."
+    stored = "This took longer than 600 s, so it was stopped. Ask for less at once."
     fields = {"client_id": "m1", "message": {"parts": [{"text": "Hello"}]}, "status": "failed"}
     await Invocation.objects.acreate(
         session=session, invocation_id=f"e-{uuid4()}", error_message=stored, **fields
     )
     page = await browser.get(f"/chat/{session.pk}/", headers={"Accept-Language": "de"})
-    assert "600 Sekunden gedauert und wurde deshalb gestoppt" in page.content.decode()
+    assert "600 s gedauert und wurde deshalb gestoppt" in page.content.decode()
     assert (await Invocation.objects.aget(session=session)).error_message == stored
 
 

@@ -53,7 +53,7 @@ def test_the_exit_code_tells_how_it_ended(person: User, manage: Manage) -> None:
 
     late = manage("adk_run", "clerk", "long", "--timeout", "1")
     assert outcome(late) == (124, "")
-    assert late.stderr.startswith("Stopped after 1 seconds: session ")
+    assert late.stderr.startswith("Stopped after 1 s: session ")
     assert Invocation.objects.latest("pk").status == InvocationStatus.CANCELLED
 
 

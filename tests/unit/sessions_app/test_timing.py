@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
@@ -181,6 +182,12 @@ def test_a_moment_is_parsed(text: str, expected: str) -> None:
 def test_an_invalid_moment_is_refused_with_the_current_time(text: str, message: str) -> None:
     with pytest.raises(InvalidInputError, match=f"{message}.*2026-11-21T14:00:00\\+01:00 now"):
         parse_moment(text, NOW, TEN_YEARS)
+
+
+@pytest.mark.parametrize(("days", "words"), [(1, "the next 1 day."), (2, "the next 2 days.")])
+def test_the_longest_delay_is_told_in_the_right_number(days: int, words: str) -> None:
+    with pytest.raises(InvalidInputError, match=re.escape(words)):
+        parse_moment("in 9 days", NOW, timedelta(days=days))
 
 
 @pytest.mark.parametrize("name", ["Mars/Base", "", "../etc/passwd", "CET "])

@@ -90,9 +90,7 @@ async def test_the_words_of_the_provider_are_in_the_cause_of_a_failure_only() ->
 
 async def test_a_message_that_takes_too_long_fails() -> None:
     model = ScriptedModel(turns=[asyncio.Event()])
-    with pytest.raises(
-        EvaluationError, match=r"^Message 1 of the case failed: it took longer than 0 seconds"
-    ):
+    with pytest.raises(EvaluationError, match=r"^Message 1 of the case failed: it took longer than 0 s"):
         await run_case(shop(model), case_of("Hello"), seconds=0.01)
 
 

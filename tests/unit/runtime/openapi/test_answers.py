@@ -61,7 +61,7 @@ async def test_t11_a_large_answer_is_not_read_to_its_end(server: EchoServer) -> 
 async def test_t11_a_slow_service_runs_into_the_timeout(server: EchoServer) -> None:
     server.routes["/things"] = server.hold
     result = await tool_of(spec_of(server.url), timeout=0.2).run_async(args={}, tool_context=None)
-    assert "did not answer within 0.2 seconds" in result["error"]
+    assert "did not answer within 0.2 s" in result["error"]
 
 
 async def test_t11_a_cancelled_call_ends_at_once(server: EchoServer) -> None:

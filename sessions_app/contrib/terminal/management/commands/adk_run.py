@@ -70,7 +70,7 @@ class Command(SessionCommand):
                 seconds=options["timeout"],
             )
         except TimeoutError:
-            self.stderr.write(f"Stopped after {options['timeout']:g} seconds: {_place_of(conversation)}.")
+            self.stderr.write(f"Stopped after {options['timeout']:g} s: {_place_of(conversation)}.")
             return TIMED_OUT
         return self._report(ending, conversation, writes_answer=not options["json"])
 

@@ -121,7 +121,7 @@ async def test_a_server_that_cannot_be_reached_is_asked_once(tmp_path: Path) -> 
 async def test_a_program_that_does_not_answer_is_given_up_and_ended() -> None:
     silent = StdioServerParameters(command=sys.executable, args=["-c", "import sys; sys.stdin.read()"])
     toolset = McpToolset(connection_params=StdioConnectionParams(server_params=silent, timeout=0.5))
-    with pytest.raises(McpConnectionError, match=r"it did not answer within 0\.5 seconds"):
+    with pytest.raises(McpConnectionError, match=r"it did not answer within 0\.5 s"):
         await toolset.get_tools()
     await toolset.close()
 
