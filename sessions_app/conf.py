@@ -133,8 +133,9 @@ class ModelConf:
     """Rate limits, `{"requests": ..., "tokens": ...}`, shared by all processes and all models with that prefix."""
     model_wait_seconds: float = Field(default=120.0, gt=0)
     """Maximum seconds that a model call waits under a rate limit."""
-    title_model: str = ""
-    """Model for titles of chats, called after the first answer; empty keeps the title made from the first message."""
+    title_model: str | None = ""
+    """Model for titles of chats, called once after the first answer; empty for the model of the app's root agent, None
+    to keep the title made from the first message."""
 
 
 @dataclass(frozen=True, config=NO_UNKNOWN_FIELDS)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import AsyncGenerator
-from typing import Any
+from typing import Any, ClassVar
 
 from runtime import types
 from runtime.agents.base_agent import BaseAgent
@@ -20,6 +20,8 @@ from runtime.testing.scripted_model import model_content as model_content
 
 class StreamingModel(BaseLlm):
     """Streams the words of `words()` as partial responses, then yields the whole text."""
+
+    is_scripted: ClassVar[bool] = True
 
     @abstractmethod
     def words(self) -> AsyncGenerator[str, None]:

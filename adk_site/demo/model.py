@@ -14,7 +14,7 @@ import re
 from collections.abc import AsyncGenerator
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, ClassVar
 
 from adk_site.demo import DEMO_MODEL
 from adk_site.demo.sourced import SOURCED, grounding
@@ -95,6 +95,8 @@ class DemoModel(BaseLlm):
     Attributes:
         delay: seconds between two words of a streamed answer.
     """
+
+    is_scripted: ClassVar[bool] = True
 
     model: str = DEMO_MODEL
     delay: float = 0.03

@@ -59,6 +59,8 @@ class BaseLlm(BaseModel, ABC):
 
     asks_others: ClassVar[bool] = False
     """True for a model that delegates to other models and calls no provider."""
+    is_scripted: ClassVar[bool] = False
+    """True for a model whose script has answers for the agents' requests only, not for others such as titles."""
 
     @classmethod
     def supported_models(cls) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import AsyncGenerator, Callable, Iterable
-from typing import Any
+from typing import Any, ClassVar
 
 from pydantic import Field, PrivateAttr
 
@@ -28,6 +28,8 @@ class ScriptedModel(BaseLlm):
     `stream`, a text is also sent word by word as partial responses, each after `pause` seconds. A `rule` replaces the
     script: it computes the turn from the request.
     """
+
+    is_scripted: ClassVar[bool] = True
 
     model: str = "scripted"
     turns: list[Any] = Field(default_factory=list)

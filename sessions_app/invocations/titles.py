@@ -5,26 +5,36 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from contextlib import aclosing
+from uuid import UUID
 
 from runtime import types
+from runtime.agents.llm_agent import LlmAgent
+from runtime.agents.tree import walk
+from runtime.apps.app import App
 from runtime.errors import ModelError
 from runtime.models import LlmRequest, LlmResponse
+from runtime.models.base_llm import BaseLlm
 from runtime.models.rate_limit import ask
 from runtime.models.registry import LLMRegistry
 from runtime.valid_text import storable
+from sessions_app.base.actors import ActorKind
 from sessions_app.conf import conf
 from sessions_app.history.costs import cost_of, tokens_of
+from sessions_app.history.rewinds import find_rewinds
 from sessions_app.live.process import live
-from sessions_app.models import Event, Session
-from sessions_app.models.session import TITLE_LENGTH, TitleSource
+from sessions_app.models import Session
+from sessions_app.models.session import TITLE_LENGTH, SessionQuerySet, TitleSource
 from sessions_app.process.threads import in_thread
-from sessions_app.secrets.masking import beginning_of
+from sessions_app.rendering.hidden_characters import strip_hidden
+from sessions_app.sessions.list.changes import title_from
+from sessions_app.sessions.list.plain_text import plain_line
 from sessions_app.store.sql.leases import Claim
 from sessions_app.store.sql.usage import Used, add_used
 
 logger = logging.getLogger(__name__)
 MAX_LOG_LENGTH = 30
 """Largest number of events for which the model is asked; longer sessions keep the title of their first message."""
+QUOTES = " \"'`„“”«»「」『』.。"
 MAX_TEXT_LENGTH = 1_000
 """Characters of each text in the request."""
 INSTRUCTION = (
@@ -34,40 +44,67 @@ INSTRUCTION = (
 )
 
 
-async def give_title(claim: Claim) -> None:
+def may_get_title(claim: Claim) -> bool:
+    """True if the invocation may be the first of a chat of a person; programs and jobs ask for no titles."""
+    if conf().title_model is None or claim.actor_kind != ActorKind.PERSON:
+        return False
+    # Spares the query of `_take_texts` where the claim knows the length of the log.
+    return claim.preloaded is None or claim.preloaded.last_seq <= MAX_LOG_LENGTH
+
+
+async def give_title(claim: Claim, app: App) -> None:
     """Replace the title from the first message by a title from a model, unless the person changes it first.
 
-    Never raises: a failure is logged, and the next answer tries again.
+    A chat asks once. Never raises: a failure is logged, and leaves the title of the first message.
     """
     try:
-        conversation = await in_thread(_first_texts, claim)
+        model = _model_for(app)
+        if model is None:
+            return
+        title, conversation = await in_thread(_take_texts, claim)
         if not conversation:
             return
-        responses = await _ask(conversation)
+        responses = await _ask(model, conversation)
         await add_used(claim.session_id, _used(responses))
-        await in_thread(_replace_title, claim, _title_in(responses))
+        await in_thread(_replace_title, claim, title, _title_in(responses))
         live().list_news.publish(claim.user_id)
     except Exception:  # The answer is complete, and the chat has the title of its first message.
         logger.warning("Session %s got no title from a model", claim.session_id, exc_info=True)
 
 
-def _first_texts(claim: Claim) -> str:
-    """Return the first texts of the invocation: its message and answer.
+def _model_for(app: App) -> BaseLlm | None:
+    """Return `ADK["title_model"]`, or the model of the app's first agent with a model, unless it is scripted."""
+    if name := conf().title_model:
+        return LLMRegistry.new_llm(name)
+    agents = (agent for agent in walk(app.root_agent) if isinstance(agent, LlmAgent))
+    agent = next(agents, None)
+    if agent is None or agent.canonical_model.is_scripted:
+        return None
+    return agent.canonical_model
 
-    Empty when the title is no longer from the first message, or the session is too long.
+
+def _take_texts(claim: Claim) -> tuple[str, str]:
+    """Mark the session as titled by a model. Return its title and its first texts: messages and answers.
+
+    The texts are empty before the first answer, when the title is no longer from the first message, and in a session
+    that is too long.
     """
-    untitled = Session.objects.filter(
+    session = Session.objects.filter(
         pk=claim.session_id, title_source=TitleSource.MESSAGE, last_seq__lte=MAX_LOG_LENGTH
-    )
-    if not untitled.exists():
-        return ""
-    events = Event.objects.filter(session=claim.session_id, invocation_id=claim.invocation_id)
-    texts = events.exclude(text=None).exclude(text="").order_by("seq").values_list("author", "text")
-    return "\n".join(f"{author}: {text[:MAX_TEXT_LENGTH]}" for author, text in texts[:4])
+    ).first()
+    if session is None:
+        return "", ""
+    events = session.events.filter(find_rewinds(session.pk).in_effect).exclude(text=None).exclude(text="")
+    texts = list(events.order_by("seq").values_list("author", "text")[:4])
+    if all(author == "user" for author, _ in texts):
+        return "", ""
+    # The mark comes before the request: a process that dies in between must not ask again at the next answer.
+    if not _titled_by(session.pk, TitleSource.MESSAGE, session.title).update(title_source=TitleSource.MODEL):
+        return "", ""
+    return session.title, "\n".join(f"{author}: {text[:MAX_TEXT_LENGTH]}" for author, text in texts)
 
 
-async def _ask(conversation: str) -> list[LlmResponse]:
-    model = LLMRegistry.new_llm(conf().title_model)
+async def _ask(model: BaseLlm, conversation: str) -> list[LlmResponse]:
     content = types.Content(role="user", parts=[types.Part(text=conversation)])
     request = LlmRequest(
         contents=[content], config=types.GenerateContentConfig(system_instruction=INSTRUCTION)
@@ -100,13 +137,18 @@ def _title_in(responses: Sequence[LlmResponse]) -> str:
 
 
 def _as_title(text: str) -> str:
-    """Return the first line with text, without quotation marks and marks of Markdown around it."""
-    lines = [line for line in storable(text).splitlines() if line.strip()]
-    line = " ".join(lines[0].strip(" \"'#*`„“”«».").split()) if lines else ""
-    return beginning_of(line, TITLE_LENGTH)
+    """Return the first line with text, without hidden characters, Markdown and quotation marks around it."""
+    for line in strip_hidden(storable(text)).splitlines():
+        title = plain_line(line).strip(QUOTES)
+        if title:
+            return title_from(title)
+    return ""
 
 
-def _replace_title(claim: Claim, title: str) -> None:
-    # The condition again: the person may have changed the title while the model answered.
-    sessions = Session.objects.filter(pk=claim.session_id, title_source=TitleSource.MESSAGE)
-    sessions.update(title=title, title_source=TitleSource.MODEL)
+def _replace_title(claim: Claim, before: str, title: str) -> None:
+    # The condition again: while the model answered, the person may have renamed the chat or edited the first message.
+    _titled_by(claim.session_id, TitleSource.MODEL, before).update(title=title)
+
+
+def _titled_by(session_id: UUID, source: TitleSource, title: str) -> SessionQuerySet:
+    return Session.objects.filter(pk=session_id, title_source=source, title=title)

@@ -220,8 +220,9 @@ class InvocationWorker:
             return
         if app.events_compaction_config is not None:
             self._run_in_background(self._compact(execution), f"compact {execution.claim.session_id}")
-        if conf().title_model:
-            self._run_in_background(titles.give_title(execution.claim), f"title {execution.claim.session_id}")
+        if titles.may_get_title(execution.claim):
+            titling = titles.give_title(execution.claim, app)
+            self._run_in_background(titling, f"title {execution.claim.session_id}")
         if conf().otlp_endpoint:
             claim = execution.claim
             export = export_spans(claim.session_id, claim.invocation_id, execution.began_at)

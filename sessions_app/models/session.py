@@ -64,7 +64,7 @@ class Session(models.Model):
         lease_token: fencing token, incremented by every lease; an append with an older token is refused.
         lease_owner: the process that holds the lease; empty without a lease.
         title_source: origin of the title: the first message, a model (`ADK["title_model"]`), or the user, whose title
-            is never replaced.
+            is never replaced. `MODEL` from the request on: a model that fails leaves the title of the first message.
         archived_at: time at which the user archived the session; null for a session in the list. A message of
             the user moves the session back to the list.
         deleted_at: time at which the user deleted the session. A deleted session is hidden; a sweep erases it when the

@@ -49,6 +49,11 @@ def escape_hidden(text: str) -> str:
     return _HIDDEN.sub(_escape, text)
 
 
+def strip_hidden(text: str) -> str:
+    """Return a plain text without hidden characters."""
+    return _HIDDEN.sub("", text)
+
+
 def strip_bidi_controls(text: str) -> str:
     """Return a plain text without characters that would change the order of the text after it in a window's title."""
     return _REACHING.sub("", text)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import AsyncGenerator
-from typing import Any
+from typing import Any, ClassVar
 
 from google.genai import types
 
@@ -18,6 +18,8 @@ APP = "clerk"
 
 class ObedientModel(BaseLlm):
     """Calls the function that the message names, says the result of a call, and repeats any other message."""
+
+    is_scripted: ClassVar[bool] = True
 
     async def generate_content_async(
         self, llm_request: LlmRequest, stream: bool = False

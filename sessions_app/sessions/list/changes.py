@@ -22,7 +22,8 @@ from sessions_app.errors import InvalidInputError, NotFoundError
 from sessions_app.history.rewinds import find_rewinds
 from sessions_app.models import Event, LegalHold, Session, SessionAct
 from sessions_app.models.session import TITLE_LENGTH, SessionQuerySet, TitleSource
-from sessions_app.secrets.masking import beginning_of
+from sessions_app.secrets.masking import beginning_of, mask_text
+from sessions_app.sessions.list.plain_text import plain_line
 from sessions_app.sessions.ownership import NO_SESSION
 from sessions_app.store.erasing import refuse_if_held
 
@@ -40,6 +41,8 @@ _VALUES: Mapping[str, Mapping[str, Any]] = {
 CHANGES = (RENAME, *_VALUES)
 _ACTIONS = {DELETE: ActionKind.DELETE, RESTORE: ActionKind.RESTORE}
 """Changes recorded as acts; the others concern only the look of the list."""
+MAX_READ_LENGTH = 2_000
+"""Characters of a first message of which its title is made."""
 GONE = gettext_noop("This chat is deleted for good.")
 
 
@@ -129,8 +132,15 @@ def _title_of(message: Event) -> str:
 
 
 def title_from(text: str) -> str:
-    """Return the title for a session whose first message is `text`: one line, cut between words at 80 characters."""
+    """Return the title for a session whose first message is `text`: one line, cut between words at 80 characters.
+
+    The title is without marks of Markdown, unless the text has a secret: without them it might not be masked later.
+    """
+    beginning = text[:MAX_READ_LENGTH]
     line = " ".join(text.split())
+    plain = plain_line(beginning).strip()
+    if plain and plain != line and mask_text(beginning) == beginning:
+        line = plain
     if len(line) <= 80:
         return line
     # `beginning_of` leaves a secret at the end out: a part of it would not be recognized and masked later.

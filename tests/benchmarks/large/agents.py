@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncGenerator
+from typing import ClassVar
 
 from runtime import types
 from runtime.agents import LlmAgent
@@ -16,6 +17,8 @@ TEXT_BYTES, RESULT_BYTES = 1_000_000, 5_000_000
 
 class LargeModel(BaseLlm):
     """Model that tells when it was asked, or answers with much text."""
+
+    is_scripted: ClassVar[bool] = True
 
     model: str = "large"
 

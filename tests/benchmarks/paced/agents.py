@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncGenerator
+from typing import ClassVar
 
 from runtime import types
 from runtime.agents import LlmAgent
@@ -19,6 +20,8 @@ CALL = types.Part(function_call=types.FunctionCall(name="look_up", args={"word":
 
 class PacedModel(BaseLlm):
     """Model that streams words at a fixed rate, as the last message says: see `Work.text`."""
+
+    is_scripted: ClassVar[bool] = True
 
     model: str = "paced"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncGenerator
-from typing import Any
+from typing import Any, ClassVar
 
 from runtime import types
 from runtime.agents import LlmAgent
@@ -20,6 +20,8 @@ SECONDS_BETWEEN = 0.02
 
 class ClerkModel(BaseLlm):
     """Model that calls the job tool, acknowledges the queued job, and answers its result."""
+
+    is_scripted: ClassVar[bool] = True
 
     model: str = "clerk"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator
+from typing import ClassVar
 
 from runtime import types
 from runtime.agents import LlmAgent
@@ -16,6 +17,8 @@ from tests.fakes import model_content, text_content
 
 class ObedientModel(BaseLlm):
     """Model that follows the last part of the request."""
+
+    is_scripted: ClassVar[bool] = True
 
     model: str = "obedient"
 

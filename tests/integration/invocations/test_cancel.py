@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import timedelta
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from django.contrib.auth.models import User
@@ -46,6 +46,8 @@ Heartbeat = Callable[[float], None]
 
 class TalkingModel(BaseLlm):
     """Streams a few words, then waits until it is cancelled."""
+
+    is_scripted: ClassVar[bool] = True
 
     model: str = "talking"
     _said: asyncio.Event = PrivateAttr(default_factory=asyncio.Event)

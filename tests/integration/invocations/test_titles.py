@@ -1,17 +1,18 @@
-"""Titles of chats by a model (`ADK["title_model"]`)."""
+"""Titles of chats by a model: the agent's own, or that of `ADK["title_model"]`."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from typing import Any, ClassVar
+from uuid import uuid4
 
 import pytest
 from django.contrib.auth.models import User
 from django.db.models import F
 
 from runtime import types
-from runtime.agents import LlmAgent
+from runtime.agents import BaseAgent, LlmAgent, SequentialAgent
 from runtime.agents.callback_context import CallbackContext
 from runtime.apps import App
 from runtime.models import LlmRequest, LlmResponse
@@ -20,8 +21,11 @@ from runtime.models.registry import LLMRegistry
 from sessions_app import use_cases
 from sessions_app.agent_apps.checks.settings import check_settings
 from sessions_app.base import actors
+from sessions_app.base.actors import UserActor
 from sessions_app.invocations.worker import worker
+from sessions_app.live.process import live
 from sessions_app.models import Event, PersonUsage, Session
+from sessions_app.models.session import TitleSource
 from sessions_app.sessions.list.changes import RENAME
 from tests.fakes import ScriptedModel, text_content
 from tests.served_agents import Served
@@ -33,6 +37,8 @@ class TitleModel(BaseLlm):
     """Gives the title `answer`, or fails when it is None. Each call uses 40 tokens, 30 of them for the request."""
 
     answer: ClassVar[str | LlmResponse | None] = None
+    gate: ClassVar[asyncio.Event]
+    is_asked: ClassVar[asyncio.Event]
     asked: ClassVar[list[str]] = []
 
     @classmethod
@@ -43,6 +49,8 @@ class TitleModel(BaseLlm):
         self, llm_request: LlmRequest, stream: bool = False
     ) -> AsyncGenerator[LlmResponse, None]:
         self.asked.extend(part.text or "" for content in llm_request.contents for part in content.parts or [])
+        self.is_asked.set()
+        await self.gate.wait()
         if self.answer is None:
             raise ConnectionError("The model is away.")
         if isinstance(self.answer, LlmResponse):
@@ -65,14 +73,19 @@ async def session(
     served(app)
     monkeypatch.setattr(LLMRegistry, "_classes", dict(LLMRegistry._classes))
     monkeypatch.setattr(TitleModel, "asked", [])
+    monkeypatch.setattr(TitleModel, "is_asked", asyncio.Event(), raising=False)
+    monkeypatch.setattr(TitleModel, "gate", asyncio.Event(), raising=False)
+    TitleModel.gate.set()
     LLMRegistry.register(TitleModel)
     configure(title_model="titles-of-a-test")
     yield await use_cases.create_session(person, "desk")
 
 
-async def title_after(person: User, session: Session, text: str = "Where is my order?", **values: Any) -> str:
+async def title_after(
+    person: User, session: Session, text: str = "Where is my order?", by: UserActor | None = None
+) -> str:
     """Send a message; return the title that the chat has after the answer and the work behind it."""
-    await use_cases.send_message(actors.person(person), session.pk, f"m-{text}", text)
+    await use_cases.send_message(by or actors.person(person), session.pk, f"m-{text}", text)
     async with asyncio.timeout(20):
         await worker().wait_until_idle()
         await asyncio.gather(*worker()._background_tasks)
@@ -88,7 +101,9 @@ async def title_after(person: User, session: Session, text: str = "Where is my o
         ("\n## **Late   order**\n", "Late order"),
         ("„Späte Bestellung“", "Späte Bestellung"),
         ("nul\0 and half \ud800", "nul� and half �"),
-        ("x" * 300, "x" * 200),
+        ("many words " * 30, f"{'many words ' * 7}…".replace(" …", "…")),
+        ("```\nLate `order` [1007](https://shop.example)\n```", "Late order 1007"),
+        ("1. \u202eredro\u202c etaL\x1b[31m\u200b", "redro etaL31m"),
         ("", "Where is my order?"),
         (' "" ', "Where is my order?"),
         (None, "Where is my order?"),
@@ -119,7 +134,9 @@ async def test_an_answer_without_a_title_is_logged(
 ) -> None:
     monkeypatch.setattr(TitleModel, "answer", answer)
     assert await title_after(person, session) == "Where is my order?"
-    assert f"Session {session.pk} got no title from a model" in caplog.text
+    assert await title_after(person, session, "And now?") == "Where is my order?"
+    assert len(TitleModel.asked) == 1
+    assert caplog.text.count(f"Session {session.pk} got no title from a model") == 1
     assert reason in caplog.text
 
 
@@ -187,11 +204,78 @@ async def test_a_chat_whose_first_message_is_edited_gets_another_title(
     assert session.title == "Refund"
 
 
-async def test_no_model_is_asked_without_the_setting(
+async def test_a_name_that_the_person_gives_while_the_model_answers_stays(
+    person: User, session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(TitleModel, "answer", "Late order")
+    monkeypatch.setattr(TitleModel, "gate", asyncio.Event())
+    monkeypatch.setattr(TitleModel, "is_asked", asyncio.Event())
+    titled = asyncio.create_task(title_after(person, session))
+    async with asyncio.timeout(20):
+        await TitleModel.is_asked.wait()
+        await use_cases.change_session(actors.person(person), session.pk, RENAME, "Mine")
+        TitleModel.gate.set()
+        assert await titled == "Mine"
+
+
+async def test_a_new_title_reaches_the_lists_of_the_person(
+    person: User, session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(TitleModel, "answer", "Late order")
+    monkeypatch.setattr(TitleModel, "gate", asyncio.Event())
+    monkeypatch.setattr(TitleModel, "is_asked", asyncio.Event())
+    news: list[str] = []
+    titled = asyncio.create_task(title_after(person, session))
+    async with asyncio.timeout(20):
+        await TitleModel.is_asked.wait()
+        await live().list_news.stop()  # news of the invocation
+        live().list_news.watch(person.pk, lambda: news.append("list"))
+        TitleModel.gate.set()
+        await titled
+    assert news == ["list"]
+
+
+@pytest.mark.parametrize("agents", ["one", "in a workflow"])
+async def test_without_the_setting_the_model_of_the_agent_gives_the_title(
+    person: User,
+    session: Session,
+    served: Served,
+    monkeypatch: pytest.MonkeyPatch,
+    configure: Any,
+    agents: str,
+) -> None:
+    configure()
+    monkeypatch.setattr(TitleModel, "answer", "Late order")
+    agent: BaseAgent = LlmAgent(name="desk", model="titles-of-a-test")
+    if agents == "in a workflow":
+        agent = SequentialAgent(name="flow", sub_agents=[agent])
+    served(App(name="desk", root_agent=agent))
+    assert await title_after(person, session) == "Late order"
+    assert TitleModel.asked == ["Where is my order?", "user: Where is my order?\ndesk: Late order"]
+
+
+async def test_a_scripted_model_is_not_asked(
     person: User, session: Session, configure: Callable[..., None]
 ) -> None:
     configure()
+    assert await title_after(person, session, "**Where** is [order 1007](https://shop.example)?") == (
+        "Where is order 1007?"
+    )
+    await session.arefresh_from_db()
+    assert session.title_source == TitleSource.MESSAGE
+
+
+async def test_no_model_is_asked_when_titles_are_switched_off(
+    person: User, session: Session, configure: Callable[..., None]
+) -> None:
+    configure(title_model=None)
     assert await title_after(person, session) == "Where is my order?"
+    assert TitleModel.asked == []
+
+
+async def test_no_model_is_asked_for_a_session_of_a_program(person: User, session: Session) -> None:
+    program = actors.api_key(person, str(uuid4()), "reports")
+    assert await title_after(person, session, by=program) == "Where is my order?"
     assert TitleModel.asked == []
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Callable
 from datetime import timedelta
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from django.contrib.auth.models import User
@@ -35,6 +35,8 @@ TOKENS = "You have used today's 1000 tokens. Try again after midnight (UTC)."
 
 class EndlessModel(BaseLlm):
     """Begins an answer that has used 600 tokens so far, and never ends it."""
+
+    is_scripted: ClassVar[bool] = True
 
     model: str = "endless"
 
