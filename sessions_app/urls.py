@@ -18,6 +18,7 @@ from sessions_app.chat import (
     inbox,
     key_views,
     list_views,
+    pane,
     preferences,
     share_views,
     views,
@@ -71,7 +72,7 @@ urlpatterns = [
     _page("chat/<uuid:session_id>/frames/", frames.frames, name="frames"),
     _page("chat/<uuid:session_id>/files/", files.files, name="files"),
     _page("chat/<uuid:session_id>/files/remove/", files.remove_file, name="remove_file"),
-    _page("chat/<uuid:session_id>/preview/<filename:filename>", files.preview, name="preview"),
+    _page("chat/<uuid:session_id>/preview/<filename:filename>", pane.preview, name="preview"),
     _page("chat/<uuid:session_id>/export/markdown/", exports.as_markdown, name="export_markdown"),
     _page("chat/<uuid:session_id>/export/json/", exports.as_json, name="export_json"),
     _page("chat/<uuid:session_id>/export/page/", exports.printable, name="export_page"),
@@ -79,8 +80,9 @@ urlpatterns = [
     _page("chat/<uuid:session_id>/share/revoke/", share_views.revoke, name="revoke_share"),
     _page("shared/<slug:token>/", share_views.shared_session, name="shared"),
     _page("chat/<uuid:session_id>/<change:change>/", list_views.change_session, name="change"),
-    # These say themselves how they may be kept: an image of a chat is not sent again with each view of it.
+    # These say themselves how they may be kept: a file of a chat is not sent again with each view of it.
     path("chat/<uuid:session_id>/artifacts/<filename:filename>", downloads.artifact, name="artifact"),
+    path("chat/<uuid:session_id>/documents/<filename:filename>", pane.document, name="document"),
     path(
         "shared/<slug:token>/pictures/<filename:filename>", share_views.shared_picture, name="shared_picture"
     ),

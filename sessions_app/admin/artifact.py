@@ -24,7 +24,7 @@ from sessions_app.admin.permissions import OWN
 from sessions_app.models import AccessKind, Artifact
 from sessions_app.rendering.audit_values import NOTHING, TRUNCATE_AT
 from sessions_app.rendering.compared_lines import changes_block
-from sessions_app.rendering.previews import MAX_BYTES, preview_of
+from sessions_app.rendering.previews import MAX_BYTES, text_of
 from sessions_app.secrets.masking import beginning_of, mask_text
 
 _BLOCK = '<pre class="audit-block" dir="auto" tabindex="0">{}</pre>'
@@ -149,11 +149,9 @@ def _text_of(artifact: Artifact) -> str | None:
         FileNotFoundError: the storage does not have the file.
     """
     with artifact.file.open("rb") as file:
-        beginning = file.read(MAX_BYTES)
-    is_text = preview_of(artifact.mime_type, artifact.size, beginning).kind not in ("image", "none")
-    if not is_text:
+        text = text_of(artifact.mime_type, file.read(MAX_BYTES))
+    if text is None:
         return None
-    text = beginning.decode("utf-8-sig", errors="replace")
     # `beginning_of` cuts no secret in two: a half of it would not be recognized and masked.
     shown = mask_text(beginning_of(text, TRUNCATE_AT))
     return shown if len(text) <= TRUNCATE_AT else f"{shown}\n…"

@@ -17,24 +17,12 @@ from runtime.valid_text import storable
 from sessions_app import use_cases
 from sessions_app.base.codec import event_to_show
 from sessions_app.chat.error_responses import error_response
+from sessions_app.chat.iframes import SANDBOX, iframe_headers
 from sessions_app.process.threads import in_thread
 from sessions_app.rendering.sources import sources_of
 from sessions_app.sessions.ownership import own_session_or_404
 
 TEXT = "text/plain; charset=utf-8"
-SANDBOX = "; ".join(
-    (
-        "sandbox allow-popups allow-popups-to-escape-sandbox",
-        "default-src 'none'",
-        "style-src 'unsafe-inline'",
-        "img-src data:",
-        "base-uri 'none'",
-        "form-action 'none'",
-        "frame-ancestors 'self'",
-    )
-)
-"""Policy for HTML of others in an iframe: its styles apply and its links open, and nothing else in it has an effect."""
-
 SUGGESTIONS_HEAD = (
     '<!DOCTYPE html><meta charset="utf-8"><title>{title}</title>'
     '<meta name="color-scheme" content="light dark"><base target="_blank">\n'
@@ -61,9 +49,8 @@ async def suggestions(request: HttpRequest, session_id: UUID, seq: int) -> HttpR
     html = sources_of(await _own_event(request, session_id, seq)).suggestions
     if not html:
         raise Http404("This answer has no search suggestions.")
-    headers = {"Content-Security-Policy": SANDBOX, "X-Frame-Options": "SAMEORIGIN"}
     head = format_html(SUGGESTIONS_HEAD, title=gettext("Search suggestions"))
-    return HttpResponse(head + storable(html), headers=headers)
+    return HttpResponse(head + storable(html), headers=iframe_headers(SANDBOX))
 
 
 @require_POST

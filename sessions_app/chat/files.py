@@ -1,4 +1,4 @@
-"""Files of a session over HTTP: the list, uploads, and previews."""
+"""Files of a session over HTTP: the list, and uploads."""
 
 from __future__ import annotations
 
@@ -9,22 +9,18 @@ from uuid import UUID
 from django.contrib.auth.decorators import login_required
 from django.db.models import Q
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
-from django.template.defaultfilters import filesizeformat
 from django.template.loader import render_to_string
-from django.utils.translation import gettext
-from django.views.decorators.http import require_GET, require_http_methods, require_POST
+from django.views.decorators.http import require_http_methods, require_POST
 
 from runtime.errors import AdkError
 from sessions_app import use_cases
-from sessions_app.asgi.artifact_files import find_artifact
 from sessions_app.base.client_address import client_network
 from sessions_app.chat.error_responses import error_response
 from sessions_app.errors import InvalidInputError
 from sessions_app.models import Artifact, Session, ToolJob
 from sessions_app.process.thread_pools import download_threads
 from sessions_app.process.threads import fetch_rows
-from sessions_app.rendering.files import FileLink, file_link
-from sessions_app.rendering.previews import MAX_BYTES, preview_of
+from sessions_app.rendering.files import file_facts, file_link
 from sessions_app.sessions.ownership import own_session_or_404
 from sessions_app.store.file_types import INLINE_IMAGES
 
@@ -57,15 +53,6 @@ async def remove_file(request: HttpRequest, session_id: UUID) -> HttpResponse:
     except AdkError as error:
         return error_response(error)
     return HttpResponse(status=HTTPStatus.NO_CONTENT)
-
-
-@require_GET
-@login_required
-async def preview(request: HttpRequest, session_id: UUID, filename: str) -> HttpResponse:
-    """Return the preview of a file as an HTML fragment; of the version `?version=`, by default the newest."""
-    session = await own_session_or_404(await request.auser(), session_id)
-    row = await find_artifact(session, filename, request.GET.get("version", ""))
-    return HttpResponse(await download_threads.run(_render_preview, session.pk, row))
 
 
 async def _list(request: HttpRequest, session_id: UUID) -> HttpResponse:
@@ -102,7 +89,7 @@ async def _upload(request: HttpRequest, session_id: UUID) -> HttpResponse:
     fields = {
         "name": row.filename,
         "version": row.version,
-        "facts": _facts(row, link),
+        "facts": file_facts(row, link),
         "url": link.url,
         "preview_url": link.preview_url,
         "is_image": row.mime_type in INLINE_IMAGES,
@@ -110,23 +97,9 @@ async def _upload(request: HttpRequest, session_id: UUID) -> HttpResponse:
     return JsonResponse(fields, status=HTTPStatus.CREATED)
 
 
-def _facts(row: Artifact, link: FileLink) -> str:
-    """Return kind, size and version of a file as text; the version is left out for the first."""
-    version = gettext("version %(number)s") % {"number": row.version + 1} if row.version else ""
-    return " · ".join(filter(None, (link.kind, filesizeformat(row.size), version)))
-
-
 def _render_list(session_id: UUID, rows: list[Artifact], makers: Mapping[tuple[str, int], str]) -> str:
     listed = []
     for row in rows:
         link = file_link(session_id, row.filename, row.version)
-        listed.append((link, _facts(row, link), makers.get((row.filename, row.version))))
+        listed.append((link, file_facts(row, link), makers.get((row.filename, row.version))))
     return render_to_string("chat/file_list.html", {"listed": listed})
-
-
-def _render_preview(session_id: UUID, row: Artifact) -> str:
-    link = file_link(session_id, row.filename, row.version)
-    with row.file.open("rb") as stored:
-        preview = preview_of(row.mime_type or "text/plain", row.size, stored.read(MAX_BYTES))
-    context = {"file": link, "facts": _facts(row, link), "preview": preview}
-    return render_to_string("chat/preview.html", context)

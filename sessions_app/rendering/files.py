@@ -7,9 +7,12 @@ from dataclasses import dataclass
 from urllib.parse import urlencode
 from uuid import UUID
 
+from django.template.defaultfilters import filesizeformat
 from django.urls import reverse
+from django.utils.translation import gettext
 
 from runtime.sessions.state import State
+from sessions_app.models import Artifact
 from sessions_app.rendering.hidden_characters import escape_hidden
 from sessions_app.store.file_types import INLINE_IMAGES, named_type
 
@@ -59,3 +62,9 @@ def file_links(session_id: UUID | str, artifacts: Mapping[str, int]) -> list[Fil
     """Return links to artifacts of the session, given as {filename: version}; images first, then by name."""
     links = [file_link(session_id, filename, version) for filename, version in artifacts.items()]
     return sorted(links, key=lambda link: (not link.is_image, link.name))
+
+
+def file_facts(row: Artifact, link: FileLink) -> str:
+    """Return kind, size and version of a file as text; the version is left out for the first."""
+    version = gettext("version %(number)s") % {"number": row.version + 1} if row.version else ""
+    return " · ".join(filter(None, (link.kind, filesizeformat(row.size), version)))

@@ -1,4 +1,4 @@
-"""Previews of files, of limited size: image, table, Markdown or plain text."""
+"""Previews of files, of limited size: image, page, PDF, table, Markdown or plain text."""
 
 from __future__ import annotations
 
@@ -11,12 +11,20 @@ from itertools import islice
 
 from runtime.artifacts.file_types import is_text
 from runtime.valid_text import storable
-from sessions_app.store.file_types import INLINE_IMAGES, signed_type
+from sessions_app.store.file_types import INLINE_IMAGES, PDF, signed_type
 
 MAX_BYTES = 400_000
 """Maximum bytes of a file to read for its preview."""
 MAX_CHARACTERS = 100_000
 MAX_ROWS, MAX_COLUMNS, MAX_CELL_LENGTH = 200, 30, 200
+KINDS = {
+    "image/svg+xml": "image",  # in an `<img>` no script of it runs, and it loads nothing
+    "text/csv": "table",
+    "text/html": "page",
+    "text/markdown": "markdown",
+    "text/tab-separated-values": "table",
+}
+"""Kinds of previews of text files; that of all others is `text`."""
 DELIMITERS = {"text/csv": ("\t", ";", ","), "text/tab-separated-values": ("\t",)}
 """Possible delimiters by MIME type; of equal ones the first.
 
@@ -30,7 +38,7 @@ class Preview:
     """Preview of a file.
 
     Attributes:
-        kind: `image`, `table`, `markdown`, `text`, or `none` if the file can only be downloaded.
+        kind: `image`, `page` (HTML), `pdf`, `table`, `markdown`, `text`, or `none` if the file can only be downloaded.
         is_cut: True if the preview is not the whole file.
     """
 
@@ -41,27 +49,38 @@ class Preview:
     is_cut: bool = False
 
 
-def preview_of(mime_type: str, size: int, beginning: bytes) -> Preview:
-    """Return the preview of a file.
+def preview_of(mime_type: str, size: int, beginning: bytes, *, is_source: bool = False) -> Preview:
+    """Return the preview of a file. Of an image, a page or a PDF it has the kind only: browsers ask for the file.
 
     Args:
         mime_type: MIME type of the file.
         size: bytes of the whole file.
         beginning: the first bytes of the file, up to `MAX_BYTES`.
+        is_source: show any text file as the text that it is.
     """
-    if mime_type in INLINE_IMAGES:
-        return Preview("image" if signed_type(beginning) == mime_type else "none")
-    # A MIME type is the sender's claim: NUL shows that the file is no text.
-    if not is_text(mime_type) or b"\0" in beginning:
+    if mime_type in INLINE_IMAGES or mime_type == PDF:
+        kind = "pdf" if mime_type == PDF else "image"
+        return Preview(kind if signed_type(beginning) == mime_type else "none")
+    text = text_of(mime_type, beginning)
+    if text is None:
         return Preview("none")
-    # `utf-8-sig` drops a byte order mark, which would become part of the first cell. The last character may be cut.
-    text = storable(beginning.decode("utf-8-sig", errors="replace"))
+    kind = "text" if is_source else KINDS.get(mime_type, "text")
+    if kind in ("image", "page"):
+        return Preview(kind)
     is_cut = size > len(beginning)
-    if mime_type in DELIMITERS:
+    if kind == "table":
         delimiter = max(DELIMITERS[mime_type], key=lambda delimiter: _agreeing_lines(text, delimiter))
         return _table(text, delimiter, is_cut)
-    kind = "markdown" if mime_type == "text/markdown" else "text"
     return Preview(kind, text[:MAX_CHARACTERS], is_cut=is_cut or len(text) > MAX_CHARACTERS)
+
+
+def text_of(mime_type: str, beginning: bytes) -> str | None:
+    """Return the beginning of a file as text; None if the file is no text."""
+    # A MIME type is the sender's claim: NUL shows that the file is no text.
+    if not is_text(mime_type) or b"\0" in beginning:
+        return None
+    # `utf-8-sig` drops a byte order mark, which would become part of the first cell. The last character may be cut.
+    return storable(beginning.decode("utf-8-sig", errors="replace"))
 
 
 def _agreeing_lines(text: str, delimiter: str) -> int:

@@ -10,7 +10,7 @@ import zlib
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Dialog, FilePayload, Route, expect
+from playwright.sync_api import Dialog, FilePayload, Locator, Route, expect
 
 from tests.browser.accessibility import (
     PHONE,
@@ -27,6 +27,7 @@ from tests.model_server import Call, Json, Turn
 pytestmark = [pytest.mark.browser, pytest.mark.stack]
 
 UPLOADS = re.compile(r"/files/(\?.*)?$")
+SVG = "http://www.w3.org/2000/svg"
 DROP = """async (files) => {
   const data = new DataTransfer();
   for (const { name, text, size } of files)
@@ -236,8 +237,7 @@ def test_a_text_that_makes_the_message_too_long_becomes_a_file_when_it_is_pasted
     chat.reload()
     expect(chat.uploads).to_contain_text("pasted.txtline 0 line 1")
     chat.uploads.get_by_role("link").click()
-    panel = chat.page.get_by_role("dialog", name="Files")
-    expect(panel.locator("pre")).to_have_text(text)
+    expect(chat.page.get_by_role("dialog", name="pasted.txt").locator("pre")).to_have_text(text)
     chat.page.keyboard.press("Escape")
     chat.send("Sum it up")
     chat.wait_for_answer("Long.")
@@ -291,46 +291,68 @@ def test_an_edit_keeps_the_files_that_are_not_removed(chat: ChatPage, model: Mod
     assert [part["text"] for part in last_parts(model)] == ["Second", "The file 'keep.txt':\nkeep"]
 
 
-def test_a_file_is_previewed_in_a_panel(chat: ChatPage, model: Model) -> None:
-    model.play(Turn(text=["Thanks."]))
+def test_files_are_shown_beside_the_chat(chat: ChatPage, model: Model) -> None:
+    model.play(Turn(text=["Thanks."]), Turn(text=["You are welcome."]))
     chat.attach(
         file("t.csv", "name,price\nlamp,20", "text/csv"),
-        file("page.html", "<img src=x onerror=document.title='executed'>", "text/html"),
+        file("page.html", "<h1>Plan</h1><img src=x onerror=document.title='executed'>", "text/html"),
         file("notes.md", "# Plan\n\n- tea"),
+        file("lamp.py", "def lamp(): pass"),
+        file("red.svg", f"<svg xmlns='{SVG}' width='2' height='2'><script>alert(1)</script></svg>"),
         file("red.png", picture(), "image/png"),
         file("fake.png", "no picture", "image/png"),
+        file("a.pdf", b"%PDF-1.4"),
         file("a.zip", b"PK\x03\x04"),
     )
     chat.send_button.click()
     chat.wait_for_answer("Thanks.")
     # Facts about the files move them when they come.
     expect(chat.log.locator(".file-facts:not([data-known])")).to_have_count(0)
-    panel = chat.page.get_by_role("dialog", name="Files")
+    page = chat.page
 
-    def preview(name: str) -> None:
+    def show(name: str) -> Locator:
         chat.files.filter(has_text=name).click()
-        expect(panel.get_by_role("heading", name=name, exact=True)).to_be_visible()
+        pane = page.get_by_role("dialog", name=name, exact=True)
+        expect(pane.get_by_role("heading", name=name, exact=True)).to_be_focused()
+        return pane
 
-    preview("t.csv")
-    expect(panel.get_by_role("columnheader")).to_have_text(["name", "price"])
-    expect(panel.get_by_role("cell")).to_have_text(["lamp", "20"])
-    chat.page.keyboard.press("Escape")
-    expect(panel).to_be_hidden()
+    pane = show("t.csv")
+    expect(pane.get_by_role("columnheader")).to_have_text(["name", "price"])
+    expect(pane.get_by_role("cell")).to_have_text(["lamp", "20"])
+    pane.get_by_role("button", name="Source").click()
+    expect(pane.locator("pre")).to_have_text("name,price\nlamp,20")
+    # The chat stays in use beside it.
+    chat.send("And now?")
+    chat.wait_for_answer("You are welcome.")
+    expect(pane).to_be_visible()
+    answer = chat.answers.last.bounding_box()
+    beside = pane.bounding_box()
+    assert answer and beside and answer["x"] + answer["width"] <= beside["x"]
+    pane.locator("pre").click()
+    page.keyboard.press("Escape")
+    expect(pane).to_be_hidden()
     expect(chat.files.filter(has_text="t.csv")).to_be_focused()
-    preview("page.html")
-    expect(panel.locator("pre")).to_have_text("<img src=x onerror=document.title='executed'>")
-    panel.get_by_role("button", name="Close").click()
-    preview("notes.md")
-    expect(panel.get_by_role("listitem")).to_have_text("tea")
-    panel.get_by_role("button", name="Close").click()
-    preview("red.png")
-    expect(panel.locator("img")).to_have_js_property("naturalWidth", 2)
-    panel.get_by_role("button", name="Close").click()
-    preview("a.zip")
-    expect(panel).to_contain_text("There is no preview")
-    panel.get_by_role("button", name="Close").click()
+    pane = show("page.html")
+    expect(pane.frame_locator("iframe").get_by_role("heading")).to_have_text("Plan")
+    expect(show("notes.md").get_by_role("listitem")).to_have_text("tea")
+    expect(show("lamp.py").locator(".hljs-keyword")).to_have_text(["def", "pass"])
+    expect(show("red.svg").locator("img")).to_have_js_property("naturalWidth", 2)
+    expect(show("red.png").locator("img")).to_have_js_property("naturalWidth", 2)
+    expect(show("fake.png").locator("pre")).to_have_text("no picture")
+    pane = show("a.pdf")
+    # Headless Chromium has no viewer.
+    expect(pane).to_contain_text("This browser shows no PDF here.")
+    pane.get_by_role("button", name="All files").click()
+    pane = page.get_by_role("dialog", name="Files")
+    pane.get_by_role("link", name="a.zip", exact=True).click()
+    pane = page.get_by_role("dialog", name="a.zip")
+    expect(pane).to_contain_text("There is no preview")
+    pane.get_by_role("button", name="Close").click()
+    expect(chat.files.filter(has_text="a.pdf")).to_be_focused()
     expect(chat.log.locator(".picture")).to_have_count(1)
-    assert chat.page.evaluate("document.title") != "executed"
+    assert page.evaluate("document.title") != "executed"
+    assert chat.errors and all("documents/page.html" in error for error in chat.errors)
+    chat.errors.clear()  # the browser reports what it has not executed
 
 
 def drawn(data: bytes) -> Json:
@@ -368,7 +390,7 @@ def test_pictures_in_an_answer_are_shown_as_a_gallery(chat: ChatPage, model: Mod
     assert chat.page.evaluate("document.title") != "executed"
     shown.first.locator("xpath=..").focus()
     chat.page.keyboard.press("Enter")
-    panel = chat.page.get_by_role("dialog", name="Files")
+    panel = chat.page.get_by_role("dialog")
     expect(panel.locator("img")).to_have_js_property("naturalWidth", 2)
     chat.page.keyboard.press("Escape")
     expect(shown.first.locator("xpath=..")).to_be_focused()
@@ -416,6 +438,8 @@ def test_files_are_accessible_and_fit_a_phone(chat: ChatPage, model: Model) -> N
         chat.files.last.click()
         expect(page.get_by_role("dialog").get_by_role("cell").first).to_be_visible()
         assert serious_problems_in_both_schemes(page) == []
+        assert page.evaluate(TOO_SMALL) == []
+        assert page.locator("dialog:modal").count() == is_phone
         page.keyboard.press("Escape")
     name = chat.files.last.locator("span").bounding_box()
     assert name and name["width"] > PHONE["width"] / 2

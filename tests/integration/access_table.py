@@ -77,6 +77,8 @@ GET    login     404    200   404   404       -          /chat/<session_id>/arti
 POST   405       405    405   405   405       -          /chat/<session_id>/artifacts/<filename>
 GET    login     404    200   404   404       -          /chat/<session_id>/preview/<filename>
 POST   405       405    405   405   405       -          /chat/<session_id>/preview/<filename>
+GET    login     404    404   404   404       -          /chat/<session_id>/documents/<filename>
+POST   405       405    405   405   405       -          /chat/<session_id>/documents/<filename>
 GET    login     404    200   404   404       -          /chat/<session_id>/files/
 POST   login     404    400   404   404       -          /chat/<session_id>/files/
 GET    405       405    405   405   405       -          /chat/<session_id>/frames/

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from sessions_app.rendering.previews import MAX_CELL_LENGTH, MAX_CHARACTERS, MAX_COLUMNS, MAX_ROWS, preview_of
+from sessions_app.rendering.previews import (
+    MAX_BYTES,
+    MAX_CELL_LENGTH,
+    MAX_CHARACTERS,
+    MAX_COLUMNS,
+    MAX_ROWS,
+    preview_of,
+)
 
 PNG = b"\x89PNG\r\n\x1a\n"
 
@@ -15,18 +22,44 @@ PNG = b"\x89PNG\r\n\x1a\n"
         ("image/png", PNG, "image"),
         ("image/png", b"<script>", "none"),
         ("image/jpeg", PNG, "none"),
-        ("image/svg+xml", b"<svg/>", "text"),
-        ("text/html", b"<script>alert(1)</script>", "text"),
+        ("image/png", b"<h1>no picture</h1>", "none"),
+        ("image/svg+xml", b"<svg/>", "image"),
+        ("text/html", b"<script>alert(1)</script>", "page"),
+        ("text/html", b"<h1>\0", "none"),
         ("application/json", b"{}", "text"),
         ("text/markdown", b"# a", "markdown"),
         ("text/csv", b"a,b", "table"),
         ("text/plain", b"\xff\x00", "none"),
-        ("application/pdf", b"%PDF-", "none"),
+        ("application/pdf", b"%PDF-", "pdf"),
+        ("application/pdf", b"<script>", "none"),
         ("application/zip", b"PK", "none"),
     ],
 )
 def test_the_type_and_the_bytes_decide(mime_type: str, content: bytes, kind: str) -> None:
     assert preview_of(mime_type, len(content), content).kind == kind
+
+
+@pytest.mark.parametrize(
+    ("mime_type", "source"),
+    [
+        ("image/svg+xml", b"<svg/>"),
+        ("text/html", b"<b>"),
+        ("text/markdown", b"# a"),
+        ("text/csv", b"a,b"),
+        ("application/json", b"{}"),
+    ],
+)
+def test_each_text_file_is_shown_as_its_source_on_request(mime_type: str, source: bytes) -> None:
+    preview = preview_of(mime_type, len(source), source, is_source=True)
+    assert (preview.kind, preview.text) == ("text", source.decode())
+
+
+def test_a_huge_table_is_cut_as_a_table_and_as_its_source() -> None:
+    beginning = (b"lamp,20\n" * 100_000)[:MAX_BYTES]
+    table = preview_of("text/csv", 800_000, beginning)
+    assert (len(table.rows), table.is_cut) == (MAX_ROWS, True)
+    source = preview_of("text/csv", 800_000, beginning, is_source=True)
+    assert (len(source.text), source.is_cut) == (MAX_CHARACTERS, True)
 
 
 def test_a_table_has_limited_rows_columns_and_cells() -> None:

@@ -1,6 +1,5 @@
-// Files in the conversation: facts beside their names, and the panel with a preview or the list.
+// Files in the conversation: facts beside their names, and the pane with a file or the list.
 
-import { t } from "./language.js";
 import { load } from "./parts.js";
 import { readPart } from "./requests.js";
 
@@ -18,12 +17,12 @@ export class Files {
   constructor(main, { button, url }) {
     this.main = main;
     this.url = url;
-    button.addEventListener("click", () => openPanel(url));
+    button.addEventListener("click", () => showFiles(url));
     document.addEventListener("click", (event) => {
-      const link = event.target.closest("a[data-preview]");
-      if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
+      const control = event.target.closest("[data-preview]");
+      if (!control || event.ctrlKey || event.metaKey || event.shiftKey) return;
       event.preventDefault();
-      openPanel(link.dataset.preview);
+      showFiles(control.dataset.preview);
     });
     main.addEventListener("error", (event) => removePicture(event.target), true);
     for (const image of main.querySelectorAll(".picture img")) {
@@ -54,9 +53,9 @@ export class Files {
   }
 }
 
-async function openPanel(url) {
-  const { panel } = await load(() => import("./panel.js"));
-  panel.show(url, { label: t("Files"), trouble: t("This cannot be shown. The file may have been deleted.") });
+async function showFiles(url) {
+  const pane = await load(() => import("./pane.js"));
+  pane.showFiles(url);
 }
 
 // A file with the name of a picture may hold something else.

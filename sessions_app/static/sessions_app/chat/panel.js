@@ -1,4 +1,4 @@
-// Panel beside the conversation: a part of the page that the server renders, such as the preview of a file.
+// Panel over the page, or beside the conversation: a part of the page that the server renders, such as a file.
 
 import { addCodeHeads } from "./code.js";
 import { make, makeButton } from "./dom.js";
@@ -9,14 +9,21 @@ import { showElapsed, showLocalTimes } from "./times.js";
 
 await loadStyles("overStyles");
 
+const WIDE = matchMedia("(min-width: 70rem)"); // `over.css` has the same width
+
 class Panel {
   #dialog = null;
   #url = ""; // of the part that the panel shows
+  #isBeside = false;
 
   /** Element with the shown part; it stays the same. */
   get body() {
-    this.#dialog ??= makeDialog();
+    this.#dialog ??= this.#make();
     return this.#dialog.querySelector(".panel-body");
+  }
+
+  get hasFocus() {
+    return this.#dialog.contains(document.activeElement);
   }
 
   /** True while the panel is open with the part at `url`. */
@@ -24,15 +31,24 @@ class Panel {
     return this.#dialog?.open && url === this.#url;
   }
 
-  /** Show the part of the page at `url`; `trouble` is the sentence for the case that it cannot be read. */
-  async show(url, { label, trouble }) {
+  /**
+   * Show the part of the page at `url`. Resolves with true when it is shown, and no other was asked for meanwhile.
+   *
+   * @param label - Name of the panel, unless the part has an element with the id `panel-title`.
+   * @param trouble - Sentence for the case that the part cannot be read.
+   * @param isBeside - Leave the page in use where the window is wide enough for both.
+   */
+  async show(url, { label, trouble, isBeside = false }) {
     const { body } = this;
-    this.#dialog.setAttribute("aria-label", label);
     this.#url = url;
+    this.#isBeside = isBeside;
+    this.#open();
     body.replaceChildren(make("p", "muted", t("Loading…")));
-    if (!this.#dialog.open) this.#dialog.showModal();
+    this.#dialog.setAttribute("aria-label", label);
     const shown = await read(url).catch((error) => makeError(error, trouble));
-    if (url === this.#url) body.replaceChildren(shown);
+    if (!this.shows(url)) return false;
+    body.replaceChildren(shown);
+    return true;
   }
 
   /** Read the part at `url` again if the panel shows it, and call `update` with it. */
@@ -40,6 +56,32 @@ class Panel {
     if (!this.shows(url)) return;
     const fresh = await read(url).catch(() => null); // without a connection the old part stays
     if (fresh && this.shows(url)) update(fresh);
+  }
+
+  // Open the dialog; when it closes the focus returns to where it is now.
+  #open() {
+    const dialog = this.#dialog;
+    const isModal = !(this.#isBeside && WIDE.matches);
+    if (dialog.open && this.hasFocus && dialog.matches(":modal") === isModal) return;
+    dialog.close();
+    if (isModal) dialog.showModal();
+    else dialog.show();
+  }
+
+  #make() {
+    const dialog = make("dialog", "panel");
+    const close = makeButton("icon panel-close", "×", () => dialog.close());
+    close.setAttribute("aria-label", t("Close"));
+    dialog.setAttribute("aria-labelledby", "panel-title");
+    const body = make("div", "panel-body");
+    body.tabIndex = -1; // a click on its text gives it the focus, and with it the keys
+    dialog.append(close, body);
+    dialog.addEventListener("click", (event) => event.target === dialog && dialog.close());
+    // Of a modal dialog the browser does this.
+    dialog.addEventListener("keydown", (event) => event.key === "Escape" && dialog.close());
+    WIDE.addEventListener("change", () => dialog.open && this.#open());
+    document.body.append(dialog);
+    return dialog;
   }
 }
 
@@ -58,14 +100,4 @@ async function read(url) {
 function makeError(error, trouble) {
   const isOffline = error instanceof TypeError;
   return make("p", "error", isOffline ? t("There is no connection. Try again.") : trouble);
-}
-
-function makeDialog() {
-  const dialog = make("dialog", "panel");
-  const close = makeButton("icon panel-close", "×", () => dialog.close());
-  close.setAttribute("aria-label", t("Close"));
-  dialog.append(close, make("div", "panel-body"));
-  dialog.addEventListener("click", (event) => event.target === dialog && dialog.close());
-  document.body.append(dialog);
-  return dialog;
 }

@@ -1,0 +1,23 @@
+// Pane beside the conversation: a file, or the list of files, which the server renders.
+
+import { moveFocus } from "./dom.js";
+import { t } from "./language.js";
+import { panel } from "./panel.js";
+
+const TROUBLE = t("This cannot be shown. The file may have been deleted.");
+
+/** Show the file or the list of files at `url`. */
+export async function showFiles(url) {
+  if (!(await panel.show(url, { label: t("Files"), trouble: TROUBLE, isBeside: true }))) return;
+  const frame = panel.body.querySelector("iframe[data-src]");
+  if (frame && navigator.pdfViewerEnabled) showDocument(frame);
+  const title = document.getElementById("panel-title");
+  if (title && panel.hasFocus) moveFocus(title);
+}
+
+// Browsers without a viewer would download the file: they show the sentence behind the frame.
+function showDocument(frame) {
+  frame.nextElementSibling.remove();
+  frame.src = frame.dataset.src;
+  frame.hidden = false;
+}

@@ -1,0 +1,80 @@
+"""Contract: the pane shows a file by what it is, and its documents can do nothing to the site."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from sessions_app.models import Session
+from tests.integration.chat.pages.page_helpers import body_of, file_url, save_artifact
+from tests.integration.chat.pages.test_downloads import PNG
+
+
+def pane(client: Client, session: Session, name: str, **query: str) -> str:
+    return client.get(reverse("chat:preview", args=[session.id, name]), query).content.decode()
+
+
+def document(client: Client, session: Session, name: str) -> Any:
+    return client.get(reverse("chat:document", args=[session.id, name]))
+
+
+def test_a_page_is_shown_in_a_sandbox_and_as_its_source(browser_of_person: Client, session: Session) -> None:
+    html = b"<script>alert(1)</script><b>bold</b>"
+    save_artifact(session, "a.html", html, mime_type="text/html")
+    shown = pane(browser_of_person, session, "a.html")
+    address = reverse("chat:document", args=[session.id, "a.html"])
+    assert f'src="{address}?version=0"' in shown and "allow-scripts" not in shown
+    assert "<b>" not in shown
+    assert "&lt;b&gt;bold" in pane(browser_of_person, session, "a.html", view="source")
+    response = document(browser_of_person, session, "a.html")
+    assert (response["Content-Type"], body_of(response)) == ("text/html; charset=utf-8", html)
+    policy = response["Content-Security-Policy"].split("; ")
+    assert {"sandbox allow-popups allow-popups-to-escape-sandbox", "default-src 'none'"} <= set(policy)
+    assert (response["X-Frame-Options"], response["X-Content-Type-Options"]) == ("SAMEORIGIN", "nosniff")
+
+
+def test_a_pdf_is_left_to_the_viewer_of_the_browser(browser_of_person: Client, session: Session) -> None:
+    save_artifact(session, "a.pdf", b"%PDF-1.4", mime_type="application/pdf")
+    address = reverse("chat:document", args=[session.id, "a.pdf"])
+    assert f'data-src="{address}?version=0"' in pane(browser_of_person, session, "a.pdf")
+    response = document(browser_of_person, session, "a.pdf")
+    assert (response["Content-Type"], response["Content-Disposition"]) == ("application/pdf", "inline")
+    assert response["Content-Security-Policy"] == "frame-ancestors 'self'"
+    assert (response["X-Frame-Options"], response["X-Content-Type-Options"]) == ("SAMEORIGIN", "nosniff")
+
+
+@pytest.mark.parametrize("mime_type", ["image/svg+xml", "text/plain", "application/xhtml+xml", ""])
+def test_no_other_file_is_a_document(browser_of_person: Client, session: Session, mime_type: str) -> None:
+    save_artifact(session, "a", b"<script>alert(1)</script>", mime_type=mime_type)
+    assert document(browser_of_person, session, "a").status_code == 404
+
+
+def test_a_drawing_is_an_image_in_which_nothing_runs(browser_of_person: Client, session: Session) -> None:
+    save_artifact(session, "a.svg", b"<svg><script>alert(1)</script></svg>", mime_type="image/svg+xml")
+    shown = pane(browser_of_person, session, "a.svg")
+    assert f'<img src="{file_url(session, "a.svg")}?version=0"' in shown and "<svg><" not in shown
+    assert "&lt;script&gt;" in pane(browser_of_person, session, "a.svg", view="source")
+
+
+def test_names_cannot_mislead(browser_of_person: Client, session: Session) -> None:
+    name = "<b>bill\u202efdp.png"
+    save_artifact(session, name, PNG, mime_type="image/png")
+    shown = pane(browser_of_person, session, name)
+    assert 'alt="&lt;b&gt;bill\\u202efdp.png"' in shown
+    assert "<b>" not in shown and "<h2" in shown
+
+
+def test_code_has_the_language_of_its_extension(browser_of_person: Client, session: Session) -> None:
+    save_artifact(session, "a.py", b"pass", mime_type="text/x-python")
+    save_artifact(session, "a.txt", b"pass", mime_type="text/plain")
+    assert '<pre data-language="py"' in pane(browser_of_person, session, "a.py")
+    assert "data-language" not in pane(browser_of_person, session, "a.txt")
+
+
+def test_a_file_that_the_storage_has_lost_says_so(browser_of_person: Client, session: Session) -> None:
+    row = save_artifact(session, "a.csv")
+    row.file.storage.delete(str(row.file.name))
+    assert "The storage of the site does not have this file" in pane(browser_of_person, session, "a.csv")
