@@ -20,6 +20,7 @@ from sessions_app.chat import (
     list_views,
     pane,
     preferences,
+    settings_views,
     share_views,
     views,
 )
@@ -54,6 +55,12 @@ urlpatterns = [
     _page("", views.home, name="home"),
     _page("start/", views.start, name="start"),
     _page("preferences/", preferences.save_preferences, name="preferences"),
+    _page("settings/", settings_views.settings_page, name="settings"),
+    _page(
+        "settings/sign-ins/<int:credential_id>/forget/", settings_views.forget_sign_in, name="forget_sign_in"
+    ),
+    _page("settings/export/", settings_views.export_data, name="export_data"),
+    _page("settings/delete/", settings_views.delete_account, name="delete_account"),
     _page("keys/", key_views.keys, name="keys"),
     _page("keys/<uuid:key_id>/revoke/", key_views.revoke, name="revoke_key"),
     _page("chats/", list_views.session_list, name="list"),

@@ -1,4 +1,4 @@
-"""Middleware that activates the browser's time zone, or the site's time zone while the browser's is unknown."""
+"""Middleware that activates the person's time zone, or the site's time zone while the person's is unknown."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from django.http import HttpRequest
 from django.utils import timezone
 
 from sessions_app.asgi.before_views import before_views
-from sessions_app.base.languages import browser_time_zone
+from sessions_app.base.languages import time_zone_of
 
 
 def _activate_time_zone(request: HttpRequest) -> None:
-    if zone := browser_time_zone(request.COOKIES):
+    if zone := time_zone_of(request.COOKIES):
         timezone.activate(zone)
     else:
         timezone.deactivate()  # the thread may have the zone of an earlier request

@@ -7,7 +7,9 @@ event streams pass no middleware of Django, and get both from here.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
+from zoneinfo import available_timezones
 
 from django.conf import settings
 from django.http import HttpRequest
@@ -23,7 +25,14 @@ THEME_COOKIE = "adk_theme"
 LOCALE_MIDDLEWARE = "django.middleware.locale.LocaleMiddleware"
 TIME_ZONE_COOKIE = "adk_time_zone"
 """Set by `chat/time_zone.js`."""
+CHOSEN_TIME_ZONE_COOKIE = "adk_chosen_time_zone"
+"""Set by the person in the settings."""
 MAX_ZONE_NAME_LENGTH = 64
+AREAS = (
+    "Africa/", "America/", "Antarctica/", "Arctic/", "Asia/", "Atlantic/", "Australia/", "Europe/", "Indian/",
+    "Pacific/", "UTC",
+)  # fmt: skip
+"""Beginnings of the offered time zones. All others are old names and offsets."""
 
 
 def offered_languages() -> list[str]:
@@ -46,8 +55,7 @@ def chosen_theme(cookies: Mapping[str, str]) -> str:
 def activate_for_connection(scope: Mapping[str, Any]) -> None:
     """Activate the language and the time zone of a websocket or an event stream in its own asyncio task."""
     translation.activate(language_of(scope))
-    zone = browser_time_zone(scope.get("cookies", {}))
-    timezone.activate(zone or settings.TIME_ZONE)
+    timezone.activate(time_zone_of(scope.get("cookies", {})) or settings.TIME_ZONE)
 
 
 def language_of(scope: Mapping[str, Any]) -> str:
@@ -62,8 +70,22 @@ def language_of(scope: Mapping[str, Any]) -> str:
     return translation.get_language_from_request(request)
 
 
-def browser_time_zone(cookies: Mapping[str, str]) -> str:
-    """Return the name of the time zone in the browser's cookie; empty without a valid time zone."""
+@lru_cache(maxsize=1)
+def offered_time_zones() -> tuple[str, ...]:
+    """Return the names of the time zones to choose from."""
+    return tuple(sorted(name for name in available_timezones() if name.startswith(AREAS)))
+
+
+def chosen_time_zone(cookies: Mapping[str, str]) -> str:
+    """Return the name of the time zone that the person has chosen; empty for that of the browser."""
+    name = cookies.get(CHOSEN_TIME_ZONE_COOKIE, "")
+    return name if name in offered_time_zones() else ""
+
+
+def time_zone_of(cookies: Mapping[str, str]) -> str:
+    """Return the name of the person's time zone, chosen or the browser's; empty without a valid time zone."""
+    if chosen := chosen_time_zone(cookies):
+        return chosen
     name = cookies.get(TIME_ZONE_COOKIE, "")
     if not name or len(name) > MAX_ZONE_NAME_LENGTH:
         return ""

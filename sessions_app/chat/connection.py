@@ -19,7 +19,7 @@ from uuid import UUID
 
 from sessions_app.base import actors
 from sessions_app.base.client_address import client_address, client_network
-from sessions_app.base.languages import activate_for_connection, browser_time_zone
+from sessions_app.base.languages import activate_for_connection, time_zone_of
 from sessions_app.chat import protocol
 from sessions_app.chat.viewer import Viewer
 from sessions_app.errors import LimitExceededError
@@ -112,7 +112,7 @@ class Connection:
 
     async def _remember_time_zone(self, app_name: str) -> None:
         """Store the browser's time zone for scheduled tasks, which run while no browser is open."""
-        if zone := browser_time_zone(self._scope.get("cookies", {})):
+        if zone := time_zone_of(self._scope.get("cookies", {})):
             await in_thread(remember_time_zone, app_name, self.user.pk, zone)
 
     async def _count_open_socket(self) -> bool:

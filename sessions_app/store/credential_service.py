@@ -53,6 +53,11 @@ def delete_old_credentials() -> int:
     return deleted
 
 
+def forget_credential(user: Any, credential_pk: int) -> None:
+    """Delete the user's stored credential with this primary key, if there is one."""
+    SavedCredential.objects.filter(pk=credential_pk, user=user.pk).delete()
+
+
 def _owner(auth_config: AuthConfig, context: CredentialContext) -> Owner:
     return (context.app_name, user_pk(context.user_id), auth_config.credential_key)
 

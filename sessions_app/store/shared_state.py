@@ -15,7 +15,8 @@ from sessions_app.models import AppState, UserState
 
 BROWSER_TIME_ZONE = "browser_time_zone"
 BROWSER_TIME_ZONE_KEY = f"{State.USER_PREFIX}{BROWSER_TIME_ZONE}"
-"""Key of the user's state with the time zone of the browser that last showed a chat with the app."""
+"""Key of the user's state with the time zone in the browser that last showed a chat with the app: the browser's, or the
+zone that the user has chosen there."""
 
 
 def remember_time_zone(app_name: str, user: Any, time_zone: str) -> None:

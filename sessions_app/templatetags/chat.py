@@ -100,10 +100,13 @@ def in_language(sentence: str) -> str:
 
 @register.simple_tag(takes_context=True)
 def root_attributes(context: Context) -> SafeString:
-    """Return language, text direction and theme of the page as attributes of its root element."""
+    """Return language, text direction, theme and chosen time zone as attributes of the page's root element."""
     code = languages.shown_language()
     direction = "rtl" if get_language_info(code)["bidi"] else "ltr"
-    return format_html('lang="{}" dir="{}" data-theme="{}"', code, direction, chosen_theme(context))
+    attributes = format_html('lang="{}" dir="{}" data-theme="{}"', code, direction, chosen_theme(context))
+    if zone := languages.chosen_time_zone(_cookies(context)):
+        attributes = format_html('{} data-time-zone="{}"', attributes, zone)
+    return attributes
 
 
 @register.simple_tag(takes_context=True)
@@ -116,8 +119,12 @@ def color_scheme(context: Context) -> str:
 @register.simple_tag(takes_context=True)
 def chosen_theme(context: Context) -> str:
     """Return the chosen theme; `system` on pages without a request, such as the page of an internal error."""
+    return languages.chosen_theme(_cookies(context))
+
+
+def _cookies(context: Context) -> dict[str, str]:
     request = context.get("request")
-    return languages.chosen_theme(request.COOKIES if request else {})
+    return request.COOKIES if request else {}
 
 
 @register.simple_tag

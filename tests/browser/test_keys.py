@@ -1,8 +1,9 @@
-"""Contract: a person makes an API key on a page, copies it once and revokes it, by keyboard and on a phone, too."""
+"""Contract: a person changes settings, and makes, copies and revokes an API key, by keyboard and on a phone, too."""
 
 from __future__ import annotations
 
 import re
+from typing import Literal
 from uuid import uuid4
 
 import pytest
@@ -15,6 +16,21 @@ from tests.browser.test_languages import OUTSIDE
 pytestmark = [pytest.mark.browser, pytest.mark.stack]
 PHONE: ViewportSize = {"width": 360, "height": 740}
 KEY = re.compile(r"adk_[\w-]{43}")
+
+
+ASKING = """window.Notification = class {
+    static permission = "default";
+    static async requestPermission() { return (this.permission = "granted"); }
+};"""
+"""Notifications of a browser that asks its person, who says yes."""
+
+
+SHOWN = """async () => {
+    const main = document.querySelector("main");
+    main.insertAdjacentHTML("beforeend", '<time datetime="2020-01-01T12:00:00Z"></time>');
+    (await import("/static/sessions_app/chat/times.js")).showLocalTimes(main);
+    return main.lastElementChild.textContent;
+}"""
 
 
 def status_with(page: Page, key: str) -> int:
@@ -32,7 +48,8 @@ def test_a_key_is_made_and_revoked_with_the_keyboard_on_a_phone(open_tab: OpenTa
     page.set_viewport_size(PHONE)
     page.goto(tab.base_url)
     page.locator("[popovertarget=account]").press("Enter")
-    page.get_by_role("link", name="API keys").press("Enter")
+    page.get_by_role("link", name="Settings").press("Enter")
+    page.locator("#keys").get_by_role("link", name="API keys").press("Enter")
     page.get_by_label("Name").fill(name)
     page.get_by_label("Answer questions and approvals").press("Space")
     page.get_by_role("button", name="Make the key").press("Enter")
@@ -55,14 +72,51 @@ def test_a_key_is_made_and_revoked_with_the_keyboard_on_a_phone(open_tab: OpenTa
     tab.errors.clear()  # the refused request is one for the browser's console
 
 
-@pytest.mark.parametrize("language", ["en", "ar"])
-def test_axe_finds_no_serious_problem(open_tab: OpenTab, language: str) -> None:
+def test_notifications_are_chosen_for_this_browser_in_the_settings(open_tab: OpenTab) -> None:
+    tab = open_tab()
+    page = tab.page
+    page.add_init_script(ASKING)
+    page.goto(f"{tab.base_url}/settings/")
+    box = page.get_by_role("checkbox", name="Tell me when an answer is ready")
+    box.press("Space")
+    expect(box).to_be_checked()
+    kept = "Object.entries(localStorage).find(([key]) => key.endsWith(':notifications'))?.[1]"
+    assert page.evaluate(kept) == "yes"
+    box.press("Space")
+    expect(box).not_to_be_checked()
+    assert page.evaluate(kept) == "no"
+    page.evaluate("Object.keys(localStorage).forEach((key) => localStorage.removeItem(key))")
+
+
+def test_times_are_in_the_chosen_time_zone(open_tab: OpenTab) -> None:
+    tab = open_tab()
+    page = tab.page
+    page.goto(f"{tab.base_url}/settings/")
+    root = page.locator("html")
+    for zone, hour in (("Asia/Tokyo", "09:00 PM"), ("America/Lima", "07:00 AM")):
+        page.get_by_label("Time zone").select_option(zone)
+        page.get_by_role("button", name="Save").click()
+        expect(root).to_have_attribute("data-time-zone", zone)
+        assert hour in page.evaluate(SHOWN)
+    page.get_by_label("Time zone").select_option("As the browser")
+    page.get_by_role("button", name="Save").click()
+    expect(root).not_to_have_attribute("data-time-zone", "America/Lima")
+
+
+@pytest.mark.parametrize(("language", "theme"), [("en", "dark"), ("ar", "light")])
+def test_axe_finds_no_serious_problem(
+    open_tab: OpenTab, language: str, theme: Literal["dark", "light"]
+) -> None:
     tab = open_tab()
     page = tab.page
     page.set_viewport_size(PHONE)
+    page.emulate_media(color_scheme=theme)
     page.set_extra_http_headers({"accept-language": language})
-    page.goto(f"{tab.base_url}/keys/")
-    assert page.evaluate("document.documentElement.lang") == language
-    assert page.evaluate(OUTSIDE) == [] and page.evaluate(TOO_SMALL) == []
-    assert serious_problems(page) == []
+    for address in ("/keys/", "/settings/"):
+        page.goto(f"{tab.base_url}{address}")
+        for summary in page.locator("main summary").all():
+            summary.click()
+        assert page.evaluate("document.documentElement.lang") == language
+        assert page.evaluate(OUTSIDE) == [] and page.evaluate(TOO_SMALL) == []
+        assert serious_problems(page) == []
     tab.errors.clear()  # axe itself sets inline styles, which the content security policy refuses

@@ -79,14 +79,14 @@ def phone(
 
 
 def choose_theme(page: Page, theme: str) -> None:
-    """Choose a theme, which the page has at once and keeps."""
+    """Choose a theme in the settings, which have it at once, and go back."""
     page.locator(".bar button[popovertarget=side]").click()
-    menu = page.locator(".preferences")
-    menu.locator("summary").press("Enter")
+    page.locator(".account a[href='/settings/']").press("Enter")
     with page.expect_response("**/preferences/"):
-        menu.locator("select[name=theme]").select_option(theme)
+        page.locator("select[name=theme]").select_option(theme)
         expect(page.locator("html")).to_have_attribute("data-theme", theme)
-    page.keyboard.press("Escape")
+    assert_fits(page)
+    page.go_back()
 
 
 VALUE_DISTANCE = """() => {
@@ -154,7 +154,6 @@ def test_a_whole_conversation_is_in_the_language_of_the_person(
     assert shown.utcoffset() == timedelta(hours=9)  # rendered by the server, in the zone of the browser
     assert_fits(page)
     choose_theme(page, "dark")
-    page.reload()
     expect(root).to_have_attribute("data-theme", "dark")
     assert page.evaluate("getComputedStyle(document.documentElement).colorScheme") == "dark"
     expect(page.locator("#connection")).to_have_attribute("data-state", "connected")

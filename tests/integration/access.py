@@ -35,6 +35,7 @@ from sessions_app.models import (
     Invocation,
     LegalHold,
     Remit,
+    SavedCredential,
     ScheduledTask,
     Session,
     SessionAct,
@@ -47,6 +48,7 @@ from sessions_app.models import (
     Webhook,
     WebhookDelivery,
 )
+from sessions_app.secrets.digests import digest_of
 
 APP = "echo"
 LATER = datetime(2040, 1, 1, 9, tzinfo=UTC)
@@ -78,6 +80,7 @@ class Things:
             "app_label": "sessions_app",
             "url": "no-such-page",
             "webhook_id": self.rows["webhook"].pk,
+            "credential_id": self.rows["savedcredential"].pk,
             "key_id": self.rows["apikey"].pk,
             "token": self.rows["sharelink"].token,  # type: ignore[attr-defined]
         }
@@ -126,6 +129,9 @@ def rows_of_account(owner: User) -> dict[str, Model]:
     return {
         "user": owner,
         "apikey": ApiKey.objects.all().make(user=owner, name="Laptop", scopes=["read"])[0],
+        "savedcredential": SavedCredential.objects.create(
+            app_name=APP, user=owner, key=digest_of("calendar"), encrypted="", saved_at=LATER
+        ),
         "webhook": (hook := make_webhook(owner)),
         "webhookdelivery": WebhookDelivery.objects.create(
             webhook=hook, event="test", subject="1", payload={}

@@ -21,6 +21,14 @@ GET    login     302    302   302   302       -          /start/
 POST   405       405    405   405   405       -          /start/
 GET    405       405    405   405   405       -          /preferences/
 POST   302       302    302   302   302       -          /preferences/
+GET    login     200    200   200   200       -          /settings/
+POST   405       405    405   405   405       -          /settings/
+GET    405       405    405   405   405       -          /settings/sign-ins/<credential_id>/forget/
+POST   login     302    302   302   302       -          /settings/sign-ins/<credential_id>/forget/
+GET    405       405    405   405   405       -          /settings/export/
+POST   login     200    200   200   200       -          /settings/export/
+GET    405       405    405   405   405       -          /settings/delete/
+POST   login     400    400   403   403       -          /settings/delete/
 GET    login     200    200   200   200       -          /keys/
 POST   login     400    400   400   400       -          /keys/
 GET    405       405    405   405   405       -          /keys/<key_id>/revoke/

@@ -140,8 +140,10 @@ def make_world() -> World:
 
 
 def read(response: Any) -> None:
-    """Read a file to its end, which closes it."""
-    if response.streaming and not response.is_async:
+    """Read a file to its end, which closes it, or only close it."""
+    if response.streaming and response.is_async:
+        response.close()
+    elif response.streaming:
         b"".join(response)
 
 

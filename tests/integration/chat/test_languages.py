@@ -117,11 +117,13 @@ async def test_a_chosen_language_and_theme_win_and_hold_after_signing_out(
 def test_hostile_choices_and_cookies_change_nothing(transactional_db: None, value: str) -> None:
     client = Client()
     response = client.post(
-        "/preferences/", {"language": value, "theme": value, "next": f"https://evil.example/{value}"}
+        "/preferences/",
+        {"language": value, "theme": value, "time_zone": value, "next": f"https://evil.example/{value}"},
     )
     assert response.status_code == 302 and "evil" not in response["Location"]
-    assert not {"django_language", "adk_theme"} & client.cookies.keys()
-    for name in ("django_language", "adk_theme", "adk_time_zone"):
+    names = ("django_language", "adk_theme", "adk_time_zone", "adk_chosen_time_zone")
+    assert not {*names} & client.cookies.keys()
+    for name in names:
         client.cookies[name] = value
     response = client.get("/accounts/login/")
     assert response.status_code in (200, 400)  # 400: a NUL
@@ -129,6 +131,22 @@ def test_hostile_choices_and_cookies_change_nothing(transactional_db: None, valu
         response.status_code == 400
         or '<html lang="en" dir="ltr" data-theme="system"' in response.content.decode()
     )
+
+
+async def test_a_chosen_time_zone_wins_over_that_of_the_browser_until_it_is_taken_back(
+    browser: AsyncClient, person: User, session: Session
+) -> None:
+    browser.cookies["adk_time_zone"] = "Asia/Tokyo"
+    await browser.post("/preferences/", {"time_zone": "America/New_York", "next": "/settings/"})
+    html = (await browser.get("/settings/")).content.decode()
+    assert 'data-time-zone="America/New_York"' in html and '"America/New_York" selected' in html
+    cookies = {name: morsel.value for name, morsel in browser.cookies.items() if name != "sessionid"}
+    async with socket_of(browser, session, **cookies):
+        state = await UserState.objects.aget(app_name="echo", user=person)
+        assert state.state == {"browser_time_zone": "America/New_York"}
+    await browser.post("/preferences/", {"time_zone": "", "next": "/settings/"})
+    assert browser.cookies["adk_chosen_time_zone"].value == ""
+    assert "data-time-zone" not in (await browser.get("/settings/")).content.decode()
 
 
 async def test_a_refused_frame_is_answered_in_the_language_of_the_connection(

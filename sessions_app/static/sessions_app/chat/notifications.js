@@ -7,11 +7,33 @@ import { ChatStorage } from "./storage.js";
 const CHOICE_PREFIX = "choice:";
 const CHOICE = "notifications";
 
-/** Choices of a person, by the person's id. They outlive the sign-out, so nobody is asked twice. */
-class Choices extends ChatStorage {
+/** Choice of a person in this browser. It outlives the sign-out, so nobody is asked twice. */
+export class NotificationChoice extends ChatStorage {
+  /** @param person - Id of the person. */
   constructor(person) {
     super({ person, session: "" }, localStorage);
     this.prefix = `${CHOICE_PREFIX}${person}:`;
+  }
+
+  /** True when the person wants notifications and the browser shows them. */
+  get isWanted() {
+    return this.get(CHOICE) === "yes" && window.Notification?.permission === "granted";
+  }
+
+  /** True while the person can choose and has not. */
+  get isOpen() {
+    return this.isPossible && !this.get(CHOICE);
+  }
+
+  /** True unless the browser has no notifications, or forbids those of this site. */
+  get isPossible() {
+    return window.Notification && Notification.permission !== "denied";
+  }
+
+  /** Keep the choice. For a yes the browser asks for its permission. */
+  async choose(isWanted) {
+    const isAllowed = isWanted && (await Notification.requestPermission()) === "granted";
+    this.set(CHOICE, isAllowed ? "yes" : "no");
   }
 }
 
@@ -27,7 +49,7 @@ export class Notifications {
   constructor(person, place, { onPress }) {
     this.place = place;
     this.onPress = onPress;
-    this.choices = new Choices(person);
+    this.choice = new NotificationChoice(person);
     document.addEventListener("visibilitychange", () => {
       if (!document.hidden) this.#close();
     });
@@ -35,7 +57,7 @@ export class Notifications {
 
   /** Offer notifications, unless the person has chosen already or the browser forbids them. */
   offer() {
-    if (this.#offer || !this.#isUndecided) return;
+    if (this.#offer || !this.choice.isOpen) return;
     this.#offer = make("div", "tell-me");
     this.#offer.setAttribute("role", "group");
     this.#offer.setAttribute("aria-label", t("Notifications"));
@@ -54,8 +76,7 @@ export class Notifications {
 
   /** Show what has happened in the chat with this title, if the person wants to know. A click shows the tab. */
   show(what, title) {
-    const isWanted = this.choices.get(CHOICE) === "yes";
-    if (!isWanted || window.Notification?.permission !== "granted") return;
+    if (!this.choice.isWanted) return;
     try {
       this.#close();
       this.#shown = new Notification(what, { body: title, tag: location.pathname });
@@ -65,16 +86,10 @@ export class Notifications {
     }
   }
 
-  get #isUndecided() {
-    return window.Notification && Notification.permission !== "denied" && !this.choices.get(CHOICE);
-  }
-
-  // The browser asks for its permission.
-  async #choose(isWanted) {
+  #choose(isWanted) {
     this.withdrawOffer();
     this.onPress();
-    const isAllowed = isWanted && (await Notification.requestPermission()) === "granted";
-    this.choices.set(CHOICE, isAllowed ? "yes" : "no");
+    this.choice.choose(isWanted);
   }
 
   #close() {

@@ -1,10 +1,10 @@
-// Theme of the page: it changes as soon as it is chosen. A language needs a new page, so that choice has a button.
+// Theme of the page: it changes as soon as it is chosen. A language or a time zone needs a new page, so these choices have a button.
 
 const root = document.documentElement;
 
-for (const form of document.querySelectorAll(".preferences form")) {
-  const { theme, language } = form.elements;
-  if (!language) form.querySelector("[type=submit]").hidden = true;
+for (const form of document.querySelectorAll("form.preferences")) {
+  const { theme, language, time_zone: zone } = form.elements;
+  if (!language && !zone) form.querySelector("[type=submit]").hidden = true;
   theme.addEventListener("change", () => {
     root.dataset.theme = theme.value;
     document.querySelector("meta[name=color-scheme]").content = theme.value === "system" ? "light dark" : theme.value;

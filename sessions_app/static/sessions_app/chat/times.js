@@ -2,10 +2,11 @@
 
 import { locale, t } from "./language.js";
 
-const clock = new Intl.DateTimeFormat(locale, { hour: "2-digit", minute: "2-digit" });
-const day = new Intl.DateTimeFormat(locale, { day: "numeric", month: "short" });
-const weekday = new Intl.DateTimeFormat(locale, { weekday: "short", day: "numeric", month: "short" });
-const full = new Intl.DateTimeFormat(locale, { dateStyle: "full", timeStyle: "short" });
+const clock = formatOf({ hour: "2-digit", minute: "2-digit" });
+const day = formatOf({ day: "numeric", month: "short" });
+const weekday = formatOf({ weekday: "short", day: "numeric", month: "short" });
+const full = formatOf({ dateStyle: "full", timeStyle: "short" });
+const date = formatOf({ dateStyle: "short" });
 
 /** Show the times within `root` in the user's time zone. */
 export function showLocalTimes(root) {
@@ -24,9 +25,19 @@ export function showElapsed(root) {
   }
 }
 
+// In the time zone that the user has chosen, if the browser knows it.
+function formatOf(parts) {
+  const { timeZone } = document.documentElement.dataset;
+  try {
+    return new Intl.DateTimeFormat(locale, { ...parts, timeZone });
+  } catch {
+    return new Intl.DateTimeFormat(locale, parts);
+  }
+}
+
 function formatTime(moment, format) {
   const time = clock.format(moment);
-  if (moment.toDateString() === new Date().toDateString()) return time;
+  if (date.format(moment) === date.format()) return time;
   if (format === "day") return day.format(moment);
   return `${(format === "weekday" ? weekday : day).format(moment)}, ${time}`;
 }
