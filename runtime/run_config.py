@@ -123,6 +123,8 @@ class RunConfig(_IgnoredSettings):
             is committed. For an agent that runs as a tool, this is the event with the tool's answer.
         custom_metadata: metadata added to every event of the invocation.
         model_input_context: contents sent to the model before the user's message, but not stored.
+        user_instructions_limit: characters of the user's own instructions, the state's `user:custom_instructions`, that
+            agents get; 0 gives them none (contract A3).
         http_options: headers, time-out, retries and extra body of the requests; they override the agent's.
         labels: labels of the requests; they override the agent's.
 
@@ -142,6 +144,7 @@ class RunConfig(_IgnoredSettings):
     save_input_blobs_as_artifacts: bool = False
     custom_metadata: dict[str, Any] | None = None
     model_input_context: list[types.Content] | None = None
+    user_instructions_limit: int = 0
     http_options: types.HttpOptions | None = None
     labels: dict[str, str] | None = None
 

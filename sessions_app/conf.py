@@ -187,6 +187,8 @@ class PageConf:
     share_links: bool = False
     """Let users share their chats: everybody who is signed in and has a chat's link reads the whole chat
     (docs/security.md)."""
+    custom_instructions_limit: int = Field(default=4_000, ge=0)
+    """Maximum characters of a user's own instructions to the agents of an app (docs/state.md); 0 gives agents none."""
     message_limit: int = 32_000
     """Maximum characters of a message."""
     upload_bytes: int = Field(default=10 * 1024**2, ge=1)
@@ -367,8 +369,8 @@ class Conf(
     """All settings of a site, in `settings.ADK` under their names. Durations are in seconds."""
 
     apps: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """Overrides by app name, of `queue_policy`, `max_invocations_per_app`, `retention_days` and the limits of an
-    invocation."""
+    """Overrides by app name, of `queue_policy`, `max_invocations_per_app`, `retention_days`,
+    `custom_instructions_limit` and the limits of an invocation."""
 
     def of_app(self, app_name: str) -> Conf:
         """Return the settings with the app's overrides."""

@@ -56,6 +56,7 @@ urlpatterns = [
     _page("start/", views.start, name="start"),
     _page("preferences/", preferences.save_preferences, name="preferences"),
     _page("settings/", settings_views.settings_page, name="settings"),
+    _page("settings/instructions/", settings_views.save_instructions, name="save_instructions"),
     _page(
         "settings/sign-ins/<int:credential_id>/forget/", settings_views.forget_sign_in, name="forget_sign_in"
     ),

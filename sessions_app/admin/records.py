@@ -157,7 +157,7 @@ class StaffAccessAdmin(SubjectAdmin):
 
 @admin.register(AccountAct)
 class AccountActAdmin(SubjectAdmin):
-    """Acts on API keys and webhooks, newest first."""
+    """Acts on API keys, webhooks and states of users, newest first."""
 
     remit_paths = (OF_USER,)
     list_display = ("at", "action", "actor", "subject_kind", "subject", "user", "reason")

@@ -2,34 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from http import HTTPStatus
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import MappingProxyType
 from typing import IO, Any
 
 from django.contrib import messages
 from django.contrib.auth import logout
 from django.contrib.auth.decorators import login_required
 from django.core.exceptions import PermissionDenied
-from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext, gettext_noop
 from django.views.decorators.http import require_GET, require_POST
 
+from runtime.engine.instructions import USER_INSTRUCTIONS_KEY
+from sessions_app.agent_apps import registry
+from sessions_app.base import actors
+from sessions_app.base.client_address import client_address
 from sessions_app.base.languages import chosen_time_zone, offered_time_zones
+from sessions_app.conf import conf
 from sessions_app.data_protection.erase import ErasureOrder, erase_user
 from sessions_app.data_protection.export import export_user
-from sessions_app.errors import LegalHoldError
+from sessions_app.errors import InvalidInputError, LegalHoldError, StateChangedError, http_status
 from sessions_app.models import SavedCredential
 from sessions_app.process.thread_pools import download_threads
+from sessions_app.process.threads import in_thread
 from sessions_app.rendering.sentences import in_language
 from sessions_app.store.credential_service import forget_credential
+from sessions_app.store.stored_values import MAX_VALUE_LENGTH, StoredValue, read_user_values
+from sessions_app.use_cases import change_own_state
 
 CHUNK_BYTES = 256 * 1024
 BY_USER = "The account was deleted by its user."
 WRONG_NAME = gettext_noop("Type your user name exactly as it is shown.")
+
+CHANGED = gettext_noop(
+    "This was changed meanwhile, for example in another tab. Nothing is overwritten: compare, and save again."
+)
 
 
 @require_GET
@@ -37,6 +50,42 @@ WRONG_NAME = gettext_noop("Type your user name exactly as it is shown.")
 def settings_page(request: HttpRequest) -> HttpResponse:
     """Return the page of the user's settings."""
     return _page(request)
+
+
+@require_POST
+@login_required
+async def save_instructions(request: HttpRequest) -> HttpResponse:
+    """Store the user's own instructions to the agents of an app, unless another tab has changed them.
+
+    Raises:
+        Http404: the site has no such app, or its agents get no instructions.
+    """
+    app_name = request.POST.get("app", "")
+    if app_name not in _limits():
+        raise Http404("No agents of this name get instructions of users.")
+    user = await request.auser()
+    text = request.POST.get("text", "").replace("\r\n", "\n").strip()
+    entered = {"app_name": app_name, "text": text, "error": ""}
+    if len(text) > _limits()[app_name]:
+        entered["error"] = gettext("The text has more than %(limit)s characters. Shorten it.") % {
+            "limit": _limits()[app_name]
+        }
+        return await in_thread(_page, request, HTTPStatus.BAD_REQUEST, entered=entered)
+    seen = request.POST.get("seen", "")
+    try:
+        await change_own_state(
+            actors.person(user, client_address(request)),
+            app_name,
+            {USER_INSTRUCTIONS_KEY: text or None},
+            {USER_INSTRUCTIONS_KEY: seen} if seen else {},
+        )
+    except StateChangedError as error:
+        entered["error"] = gettext(CHANGED)
+        return await in_thread(_page, request, http_status(error), entered=entered)
+    except InvalidInputError as error:
+        entered["error"] = in_language(str(error))
+        return await in_thread(_page, request, http_status(error), entered=entered)
+    return _done(request, gettext("Your instructions are saved."), "instructions")
 
 
 @require_POST
@@ -92,19 +141,45 @@ class _Pieces:
             yield piece
 
 
+def _limits() -> dict[str, int]:
+    """Return the limits of users' own instructions by name of the app, without apps whose agents get none."""
+    limits = {name: conf().of_app(name).custom_instructions_limit for name in registry.apps()}
+    return {name: limit for name, limit in limits.items() if limit}
+
+
+def _instructions(user_pk: Any, entered: Mapping[str, str]) -> list[dict[str, Any]]:
+    """Return the fields of the form of each app, with the text that was entered and refused."""
+    stored = read_user_values(user_pk, MAX_VALUE_LENGTH, [USER_INSTRUCTIONS_KEY])
+    forms = []
+    for app_name, limit in _limits().items():
+        value = next(iter(stored.get(app_name, ())), StoredValue(USER_INSTRUCTIONS_KEY))
+        form = {"app_name": app_name, "limit": limit, "seen": value.digest, "text": value.plain_text}
+        if entered.get("app_name") == app_name:
+            form |= {"stored": value.plain_text, **entered}
+        forms.append(form)
+    return forms
+
+
 def _done(request: HttpRequest, sentence: str, section: str) -> HttpResponse:
     """Redirect to a section of the page, which then shows the sentence."""
     messages.success(request, sentence, fail_silently=True)  # A project may have no messages.
     return redirect(f"{reverse('chat:settings')}#{section}")
 
 
-def _page(request: HttpRequest, status: HTTPStatus = HTTPStatus.OK, **entered: Any) -> HttpResponse:
+def _page(
+    request: HttpRequest,
+    status: HTTPStatus = HTTPStatus.OK,
+    *,
+    entered: Mapping[str, str] = MappingProxyType({}),
+    deletion_error: str = "",
+) -> HttpResponse:
     user = request.user
     context = {
         "person": user,
         "time_zones": offered_time_zones(),
         "chosen_time_zone": chosen_time_zone(request.COOKIES),
         "saved_credentials": SavedCredential.objects.filter(user=user.pk).order_by("app_name", "-saved_at"),
-        **entered,
+        "instructions": _instructions(user.pk, entered),
+        "deletion_error": deletion_error,
     }
     return render(request, "chat/settings.html", context, status=status)

@@ -204,6 +204,7 @@ class Execution:
             streaming_mode=StreamingMode.SSE,
             max_llm_calls=self._conf.invocation_model_calls,
             llm_calls_before=self._model_calls,
+            user_instructions_limit=self._conf.custom_instructions_limit,
             on_call_end=self._publish_call_end,
             on_tool_error=self._call_errors.note,
             on_model_call=self._model_call_log.note,

@@ -1,4 +1,4 @@
-"""AccountAct: the record of an act on an API key or a webhook of a user."""
+"""AccountAct: the record of an act on an API key, a webhook or the state of a user."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ class AccountActManager(models.Manager["AccountAct"]):
 
 
 class AccountAct(ActorColumns):
-    """An act on an API key or a webhook, by its user, a key or staff.
+    """An act on an API key, a webhook or the state of a user, by its user, a key or staff.
 
     Attributes:
         user: owner of the subject; the record is deleted with the account.
         subject_kind: name of the model of the subject, such as `apikey`.
-        subject_id: primary key of the subject as text.
+        subject_id: primary key of the subject as text; of a state, the app and the changed keys.
     """
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")

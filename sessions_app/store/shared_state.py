@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 from uuid import UUID
 
-from django.db import connection
+from django.db import connection, transaction
 
 from runtime.sessions.deltas import ScopedState
 from runtime.sessions.state import State
+from sessions_app.errors import StateChangedError
 from sessions_app.models import AppState, UserState
 
 BROWSER_TIME_ZONE = "browser_time_zone"
@@ -28,6 +29,36 @@ def remember_time_zone(app_name: str, user: Any, time_zone: str) -> None:
             "ON CONFLICT (app_name, user_id) DO UPDATE SET state = t.state || EXCLUDED.state "
             "WHERE NOT t.state @> EXCLUDED.state",
             [app_name, user, json.dumps({BROWSER_TIME_ZONE: time_zone})],
+        )
+
+
+def change_user_state(app_name: str, user: Any, changes: Mapping[str, Any], seen: Mapping[str, str]) -> None:
+    """Change values of the user's state, if they are those that the user has seen.
+
+    Args:
+        changes: new values by key, without the prefix of the scope. None stands for a deleted value.
+        seen: MD5 of the values seen, as PostgreSQL writes them; keys without a value are absent.
+
+    Raises:
+        StateChangedError: a value has changed since the user saw it. Nothing is changed.
+    """
+    with transaction.atomic(), connection.cursor() as cursor:
+        # The row is created first: of two changes at once to a user without state, one must wait for the other.
+        cursor.execute(
+            "INSERT INTO sessions_app_userstate (app_name, user_id) VALUES (%s, %s) ON CONFLICT DO NOTHING",
+            [app_name, user],
+        )
+        cursor.execute(
+            "WITH old AS (SELECT state FROM sessions_app_userstate WHERE app_name = %s AND user_id = %s FOR UPDATE) "
+            "SELECT v.key, md5(v.value::text) FROM old, jsonb_each(old.state) v "
+            "WHERE v.key = ANY(%s) AND v.value <> 'null'",
+            [app_name, user, list(changes)],
+        )
+        if dict(cursor.fetchall()) != seen:
+            raise StateChangedError
+        cursor.execute(
+            "UPDATE sessions_app_userstate SET state = state || %s::jsonb WHERE app_name = %s AND user_id = %s",
+            [json.dumps(changes), app_name, user],
         )
 
 

@@ -28,6 +28,7 @@ from sessions_app.use_cases.sessions import (
     edit_session,
     mark_seen,
 )
+from sessions_app.use_cases.user_state import change_own_state
 
 __all__ = [
     "answer_call",
@@ -38,6 +39,7 @@ __all__ = [
     "cancel_job",
     "cancel_schedule",
     "change_client_state",
+    "change_own_state",
     "change_session",
     "create_client_session",
     "create_session",

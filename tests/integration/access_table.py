@@ -25,6 +25,8 @@ GET    login     200    200   200   200       -          /settings/
 POST   405       405    405   405   405       -          /settings/
 GET    405       405    405   405   405       -          /settings/sign-ins/<credential_id>/forget/
 POST   login     302    302   302   302       -          /settings/sign-ins/<credential_id>/forget/
+GET    405       405    405   405   405       -          /settings/instructions/
+POST   login     404    404   404   404       -          /settings/instructions/
 GET    405       405    405   405   405       -          /settings/export/
 POST   login     200    200   200   200       -          /settings/export/
 GET    405       405    405   405   405       -          /settings/delete/

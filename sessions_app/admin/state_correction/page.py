@@ -23,18 +23,18 @@ from sessions_app.admin.permissions import Right, has_whole_app, require
 from sessions_app.admin.session_actions import SessionActionsMixin
 from sessions_app.admin.staff_records import note_access, staff_of
 from sessions_app.admin.state_correction.form import CorrectionForm
-from sessions_app.admin.state_correction.stored_values import (
-    MAX_KEYS,
-    MAX_VALUE_LENGTH,
-    StoredValue,
-    read_values,
-)
 from sessions_app.admin.unmasking import unmask_if_granted
 from sessions_app.base.codec import json_object
 from sessions_app.invocations.correct_state import correct_state
 from sessions_app.models import AccessKind, ActionKind, Event, Session
 from sessions_app.process import threads
 from sessions_app.secrets.masking import mask
+from sessions_app.store.stored_values import (
+    MAX_KEYS,
+    MAX_VALUE_LENGTH,
+    StoredValue,
+    read_values,
+)
 
 MAX_CORRECTED = 100
 """Largest number of keys in a correction."""

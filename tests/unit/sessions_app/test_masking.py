@@ -15,7 +15,6 @@ import pytest
 from pytest_django import Settings
 
 from adk_site.embedded.paths import CHECKOUT
-from sessions_app.admin.state_correction.stored_values import MAX_SHOWN_CHARACTERS, StoredValue
 from sessions_app.rendering.audit_values import TRUNCATE_AT, format_json, truncate
 from sessions_app.secrets.masking import (
     MASK,
@@ -30,6 +29,7 @@ from sessions_app.secrets.masking import (
     masking,
     unmask,
 )
+from sessions_app.store.stored_values import MAX_SHOWN_CHARACTERS, StoredValue
 
 SECRET = "hunter2hunter2hunter2"
 

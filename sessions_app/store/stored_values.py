@@ -1,7 +1,8 @@
-"""Values of a session's state in all scopes, each with a digest to detect a concurrent change."""
+"""Values of the state of a session or a user, each with a digest to detect a concurrent change."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -39,6 +40,12 @@ class StoredValue:
         return f"{shown}…" if self.length > MAX_SHOWN_CHARACTERS else shown
 
     @property
+    def plain_text(self) -> str:
+        """The text of a value that is a text; empty for other values, and for a text that is not whole."""
+        value = json.loads(self.text) if self.is_whole and self.text else ""
+        return value if isinstance(value, str) else ""
+
+    @property
     def is_masked(self) -> bool:
         """True when the mask hides a part of the text."""
         return bool(self.text) and mask_member(self.key, self.text) != self.text
@@ -72,6 +79,34 @@ def read_values(
     return list(found.values()) if keys is None else [found.get(key, StoredValue(key)) for key in keys]
 
 
+def read_user_values(
+    user: Any, characters: int, keys: Sequence[str] | None = None
+) -> dict[str, list[StoredValue]]:
+    """Return the values of a user's state by app, in one query. Keys that are null are left out.
+
+    Args:
+        user: primary key of the user.
+        characters: largest number of characters of each value to read.
+        keys: the keys, with the prefix of the scope; None for the first `MAX_KEYS` of all keys.
+    """
+    parameters: dict[str, Any] = {"user": user, "keys": keys, "characters": characters, "most": MAX_KEYS}
+    values: dict[str, list[StoredValue]] = {}
+    with connection.cursor() as cursor:
+        cursor.execute(_READ_OF_USER, parameters)
+        for app_name, *columns in cursor.fetchall():
+            values.setdefault(app_name, []).append(StoredValue(*columns))
+    return values
+
+
+_READ_OF_USER = """
+WITH scoped AS (
+    SELECT u.app_name, 'user:' || w.key AS key, w.value FROM sessions_app_userstate u, jsonb_each(u.state) w
+    WHERE u.user_id = %(user)s AND w.value <> 'null'
+)
+SELECT app_name, key, left(value::text, %(characters)s), length(value::text), md5(value::text) FROM scoped
+WHERE %(keys)s::text[] IS NULL OR key = ANY(%(keys)s::text[])
+ORDER BY app_name, key COLLATE "C" LIMIT %(most)s
+"""
 _READ = """
 WITH scoped AS (
     SELECT w.key, w.value FROM sessions_app_session s, jsonb_each(s.state) w WHERE s.id = %(session)s
