@@ -124,14 +124,7 @@ def file_text(artifact: Artifact) -> SafeString | str:
 
 def file_changes(artifact: Artifact) -> SafeString | None:
     """Return the changed lines since the version before; None unless both versions are texts."""
-    of_file = Artifact.objects.filter(
-        app_name=artifact.app_name,
-        user=artifact.user_id,
-        session=artifact.session_id,
-        filename=artifact.filename,
-        version__lt=artifact.version,
-    )
-    before = of_file.order_by("-version").first()
+    before = artifact.versions.filter(version__lt=artifact.version).last()
     if before is None:
         return None
     try:

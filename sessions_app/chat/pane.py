@@ -1,7 +1,8 @@
-"""Pane beside the chat: a file, and the document that the pane shows in an iframe."""
+"""Pane beside the chat: a version of a file, and the document that the pane shows in an iframe."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from uuid import UUID
 
 from django.contrib.auth.decorators import login_required
@@ -9,30 +10,72 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.template.loader import render_to_string
 from django.views.decorators.http import require_GET
 
+from runtime.artifacts.file_types import is_text
 from sessions_app.asgi.artifact_files import artifact_response, find_artifact
 from sessions_app.chat.iframes import SANDBOX, VIEWER, iframe_headers
 from sessions_app.models import Artifact
 from sessions_app.process.thread_pools import download_threads
+from sessions_app.process.threads import in_thread
+from sessions_app.rendering.compared_lines import MAX_LINES, changes_block
 from sessions_app.rendering.files import file_facts, file_link
-from sessions_app.rendering.previews import KINDS, MAX_BYTES, Preview, preview_of
+from sessions_app.rendering.previews import KINDS, MAX_BYTES, MAX_CHARACTERS, Preview, preview_of, text_of
 from sessions_app.sessions.ownership import own_session_or_404
 from sessions_app.store.file_types import PDF
 
 DOCUMENTS = {"text/html": ("text/html; charset=utf-8", SANDBOX), PDF: (PDF, VIEWER)}
 """Types of documents that are shown in an iframe, each with its content type and policy."""
+PREVIEW = "preview"
 SOURCE = "source"
+CHANGES = "changes"
 NOT_CODE = ("", "txt", "log")
 """Extensions of text files without a language."""
+
+
+@dataclass(frozen=True)
+class FileVersion:
+    """Version of a file among the others.
+
+    Attributes:
+        before: the version before; None for the first.
+        after: the version after; None for the newest.
+        newest: number of the newest version.
+    """
+
+    row: Artifact
+    before: Artifact | None
+    after: Artifact | None
+    newest: int
+
+    @classmethod
+    def of(cls, row: Artifact) -> FileVersion:
+        """Return the version of a row, with its neighbours."""
+        before = row.versions.filter(version__lt=row.version).last()
+        after = row.versions.filter(version__gt=row.version).first()
+        newest = row.versions.last() if after else row
+        return cls(row, before, after, newest.version if newest else row.version)
+
+    @property
+    def views(self) -> list[str]:
+        """Views to choose from: the preview, the source, the changes since the version before."""
+        views = [PREVIEW]
+        if self.row.mime_type in KINDS:
+            views.append(SOURCE)
+        if self.before and is_text(self.row.mime_type) and is_text(self.before.mime_type):
+            views.append(CHANGES)
+        return views
 
 
 @require_GET
 @login_required
 async def preview(request: HttpRequest, session_id: UUID, filename: str) -> HttpResponse:
-    """Return a file as an HTML fragment: the version `?version=`, by default the newest; `?view=source` is its text."""
+    """Return a file as an HTML fragment: the version `?version=`, by default the newest, in the view `?view=`."""
     session = await own_session_or_404(await request.auser(), session_id)
     row = await find_artifact(session, filename, request.GET.get("version", ""))
-    html = await download_threads.run(_render, session.pk, row, request.GET.get("view", ""))
-    return HttpResponse(html)
+    version = await in_thread(FileVersion.of, row)
+    view = request.GET.get("view", "")
+    if view not in version.views:
+        view = PREVIEW
+    return HttpResponse(await download_threads.run(_render, session.pk, version, view))
 
 
 @require_GET
@@ -51,26 +94,49 @@ async def document(request: HttpRequest, session_id: UUID, filename: str) -> Htt
     return response
 
 
-def _render(session_id: UUID, row: Artifact, view: str) -> str:
+def _render(session_id: UUID, version: FileVersion, view: str) -> str:
+    row = version.row
     link = file_link(session_id, row.filename, row.version)
     language = link.kind.lower()
     context = {
         "session_id": session_id,
         "file": link,
         "facts": file_facts(row, link),
-        "preview": _read(row, is_source=view == SOURCE),
-        "has_source": row.mime_type in KINDS,
+        "number": row.version + 1,
+        "total": version.newest + 1,
+        "before": version.before and file_link(session_id, row.filename, version.before.version),
+        "after": version.after and file_link(session_id, row.filename, version.after.version),
+        "views": version.views,
         "view": view,
         "language": "" if language in NOT_CODE else language,
     }
+    try:
+        if view == CHANGES and version.before:
+            context["preview"] = _changes(version.before, row)
+        else:
+            mime_type = row.mime_type or "text/plain"
+            context["preview"] = preview_of(mime_type, row.size, _read(row), is_source=view == SOURCE)
+    except FileNotFoundError:
+        context["is_lost"] = True
     return render_to_string("chat/preview.html", context)
 
 
-def _read(row: Artifact, *, is_source: bool) -> Preview | None:
-    """Return the preview of the file; None if the storage does not have the file."""
-    try:
-        with row.file.open("rb") as stored:
-            beginning = stored.read(MAX_BYTES)
-    except FileNotFoundError:
-        return None
-    return preview_of(row.mime_type or "text/plain", row.size, beginning, is_source=is_source)
+def _changes(before: Artifact, after: Artifact) -> Preview:
+    """Return the changed lines as HTML, of the kind `changes`; `none` if one of the files is no text."""
+    old = text_of(before.mime_type, _read(before))
+    new = text_of(after.mime_type, _read(after))
+    if old is None or new is None:
+        return Preview("none")
+    is_cut = any(len(text) > MAX_CHARACTERS or text.count("\n") > MAX_LINES for text in (old, new))
+    return Preview(CHANGES, changes_block(old[:MAX_CHARACTERS], new[:MAX_CHARACTERS]), is_cut=is_cut)
+
+
+def _read(row: Artifact) -> bytes:
+    """Return the beginning of the file.
+
+    Raises:
+        FileNotFoundError: the storage does not have the file.
+    """
+    with row.file.open("rb") as stored:
+        beginning: bytes = stored.read(MAX_BYTES)
+    return beginning

@@ -74,6 +74,14 @@ class Artifact(models.Model):
     def __str__(self) -> str:
         return f"{self.filename} v{self.version}"
 
+    @property
+    def versions(self) -> models.QuerySet[Artifact]:
+        """All versions of the file, the oldest first."""
+        of_file = Artifact.objects.filter(
+            app_name=self.app_name, user=self.user_id, session=self.session_id, filename=self.filename
+        )
+        return of_file.order_by("version")
+
 
 @receiver(post_delete, sender=Artifact)
 def delete_bytes(instance: Artifact, using: str, **kwargs: Any) -> None:

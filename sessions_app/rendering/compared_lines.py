@@ -1,7 +1,8 @@
-"""Changed lines of two versions of a text, as HTML for staff."""
+"""Changed lines of two versions of a text, as HTML."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from difflib import SequenceMatcher
 
@@ -11,6 +12,8 @@ from django.utils.translation import gettext as _
 
 MAX_LINES = 2_000
 """Maximum lines to compare. The time grows with the square of their number."""
+MAX_EQUAL_PAIRS = 20_000
+"""Maximum pairs of equal lines to compare exactly. The time grows with the cube of how often a line is repeated."""
 CONTEXT_LINES = 2
 _BLOCK = '<pre class="audit-block audit-diff" dir="auto" tabindex="0">{}</pre>'
 _SAME, _ADDED, _REMOVED = "<span>  {}</span>\n", "<ins>+ {}</ins>\n", "<del>- {}</del>\n"
@@ -25,8 +28,11 @@ def changes_block(before: str, after: str) -> SafeString:
 
 
 def _changed_lines(old: list[str], new: list[str]) -> Iterator[SafeString]:
-    # Without `autojunk`: in long texts it ignores frequent lines, and unchanged lines would be shown as changed.
-    for group in SequenceMatcher(None, old, new, autojunk=False).get_grouped_opcodes(CONTEXT_LINES):
+    frequencies = Counter(new)
+    equal_pairs = sum(frequencies[line] for line in old)
+    # `autojunk` ignores frequent lines in long texts: some unchanged lines are then shown as changed.
+    matcher = SequenceMatcher(None, old, new, autojunk=equal_pairs > MAX_EQUAL_PAIRS)
+    for group in matcher.get_grouped_opcodes(CONTEXT_LINES):
         if group[0][1] or group[0][3]:
             yield format_html(_SAME, "…")
         for kind, old_from, old_to, new_from, new_to in group:

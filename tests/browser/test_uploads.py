@@ -355,6 +355,39 @@ def test_files_are_shown_beside_the_chat(chat: ChatPage, model: Model) -> None:
     chat.errors.clear()  # the browser reports what it has not executed
 
 
+def test_versions_are_compared_and_a_newer_one_is_offered(chat: ChatPage, model: Model) -> None:
+    model.play(Turn(text=["One."]), Turn(text=["Two."]), Turn(text=["Three."]))
+    page = chat.page
+
+    def send(text: str, answer: str) -> None:
+        chat.attach(file("plan.txt", text))
+        chat.send_button.click()
+        chat.wait_for_answer(answer)
+
+    send("tea\nmilk\n", "One.")
+    send("tea\nsugar\n", "Two.")
+    chat.files.last.click()
+    pane = page.get_by_role("dialog", name="plan.txt")
+    expect(pane).to_contain_text("Version 2 of 2")
+    pane.get_by_role("button", name="Changes").press("Enter")
+    expect(pane.locator("del, ins")).to_have_text(["- milk", "+ sugar"])
+    expect(pane.get_by_role("heading", name="plan.txt")).to_be_focused()
+    assert serious_problems_in_both_schemes(page) == []
+    send("tea\nsugar\nrum\n", "Three.")
+    offer = pane.get_by_role("status")
+    expect(offer).to_contain_text("There is a newer version.")
+    assert serious_problems_in_both_schemes(page) == []
+    assert page.evaluate(TOO_SMALL) == []
+    offer.get_by_role("button", name="Show it").press("Enter")
+    expect(pane.locator("pre")).to_have_text("tea\nsugar\nrum\n")
+    expect(offer).to_be_empty()
+    expect(pane.get_by_role("button", name="Next version")).to_be_disabled()
+    for _ in range(2):
+        pane.get_by_role("button", name="Previous version").press("Enter")
+    expect(pane.locator("pre")).to_have_text("tea\nmilk\n")
+    expect(offer).to_be_empty()
+
+
 def drawn(data: bytes) -> Json:
     """A picture in an answer, in Gemini's JSON."""
     return {"inlineData": {"mimeType": "image/png", "data": base64.b64encode(data).decode()}}

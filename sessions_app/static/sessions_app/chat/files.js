@@ -5,6 +5,7 @@ import { readPart } from "./requests.js";
 
 const FACTS_DELAY = 300;
 const UNKNOWN_FACTS = ".file-facts:not([data-known])";
+let pane = null; // loaded when it is first opened
 
 export class Files {
   #timer = 0;
@@ -43,6 +44,7 @@ export class Files {
   // The facts, such as sizes, are in the list of files.
   async #showFacts() {
     const rows = [...this.main.querySelectorAll(UNKNOWN_FACTS)];
+    pane?.offerNewer(rows.map((row) => row.closest("li").dataset));
     const files = await readPart(this.url);
     for (const row of rows) {
       const { name, version } = row.closest("li").dataset;
@@ -54,7 +56,7 @@ export class Files {
 }
 
 async function showFiles(url) {
-  const pane = await load(() => import("./pane.js"));
+  pane = await load(() => import("./pane.js"));
   pane.showFiles(url);
 }
 

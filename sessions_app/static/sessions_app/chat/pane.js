@@ -15,6 +15,15 @@ export async function showFiles(url) {
   if (title && panel.hasFocus) moveFocus(title);
 }
 
+/** Offer the newest version of the shown file when `files`, which the conversation has got, are a later one. */
+export function offerNewer(files) {
+  const shown = panel.body.querySelector(".preview-head");
+  if (!shown) return;
+  const isNewer = ({ name, version }) => name === shown.dataset.name && Number(version) > Number(shown.dataset.version);
+  const offer = shown.querySelector(".newer");
+  if (files.some(isNewer) && !offer.hasChildNodes()) offer.append(shown.querySelector("template").content);
+}
+
 // Browsers without a viewer would download the file: they show the sentence behind the frame.
 function showDocument(frame) {
   frame.nextElementSibling.remove();

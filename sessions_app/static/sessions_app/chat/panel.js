@@ -43,6 +43,7 @@ class Panel {
     this.#url = url;
     this.#isBeside = isBeside;
     this.#open();
+    if (body.contains(document.activeElement)) body.focus(); // what had the focus disappears
     body.replaceChildren(make("p", "muted", t("Loading…")));
     this.#dialog.setAttribute("aria-label", label);
     const shown = await read(url).catch((error) => makeError(error, trouble));

@@ -78,3 +78,47 @@ def test_a_file_that_the_storage_has_lost_says_so(browser_of_person: Client, ses
     row = save_artifact(session, "a.csv")
     row.file.storage.delete(str(row.file.name))
     assert "The storage of the site does not have this file" in pane(browser_of_person, session, "a.csv")
+
+
+def test_the_versions_of_a_file_lead_to_each_other(browser_of_person: Client, session: Session) -> None:
+    for version in (0, 1, 4):
+        save_artifact(session, "a.csv", b"v%d" % version, version=version)
+    save_artifact(session, "b.csv")
+    middle = pane(browser_of_person, session, "a.csv", version="1", view="source")
+    address = reverse("chat:preview", args=[session.id, "a.csv"])
+    assert f'data-preview="{address}?version=0&amp;view=source"' in middle
+    assert f'data-preview="{address}?version=4&amp;view=source"' in middle
+    assert "Version 2 of 5" in middle
+    newest = pane(browser_of_person, session, "a.csv")
+    assert "Version 5 of 5" in newest and "v4" in newest
+    assert newest.count(" disabled") == 1
+    assert "Versions" not in pane(browser_of_person, session, "b.csv")
+
+
+def test_the_changes_since_the_version_before_are_shown(browser_of_person: Client, session: Session) -> None:
+    text = "".join(f"line {number}\n" for number in range(3_000))
+    save_artifact(session, "a.html", b"<b>old</b>\nkept", mime_type="text/html")
+    save_artifact(session, "a.html", b"<b>new</b>\nkept", mime_type="text/html", version=1)
+    save_artifact(session, "long.txt", text.encode(), mime_type="text/plain")
+    save_artifact(session, "long.txt", text.encode(), mime_type="text/plain", version=1)
+    shown = pane(browser_of_person, session, "a.html", view="changes")
+    assert "<del>- &lt;b&gt;old&lt;/b&gt;</del>" in shown and "<ins>+ &lt;b&gt;new&lt;/b&gt;</ins>" in shown
+    assert "This is the beginning." not in shown
+    first = pane(browser_of_person, session, "a.html", version="0", view="changes")
+    assert "<iframe" in first and "Changes" not in first
+    assert "This is the beginning." in pane(browser_of_person, session, "long.txt", view="changes")
+
+
+@pytest.mark.parametrize("mime_type", ["image/png", "application/zip", ""])
+def test_files_that_are_no_text_have_no_changes(
+    browser_of_person: Client, session: Session, mime_type: str
+) -> None:
+    for version in (0, 1):
+        save_artifact(session, "a", PNG, mime_type=mime_type, version=version)
+    assert "Changes" not in pane(browser_of_person, session, "a", view="changes")
+
+
+def test_text_that_is_none_has_no_changes(browser_of_person: Client, session: Session) -> None:
+    for version in (0, 1):
+        save_artifact(session, "a.txt", b"\0", mime_type="text/plain", version=version)
+    assert "There is no preview of this file." in pane(browser_of_person, session, "a.txt", view="changes")
