@@ -39,6 +39,8 @@ _DIALECTS: dict[str, Dialect] = {
     "/v1/chat/completions": OpenAIDialect(),
     "/v1/messages": AnthropicDialect(),
 }
+TITLES = "Give the conversation below a title"
+"""Beginning of the instruction in `sessions_app.invocations.titles`, after the first answer of each chat."""
 _CACHES_PATH = re.compile(r"/v1(?:beta)?/cachedContents")
 
 
@@ -129,7 +131,9 @@ class ModelServer:
         await self._releases.acquire()
 
     def record(self, request: RecordedRequest) -> Turn:
-        """Record the request and choose its turn."""
+        """Record the request and choose its turn. A request for a title is refused: no test has it in its script."""
+        if TITLES in json.dumps(request.body):
+            return Turn(failure=Failure(http_status=400, status="INVALID_ARGUMENT", message="No title."))
         self.requests.append(request)
         self._arrived.put_nowait(request)
         chosen = self.rule(request)
