@@ -231,6 +231,7 @@ help_desk = LlmAgent(
 
 app = App(name="help_desk", root_agent=help_desk)
 
+faces = {"help_desk": {"color": "teal"}, "orders": {"color": "purple"}, "technical": {"color": "blue"}}
 starters = [
     "Where is order 1001?",
     "My printer does not print",

@@ -14,17 +14,20 @@ import importlib
 import logging
 import sys
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
 from types import MappingProxyType, ModuleType
+from typing import TypeVar
 
 from django.apps import apps as django_apps
 
 from runtime.agents.base_agent import BaseAgent
 from runtime.apps.app import App
 from runtime.errors import ConfigurationError
+from sessions_app.agent_apps.loading.faces import Face, faces_of
 from sessions_app.agent_apps.loading.folders import agent_folders, load_folder
 from sessions_app.agent_apps.loading.sources import agent_dirs, source_files
 from sessions_app.agent_apps.loading.starters import starters_of
@@ -32,6 +35,7 @@ from sessions_app.conf import conf
 from sessions_app.errors import AgentFolderError, NotFoundError
 
 logger = logging.getLogger(__name__)
+T = TypeVar("T")
 NO_FOLDER = (
     "'{}' in ADK['agent_dirs'] has no agent folder: name the directory above the folders that have an agent.py. "
     "`manage.py adk_import FOLDER` tells what a folder lacks."
@@ -53,6 +57,16 @@ class Registry:
     modules: Mapping[str, App]
     problems: Mapping[str, str] = field(default_factory=dict)
     files: Mapping[Path, int] = field(default_factory=dict)
+
+    @cached_property
+    def faces(self) -> Mapping[str, Mapping[str, Face]]:
+        """Declared faces of agents, by names of the app and the agent."""
+        # Kept: each event that is rendered asks for the face of its author.
+        return {app.name: _first(faces_of, name) or {} for name, app in self.modules.items()}
+
+    def module_of(self, app_name: str) -> str:
+        """Return the name of the module with the app; empty for an unknown app."""
+        return next((name for name, app in self.modules.items() if app.name == app_name), "")
 
 
 _registry: Registry | None = None
@@ -131,10 +145,18 @@ def get_app(name: str) -> App:
 
 def starters(app_name: str) -> tuple[str, ...]:
     """Return the messages offered by an empty chat with the app."""
-    # A folder's package may leave `starters` in its module `agent`.
-    modules = [sys.modules.get(name) for name, app in registry().modules.items() if app.name == app_name]
-    places = [place for module in modules for place in (module, getattr(module, "agent", None))]
-    return next(filter(None, map(starters_of, places)), ())
+    return _first(starters_of, registry().module_of(app_name)) or ()
+
+
+def faces(app_name: str) -> Mapping[str, Face]:
+    """Return the declared faces of the app's agents, by name of the agent."""
+    return registry().faces.get(app_name, {})
+
+
+def _first(declared_in: Callable[[object], T], module_name: str) -> T | None:
+    """Return what a module declares, or its module `agent`: the package of a folder may leave it there."""
+    module = sys.modules.get(module_name)
+    return declared_in(module) or declared_in(getattr(module, "agent", None))
 
 
 def _load_all() -> Registry:
@@ -192,8 +214,10 @@ def _load(module_name: str, label: str) -> App | Exception:
     before = set(sys.modules)
     try:
         module = importlib.import_module(module_name)
+        app = _app_of(module, label)
         starters_of(module)  # raises for a mistake now, not when somebody opens a chat
-        return _app_of(module, label)
+        faces_of(module, app.root_agent)
+        return app
     except Exception as error:  # noqa: BLE001 - the registry raises the error, the system check reports it
         return error
     except SystemExit as error:  # not an Exception: a script with `sys.exit` would end the web process

@@ -25,6 +25,7 @@ from sessions_app.rendering.blocks import (
     TextBlock,
     ThoughtBlock,
 )
+from sessions_app.rendering.faces import signature
 from sessions_app.rendering.hidden_characters import escape_hidden, mark_hidden
 from sessions_app.rendering.markdown import render_markdown
 from sessions_app.rendering.outline import as_words, labels_of
@@ -114,7 +115,7 @@ def _header(context: Mapping[str, Any]) -> SafeString:
     elif author == "user":
         name = gettext("You")
     else:
-        name = as_words(author)
+        return _markup("<header>{who} {time}</header>\n", who=signature(context["face"]), time=_time(context))
     return _markup(
         '<header><span class="author" dir="auto">{name}</span> {time}</header>\n',
         name=name,

@@ -36,6 +36,7 @@ from sessions_app.models.scheduled_task import recurrence_in_words
 from sessions_app.rendering.call_words import CallWords, describe_call
 from sessions_app.rendering.called_tool import argument_order, find_tool
 from sessions_app.rendering.citations import Citation
+from sessions_app.rendering.faces import face_of
 from sessions_app.rendering.files import FileLink, file_link
 from sessions_app.rendering.outline import labels_of, one_line, outline
 from sessions_app.rendering.questions import (
@@ -309,7 +310,11 @@ def blocks_of(
         for block in blocks
         if not (isinstance(block, TextBlock | ThoughtBlock) and not block.text.strip())
     ]
-    return blocks if event.author == "user" else _with_joined_pictures(blocks, event.author)
+    return (
+        blocks
+        if event.author == "user"
+        else _with_joined_pictures(blocks, face_of(view.app_name, event.author).name)
+    )
 
 
 def readable(value: Any) -> str:

@@ -37,6 +37,7 @@ from sessions_app.rendering.blocks import (
     UploadBlock,
     blocks_of,
 )
+from sessions_app.rendering.faces import face_of
 from sessions_app.rendering.failures import once
 from sessions_app.rendering.files import FileLink, file_links
 from sessions_app.rendering.outline import one_line
@@ -170,7 +171,7 @@ def content_of(view: SessionView, event: Event, jobs: Mapping[str, ToolJob]) -> 
         "blocks": blocks,
         "sources": sources.listed,
         "has_suggestions": bool(sources.suggestions),
-        "transfer": actions.transfer_to_agent,
+        "transfer": actions.transfer_to_agent and face_of(view.app_name, actions.transfer_to_agent),
         "changes": list(_state_changes(actions.state_delta)) if view.shows_details else [],
         "files": _files(view, event, blocks),
         "error": _error_text(event),
@@ -186,6 +187,7 @@ def content_of(view: SessionView, event: Event, jobs: Mapping[str, ToolJob]) -> 
     return {
         **content,
         "speaker": _speaker(event, blocks),
+        "face": face_of(view.app_name, event.author),
         "happened_at": datetime.fromtimestamp(event.timestamp, UTC),
     }
 

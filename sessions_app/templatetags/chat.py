@@ -19,6 +19,7 @@ from sessions_app.conf import conf
 from sessions_app.models import ScheduledTask, Session, ToolJob
 from sessions_app.rendering import sentences
 from sessions_app.rendering.citations import Citation
+from sessions_app.rendering.faces import app_face, face_mark, named, signatures
 from sessions_app.rendering.hidden_characters import escape_hidden, mark_hidden, strip_bidi_controls
 from sessions_app.rendering.html import render_job, render_schedule
 from sessions_app.rendering.markdown import is_long_cell, render_markdown
@@ -30,7 +31,21 @@ register.filter(as_words)
 register.filter(escape_hidden)
 register.filter(is_long_cell)
 register.filter(mark_hidden)
+register.filter(named)
 register.filter(strip_bidi_controls)
+register.simple_tag(signatures)
+
+
+@register.filter
+def app_label(app_name: str) -> str:
+    """Return the name by which people know an app."""
+    return app_face(app_name).name
+
+
+@register.filter
+def app_mark(app_name: str) -> SafeString:
+    """Return the picture or the initial of an app."""
+    return face_mark(app_face(app_name))
 
 
 @register.filter

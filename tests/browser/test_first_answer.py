@@ -61,6 +61,7 @@ def test_a_chat_is_named_after_its_first_message_live_and_after_a_reload(
 def test_thoughts_are_shown_separately_from_the_answer(chat: ChatPage, model: Model) -> None:
     model.play(Turn(thoughts=["Lamps need ", "a bulb."], text=["Change ", "the bulb."], hold_before=[2]))
     chat.send("It is dark")
+    expect(chat.live.locator("header .face.teal")).to_be_visible()
     chat.live.get_by_text("Thinking").click()
     expect(chat.live.get_by_text("Lamps need a bulb.")).to_be_visible()
     model.release()

@@ -73,7 +73,9 @@ def test_a_transfer_is_shown_and_the_answers_name_their_agents(chat: ChatPage, m
     chat.send("Something on my order")
     chat.wait_for_answer("I look after orders.")
     expect(chat.log.get_by_text("Help desk handed over to Orders")).to_have_count(1)
+    expect(chat.log.locator(".handover .face")).to_have_count(2)
     expect(chat.log.locator("article.agent .author")).to_have_text(["Help desk", "Orders"])
+    expect(chat.log.locator("article.agent header .face")).to_have_count(2)
 
 
 def test_each_of_several_parallel_calls_shows_its_own_result(chat: ChatPage, model: Model) -> None:

@@ -24,6 +24,7 @@ from runtime.agents.base_agent import BaseAgent
 from runtime.agents.config_agent_utils import from_config
 from runtime.apps.app import App
 from sessions_app.agent_apps.loading.env_files import set_variables_of
+from sessions_app.agent_apps.loading.faces import faces_of
 from sessions_app.agent_apps.loading.load_errors import line_of, reason_of
 from sessions_app.agent_apps.loading.starters import starters_of
 from sessions_app.errors import AgentFolderError
@@ -157,7 +158,10 @@ def _app_of(folder: Path) -> App:
 def _defined_in(module: object, name: str) -> App | None:
     app = getattr(module, "app", None)
     root_agent = getattr(module, "root_agent", None)
-    starters_of(module)  # raises for a mistake now, not when somebody opens a chat
+    # Raise for a mistake now, not when somebody opens a chat.
+    starters_of(module)
+    root = app.root_agent if isinstance(app, App) else root_agent
+    faces_of(module, root if isinstance(root, BaseAgent) else None)
     if isinstance(app, App):
         # The app is served under the name of its folder, whatever its own name.
         return type(app).model_validate({**dict(app), "name": name})

@@ -13,6 +13,7 @@ from sessions_app.data_protection.transcripts.entries import Entry, EntryContext
 from sessions_app.live.notices import JobNotice
 from sessions_app.live.streamed_text import TextChunk, utf16_length
 from sessions_app.live.updates import EventUpdate, NoticeUpdate, StatusUpdate, TextUpdate, Update
+from sessions_app.rendering.faces import face_of
 from sessions_app.rendering.outline import as_words, one_line
 from sessions_app.rendering.session_view import SessionView
 from sessions_app.sessions.ownership import User
@@ -111,7 +112,7 @@ class Display:
         if not self._on_screen:
             self._on_screen = event_id
             await self._screen.end_line()
-            await self._name_speaker(as_words(chunk.stream.author))
+            await self._name_speaker(face_of(self.view.app_name, chunk.stream.author).name)
         self._streamed[event_id] = known + added
         await self._screen.write(added)
 

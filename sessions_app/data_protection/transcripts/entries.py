@@ -111,7 +111,7 @@ def build_entry(event: Event, context: EntryContext) -> Entry | None:
     names = {
         "person": context.owner,
         "clock": gettext("Scheduled"),
-        "agent": as_words(event.author),
+        "agent": content["face"].name,
         "quiet": "",
     }
     return Entry(names[speaker], speaker, content["happened_at"], pieces)
@@ -123,7 +123,7 @@ def _pieces(event: Event, content: dict[str, Any], context: EntryContext) -> Ite
     if sources := content["sources"]:
         yield Piece("sources", "\n".join(map(_source_line, sources)), gettext("Sources"), sources=sources)
     if content["transfer"]:
-        yield Piece("note", _handover(as_words(event.author), as_words(content["transfer"])))
+        yield Piece("note", _handover(content["face"].name, content["transfer"].name))
     for key, value in content["changes"]:
         yield Piece("note", gettext("State: {key} = {value}").format(key=key, value=value))
     yield from _file_pieces(content["files"])
@@ -133,7 +133,7 @@ def _pieces(event: Event, content: dict[str, Any], context: EntryContext) -> Ite
         names = {"agent": as_words(withdrawn.agent), "tool": as_words(withdrawn.tool)}
         yield Piece("note", gettext("{agent} asks again before each “{tool}”.").format(**names))
     if content["is_empty_answer"]:
-        yield Piece("note", gettext("%(agent)s gave no answer.") % {"agent": as_words(event.author)})
+        yield Piece("note", gettext("%(agent)s gave no answer.") % {"agent": content["face"].name})
     if content["is_cut"]:
         yield Piece("note", gettext("This answer was cut: it reached the model's limit."))
     if content["is_interrupted"]:

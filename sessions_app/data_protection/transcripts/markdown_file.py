@@ -15,7 +15,7 @@ from django.utils.translation import gettext
 from sessions_app.data_protection.transcripts.entries import Entry, Piece
 from sessions_app.models import Session
 from sessions_app.rendering.citations import Source
-from sessions_app.rendering.outline import as_words
+from sessions_app.rendering.faces import app_face
 
 MARKUP = re.compile(r"([\\`*_\[\]<>#~|])")
 LINE_END = re.compile("\r\n|\r|\n")
@@ -29,7 +29,7 @@ def markdown_head(session: Session) -> str:
     began = format_time(timezone.localtime(session.created_at), TIME_FORMAT)
     facts = gettext("{person} with {agent}, begun {time}").format(
         person=_escape_line(session.user.get_username()),
-        agent=_escape_line(as_words(session.app_name)),
+        agent=_escape_line(app_face(session.app_name).name),
         time=began,
     )
     return f"# {title}\n\n{facts}\n"

@@ -17,6 +17,8 @@ from adk_site.embedded.paths import CHECKOUT
 from runtime.agents import LlmAgent
 from runtime.apps import App
 from sessions_app.agent_apps import registry
+from sessions_app.agent_apps.loading.faces import Face
+from sessions_app.rendering.faces import app_face
 from tests.integration.agent_apps.reported_problems import problems
 from tests.integration.conftest import WriteFolder
 
@@ -70,6 +72,16 @@ def test_each_layout_of_google_adk_is_an_app_named_after_its_folder(
 def test_a_folder_offers_messages_to_begin_with(write_folder: WriteFolder, files: dict[str, str]) -> None:
     write_folder("weather", **files)
     assert registry.starters("weather") == ("Will it rain?",)
+
+
+@pytest.mark.parametrize("module", ["agent", "__init__"])
+def test_a_folder_gives_its_agents_faces(write_folder: WriteFolder, module: str) -> None:
+    write_folder(
+        "weather", **{module: f"{AGENT}\nfaces = {{'forecaster': {{'name': 'Sky', 'color': 'blue'}}}}"}
+    )
+    assert registry.faces("weather") == {"forecaster": Face(name="Sky", color="blue")}
+    assert registry.faces("no_such_app") == {}
+    assert (app_face("weather").name, app_face("help_desk").name) == ("Sky", "Help desk")
 
 
 def test_a_folder_may_describe_its_agent_in_yaml(agent_dir: Path) -> None:
@@ -135,6 +147,16 @@ def test_folders_without_an_agent_are_left_out(agent_dir: Path, write_folder: Wr
             "weather",
             {"agent": f"{AGENT}\nstarters = 'Will it rain?'"},
             "weather.agent: starters must be a list of at most 4 messages; it is 'Will it rain?'.",
+        ),
+        (
+            "weather",
+            {"agent": f"{AGENT}\nfaces = {{'forecaster': {{'color': '#123456'}}}}"},
+            "weather.agent.faces: dict[str,Face].forecaster.color: Input should be",
+        ),
+        (
+            "weather",
+            {"agent": f"{AGENT}\nfaces = {{'forcaster': {{}}}}"},
+            "weather.agent.faces names 'forcaster', which is no agent of the app: forecaster.",
         ),
         ("two-words", {"agent": AGENT}, "its name 'two-words' cannot be imported"),
         ("json", {"__init__": "from . import agent", "agent": AGENT}, "another module is called 'json'"),

@@ -14,6 +14,7 @@ export class LiveText {
   /** @param onGap - Callback when text before a received chunk is missing. */
   constructor(region, { onGap }) {
     this.region = region;
+    this.faces = document.getElementById("faces")?.content;
     this.onGap = onGap;
   }
 
@@ -67,7 +68,8 @@ export class LiveText {
   #begin(eventId, invocationId, author) {
     const article = make("article", "event agent live");
     const header = make("header", "");
-    header.append(makeAuto("span", "author", asWords(author)));
+    const face = this.faces?.querySelector(`[data-agent="${CSS.escape(author)}"]`);
+    header.append(...(face?.cloneNode(true).childNodes ?? [makeAuto("span", "author", asWords(author))]));
     const thoughts = make("details", "thought");
     thoughts.append(make("summary", "", t("Thinking")));
     article.append(header, thoughts);

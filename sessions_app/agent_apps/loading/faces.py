@@ -1,0 +1,64 @@
+"""Faces: names, colours and pictures of agents.
+
+A module with an app may define them as `faces`, by name of the agent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import ModuleType
+from typing import Literal
+
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic.dataclasses import dataclass
+
+from runtime.agents.base_agent import BaseAgent
+from runtime.agents.tree import trees_of, walk
+from runtime.errors import ConfigurationError
+from sessions_app.agent_apps.loading.load_errors import reason_of
+
+Color = Literal["", "red", "orange", "green", "teal", "blue", "purple", "pink", "gray"]
+"""Names of the colours; `event.css` has their tones for the light and the dark theme."""
+
+
+@dataclass(frozen=True, config=ConfigDict(extra="forbid"))
+class Face:
+    """How an agent looks to people.
+
+    Attributes:
+        name: empty for the agent's name as words. Catalogues of a project may translate names.
+        color: colour of the initial beside the name; empty for none.
+        picture: path among the static files of a picture in place of the initial; empty for none.
+    """
+
+    name: str = Field(default="", max_length=60)
+    color: Color = ""
+    picture: str = Field(default="", max_length=500)
+
+
+_FACES = TypeAdapter(dict[str, Face])
+
+
+def faces_of(module: object, root_agent: BaseAgent | None = None) -> Mapping[str, Face]:
+    """Return the faces of a module; none for any other object.
+
+    Args:
+        root_agent: if given, each name must be of an agent in its trees.
+
+    Raises:
+        ConfigurationError: `faces` is no dict of faces, or names an unknown agent.
+    """
+    if not isinstance(module, ModuleType):
+        return {}
+    try:
+        faces = _FACES.validate_python(getattr(module, "faces", {}))
+    except ValidationError as error:
+        raise ConfigurationError(f"{module.__name__}.faces: {reason_of(error)}") from error
+    if faces and root_agent:
+        known = [agent.name for tree in trees_of(root_agent) for agent in walk(tree)]
+        for name in faces:
+            if name not in known:
+                raise ConfigurationError(
+                    f"{module.__name__}.faces names {name!r}, which is no agent of the app: {', '.join(known)}."
+                )
+    return faces
