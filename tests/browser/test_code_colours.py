@@ -3,6 +3,7 @@
 import pytest
 from playwright.sync_api import Route, expect
 
+from tests.browser.accessibility import problems_on_a_phone, serious_problems_in_both_schemes
 from tests.browser.chat_page import ChatPage
 from tests.browser.conftest import OpenTab
 from tests.browser.model import Model
@@ -40,6 +41,33 @@ def test_code_of_a_known_language_is_coloured(chat: ChatPage, model: Model) -> N
         expect(chat.log.locator("code .hljs-keyword")).to_have_text(["def", "return", "if", "else"])
         expect(chat.log.locator("pre code")).to_have_text([PYTHON, "lamp on\n", "plain\n"])
         chat.reload()
+
+
+def test_long_code_opens_beside_the_chat(chat: ChatPage, model: Model) -> None:
+    long = PYTHON * 10
+    model.play(Turn(text=[f"```python\n{long}```\n\n```python\n{PYTHON}```\n"]))
+    chat.send("Show me")
+    chat.wait_until_idle()
+    button = chat.log.get_by_role("button", name="Open")
+    expect(button).to_have_count(1)
+    chat.log.get_by_role("button", name="Wrap").first.click()
+    button.press("Enter")
+    pane = chat.page.get_by_role("dialog", name="Code")
+    expect(pane.get_by_role("heading", name="Code")).to_be_focused()
+    expect(pane.locator("pre")).to_have_text(long)
+    expect(pane.locator("code .hljs-keyword").first).to_have_text("def")
+    expect(pane.get_by_role("button", name="Open")).to_have_count(0)
+    expect(pane.get_by_role("button", name="Wrap")).to_have_attribute("aria-pressed", "false")
+    expect(pane.locator("[data-wrap]")).to_have_count(0)
+    assert serious_problems_in_both_schemes(chat.page) == []
+    chat.page.keyboard.press("Escape")
+    expect(pane).to_be_hidden()
+    expect(button).to_be_focused()
+    button.press("Enter")
+    assert problems_on_a_phone(chat.page) == []
+    expect(chat.page.locator("dialog:modal")).to_have_count(1)
+    chat.page.keyboard.press("Escape")
+    expect(button).to_be_focused()
 
 
 def test_code_that_takes_too_long_stays_plain_and_the_next_block_is_coloured(

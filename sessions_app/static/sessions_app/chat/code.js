@@ -1,12 +1,19 @@
-// Header of each code block: its language, and buttons that wrap its lines and copy it. Its text is coloured.
+// Header of each code block: its language, and buttons that wrap, open and copy it. Its text is coloured.
 
 import { make, makeButton } from "./dom.js";
 import { t } from "./language.js";
+import { load } from "./parts.js";
 
 const COPIED_MILLISECONDS = 2000;
+const LONG_LINES = 20;
 
-/** Add a header to each code block in `root` that has none. Code that is open, because it grows, has no colours yet. */
-export function addCodeHeads(root, { isOpen = false } = {}) {
+/**
+ * Add a header to each code block in `root` that has none.
+ *
+ * @param isOpen - The code still grows: it has no colours yet.
+ * @param isInPane - The code is in the pane, which shows long code of the conversation.
+ */
+export function addCodeHeads(root, { isOpen = false, isInPane = false } = {}) {
   for (const pre of root.querySelectorAll(".prose pre:not(.code > pre)")) {
     const block = make("div", "code");
     const head = make("div", "code-head");
@@ -14,6 +21,8 @@ export function addCodeHeads(root, { isOpen = false } = {}) {
     // The clipboard API exists only in secure contexts: HTTPS or localhost.
     const buttons = make("span", "code-buttons");
     buttons.append(makeWrapButton(pre));
+    const isLong = pre.textContent.split("\n").length > LONG_LINES;
+    if (isLong && !isOpen && !isInPane) buttons.append(makeOpenButton(pre));
     if (navigator.clipboard) buttons.append(makeCopyButton(pre));
     head.append(buttons);
     pre.replaceWith(block);
@@ -33,6 +42,13 @@ function makeWrapButton(pre) {
   });
   button.ariaPressed = "false";
   return button;
+}
+
+function makeOpenButton(pre) {
+  return makeButton("plain", t("Open"), async () => {
+    const { showCode } = await load(() => import("./pane.js"));
+    showCode(pre);
+  });
 }
 
 function makeCopyButton(pre) {

@@ -39,17 +39,16 @@ class Panel {
    * @param isBeside - Leave the page in use where the window is wide enough for both.
    */
   async show(url, { label, trouble, isBeside = false }) {
-    const { body } = this;
-    this.#url = url;
-    this.#isBeside = isBeside;
-    this.#open();
-    if (body.contains(document.activeElement)) body.focus(); // what had the focus disappears
-    body.replaceChildren(make("p", "muted", t("Loading…")));
-    this.#dialog.setAttribute("aria-label", label);
+    this.#replace(make("p", "muted", t("Loading…")), { url, label, isBeside });
     const shown = await read(url).catch((error) => makeError(error, trouble));
     if (!this.shows(url)) return false;
-    body.replaceChildren(shown);
+    this.body.replaceChildren(shown);
     return true;
+  }
+
+  /** Show a part that this page has made, beside the page where the window is wide enough. */
+  showPart(part, label) {
+    this.#replace(part, { url: "", label, isBeside: true });
   }
 
   /** Read the part at `url` again if the panel shows it, and call `update` with it. */
@@ -57,6 +56,16 @@ class Panel {
     if (!this.shows(url)) return;
     const fresh = await read(url).catch(() => null); // without a connection the old part stays
     if (fresh && this.shows(url)) update(fresh);
+  }
+
+  #replace(part, { url, label, isBeside }) {
+    const { body } = this;
+    this.#url = url;
+    this.#isBeside = isBeside;
+    this.#open();
+    if (body.contains(document.activeElement)) body.focus(); // what had the focus disappears
+    body.replaceChildren(part);
+    this.#dialog.setAttribute("aria-label", label);
   }
 
   // Open the dialog; when it closes the focus returns to where it is now.
@@ -91,7 +100,7 @@ export const panel = new Panel();
 
 async function read(url) {
   const part = await readPart(url);
-  addCodeHeads(part);
+  addCodeHeads(part, { isInPane: true });
   showLocalTimes(part);
   showElapsed(part);
   return part;
