@@ -179,4 +179,4 @@ async def test_m5_the_error_has_the_sentence_for_a_busy_model(configure: Configu
     with pytest.raises(ModelError) as caught:
         await rate.wait()
     assert caught.value.message == "The model is overloaded. Try again in a moment."
-    assert caught.value.detail == "The site's limit for 'scripted' allowed no request within 0.5 seconds."
+    assert caught.value.detail == "The site's limit for 'scripted' allowed no request within 0.5 s."

@@ -257,7 +257,7 @@ def test_an_import_that_never_ends_is_killed_with_all_that_it_started(folder: Fo
                 pass
             """
     )
-    assert refusal(weather, seconds=4)[1] == "Its import did not end within 4 seconds."
+    assert refusal(weather, seconds=4)[1] == "Its import did not end within 4 s."
     commands = (process.info["cmdline"] or [] for process in psutil.process_iter(["cmdline"]))
     assert [command for command in commands if command[-1:] == [str(id(folder))]] == []
 

@@ -219,7 +219,7 @@ def test_the_bytes_and_the_rate_of_a_person_are_limited(
     full = send(browser_of_person, session, "b.txt", b"abc")
     assert full.status_code == 429
     assert "may have 5 bytes together" in full.json()["error"]
-    assert "More than 2" in send(browser_of_person, session, "c.txt", b"a").json()["error"]
+    assert "limited to 2 a minute" in send(browser_of_person, session, "c.txt", b"a").json()["error"]
     assert [row.filename for row in Artifact.objects.all()] == ["a.txt"]
     assert len([path for path in media.rglob("*") if path.is_file()]) == 1
 
