@@ -26,9 +26,14 @@ from sessions_app.history.event_marks import IT_IS_TIME
 TRANSFER = "transfer_to_agent"
 _N = r"\d{1,9}"
 _LOOK_UP = r"(?:look (?:up|at)|compare|check(?: the status of)?|where (?:is|are)|(?:what's )?the status of)"
+WITHOUT_ARGUMENTS = ("check_stock", "check_fraud", "decide_shipping")
 _MINE = r"(?:printer|wi-?fi|internet|network|router|screen|monitor|password|account)"
 
+_SHIPPING = rf"check order (?P<order_number>{_N}) before it ships"
+
 SCRIPT = {
+    "read_order": _SHIPPING,
+    **dict.fromkeys(WITHOUT_ARGUMENTS, _SHIPPING),
     "order_status": rf"(?:{_LOOK_UP} (?:my )?orders? )?(?P<order_number>{_N}(?:,? (?:and|with) (?:order )?{_N})*)\??",
     "refund_order": rf"refund (?:order (?P<order_number>{_N})|it)",
     "write_invoice": rf"write (?:me )?(?:the|an) invoice (?:of|for) order (?P<order_number>{_N})",
@@ -43,12 +48,17 @@ SCRIPT = {
     "list_scheduled_tasks": r"(?:list|show) (?:me )?my (?:reminders|scheduled tasks)",
 }
 """Pattern of a whole message, by the tool that it requests. Named groups are arguments."""
-SPECIALISTS = {"orders": ("order_status", "refund_order", "write_invoice"), "technical": ("find_guide",)}
+SPECIALISTS = {
+    "orders": ("order_status", "refund_order", "write_invoice"),
+    "technical": ("find_guide",),
+    "shipping": ("read_order",),
+}
 """Tools by agent; all other tools belong to the help desk."""
 EXAMPLES = [
     ("orders", "Where is order 1001?"),
     ("orders", "Compare orders 1001 and 1002"),
     ("orders", "Refund order 1042"),
+    ("shipping", "Check order 20990 before it ships"),
     ("technical", "My printer does not print"),
     ("help_desk", "Write a report"),
     ("help_desk", "Write a report on last year's sales by month"),
@@ -205,14 +215,11 @@ class _Script:
         """Return the calls that the message requests; nothing if it matches no pattern."""
         for tool, pattern in SCRIPT.items():
             match = re.fullmatch(pattern, message, re.IGNORECASE)
-            if match:
-                args: dict[str, Any] = {name: value for name, value in match.groupdict().items() if value}
-                if tool == "get_user_choice":
-                    args = {"options": REPORT_CHOICES}
-                if tool == "write_report":
-                    args = {name: name == "precise" or value.lower() for name, value in args.items()}
-                orders = re.findall(_N, args.pop("order_number", ""))
-                return self._call(tool, *[{"order_number": int(order)} for order in orders] or [args])
+            if match is None:
+                continue
+            # Several tools may have the same pattern: the agents of a workflow call one each.
+            if calls := self._call(tool, *_arguments_of(tool, match)):
+                return calls
         return []
 
     def _call(self, tool: str, *calls: dict[str, Any]) -> list[types.Part]:
@@ -250,6 +257,19 @@ class _Script:
                 lines.append(f"- {key.replace('_', ' ').capitalize()}: {_text(value)}")
         introduction = f"Here is what I got from {tool}:" if lines else f"{tool} is done."
         return "\n\n".join([*(prose or [introduction]), "\n".join(lines)]).strip()
+
+
+def _arguments_of(tool: str, match: re.Match[str]) -> list[dict[str, Any]]:
+    """Return the arguments of each call that the message requests."""
+    args: dict[str, Any] = {name: value for name, value in match.groupdict().items() if value}
+    if tool in WITHOUT_ARGUMENTS:
+        return [{}]
+    if tool == "get_user_choice":
+        return [{"options": REPORT_CHOICES}]
+    if tool == "write_report":
+        return [{name: name == "precise" or value.lower() for name, value in args.items()}]
+    orders = re.findall(_N, args.pop("order_number", ""))
+    return [{"order_number": int(order)} for order in orders] or [args]
 
 
 def _draw(message: str) -> list[types.Part]:

@@ -25,16 +25,16 @@ MAX_ARGUMENT_LENGTH = 60
 ARGUMENT = re.compile(r"\{(\w+)\}")
 CONSONANT, VOWEL = "[bcdfghjklmnpqrstvwxyz]", "[aeiou]"
 REGULAR_VERBS = frozenset(
-    """add adjust analyze answer approve archive ask assign attach book browse calculate call cancel change charge
-    check classify clean clear close collect compare compute configure confirm convert copy count crawl create delete
-    deploy describe detect divide download edit email escalate estimate evaluate execute explain export extract fetch
-    fill filter fix forecast format generate identify import index inspect install invite launch list load locate log
-    look mark match measure merge monitor move multiply notify open order parse pause ping plan plot post predict
-    prepare preview print process publish query rank recommend record refund register reject remember remind remove
-    rename render replace reply request reserve reset resolve restart restore retrieve return review roll round save
-    scan schedule score scrape search select share show simulate sort start stop store submit subtract subscribe
-    suggest summarize sync tag test track transcribe transform translate turn update upgrade upload validate verify
-    view visit wait""".split()
+    """add adjust analyze answer approve archive ask assign attach book browse calculate call cancel change
+    charge check classify clean clear close collect compare compute configure confirm convert copy count crawl
+    create decide delete deploy describe detect divide download edit email escalate estimate evaluate execute
+    explain export extract fetch fill filter fix forecast format generate identify import index inspect install
+    invite launch list load locate log look mark match measure merge monitor move multiply notify open order
+    parse pause ping plan plot post predict prepare preview print process publish query rank recommend record
+    refund register reject remember remind remove rename render replace reply request reserve reset resolve
+    restart restore retrieve return review roll round save scan schedule score scrape search select share show
+    simulate sort start stop store submit subtract subscribe suggest summarize sync tag test track transcribe
+    transform translate turn update upgrade upload validate verify view visit wait""".split()
 )
 IRREGULAR_PAST = {
     **{"build": "built", "buy": "bought", "choose": "chose", "cut": "cut", "do": "did", "draw": "drew"},

@@ -25,12 +25,26 @@ def desk(served: Served) -> None:
     served(app)
 
 
-@pytest.mark.parametrize("before", agents.starters[:2])
+@pytest.mark.parametrize("before", ["Where is order 1001?", "My printer does not print"])
 def test_a_specialist_hands_a_reminder_back_to_the_reception(person: User, before: str) -> None:
     session_id = talk(person, "help_desk", before)
     assert Event.objects.filter(session_id=session_id).latest("seq").author in ("orders", "technical")
     send(person, session_id, "m2", "Remind me in 10 minutes to call the supplier")
     assert ScheduledTask.objects.get().task == "Remind me to call the supplier"
+
+
+@pytest.mark.parametrize(
+    ("number", "outcome"),
+    [(20990, "can ship"), (20997, "waits"), (5, "no order to decide on")],
+)
+def test_an_order_is_looked_up_checked_by_two_agents_and_decided(
+    person: User, number: int, outcome: str
+) -> None:
+    session_id = talk(person, "help_desk", f"Check order {number} before it ships")
+    authors = dict.fromkeys(Event.objects.filter(session_id=session_id).values_list("author", flat=True))
+    assert list(authors)[:3] == ["user", "help_desk", "lookup"]
+    assert set(list(authors)[3:5]) == {"stock", "fraud"} and list(authors)[5:] == ["decision"]
+    assert outcome in (Event.objects.filter(session_id=session_id).latest("seq").text or "")
 
 
 def test_a_scheduled_order_lookup_is_done_by_the_orders_agent(

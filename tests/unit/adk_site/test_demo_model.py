@@ -9,6 +9,7 @@ import pytest
 
 from adk_site.agents import help_desk, orders, starters, technical
 from adk_site.demo.model import EXAMPLES, REPORT_CHOICES, DemoModel
+from adk_site.demo.shipping import shipping
 from runtime import types
 from runtime.agents import LlmAgent
 from runtime.events import Event
@@ -45,7 +46,7 @@ def make_request(
 
 def request_of(agent: LlmAgent, *contents: types.Content | str) -> LlmRequest:
     """Return the request of one of the demo agents."""
-    others = [other.name for other in (help_desk, orders, technical) if other is not agent]
+    others = [other.name for other in (help_desk, orders, technical, shipping) if other is not agent]
     return make_request(*contents, tools=agent.tools, agents=others)
 
 
