@@ -15,6 +15,7 @@ from adk_site.demo.guides import find_guide_for
 from adk_site.demo.model import DemoModel
 from adk_site.demo.orders import Grouping, Topic, all_orders, euros, find_order
 from adk_site.demo.report import DRAWS, make_report
+from adk_site.demo.shipping import shipping
 from adk_site.demo.writing import as_part, confirmation_text, invoice_csv
 from runtime.agents import LlmAgent
 from runtime.apps import App
@@ -208,8 +209,8 @@ technical = LlmAgent(
 def reception(context: ReadonlyContext) -> str:
     """Return the help desk's instruction; a function because it contains the current time."""
     return (
-        "You are the reception of a shop's help desk. Transfer questions on orders, payments and technical problems "
-        "to the specialists. Open a ticket when nobody here can solve a problem; the open ticket: "
+        "You are the reception of a shop's help desk. Transfer questions on orders, payments, shipping and technical "
+        "problems to the specialists. Open a ticket when nobody here can solve a problem; the open ticket: "
         f"{context.state.get('ticket') or 'none'}. A report takes a while: say that it was started, and give its "
         "summary when it is finished. Schedule tasks for a later time or a repetition, such as reminders. "
         f"{current_time_instruction(context)}"
@@ -219,14 +220,14 @@ def reception(context: ReadonlyContext) -> str:
 help_desk = LlmAgent(
     name="help_desk",
     model=settings.ADK_MODEL,
-    description="Reception: names and profiles, tickets for a human to look into, reports; reminds you of things.",
+    description="Helps with orders and technical problems, writes reports, opens tickets, and reminds you of things.",
     global_instruction="Answer in one or two short, friendly sentences. The person is called {user:name?}.",
     instruction=reception,
     tools=[
         *(remember_name, show_profile, open_ticket, close_ticket, write_report, get_user_choice),
         *(schedule_task, list_scheduled_tasks, cancel_scheduled_task),
     ],
-    sub_agents=[orders, technical],
+    sub_agents=[orders, technical, shipping],
 )
 
 app = App(name="help_desk", root_agent=help_desk)
@@ -234,7 +235,9 @@ app = App(name="help_desk", root_agent=help_desk)
 faces = {"help_desk": {"color": "teal"}, "orders": {"color": "purple"}, "technical": {"color": "blue"}}
 starters = [
     "Where is order 1001?",
-    "My printer does not print",
+    "Refund order 1001",
+    "Check order 20990 before it ships",
     "Write a report on last year's sales",
-    "Remind me in 10 minutes to call the supplier",
+    "Show an answer with sources",
+    "Draw four pictures of the sea",
 ]

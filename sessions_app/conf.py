@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from django.conf import settings
+from django.utils.translation import gettext_noop
 from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
@@ -177,7 +178,11 @@ class PageConf:
     """Contents of pages, and limits on messages and uploads."""
 
     site_name: str = "Agents"
-    """Name of the site on its pages and on the sign-in page."""
+    """Name of the site on its pages, on the sign-in page and in the admin of this project."""
+    site_description: str = gettext_noop("Agents that answer questions and do work for you.")
+    """Sentence that says on the sign-in page and the first page what this site is; empty for none.
+
+    A project's catalogues may translate the sentence."""
     site_logo: str = ""
     """Path of a picture among the static files, shown next to the name; empty for none."""
     show_details: bool = False

@@ -55,7 +55,7 @@ async def home(request: HttpRequest) -> HttpResponse:
         "person": user,
         "banner": _banner(apps),
         "agent_problems": _agent_problems(user),
-        "apps": apps,
+        "apps": [(app, registry.starters(app.name)) for app in apps],
         "several_apps": len(apps) > 1,
         "list": page,
         "is_archive": "archived" in request.GET,

@@ -89,6 +89,12 @@ def site_name() -> str:
 
 
 @register.simple_tag
+def site_description() -> str:
+    """Return the sentence that says what the site is, in the active language; empty for none."""
+    return gettext(conf().site_description) if conf().site_description else ""
+
+
+@register.simple_tag
 def script_prefix() -> str:
     """Return the path below which the site is served, with a slash at its end."""
     return get_script_prefix()

@@ -58,15 +58,18 @@ def test_a_new_chat_gets_its_title_without_waiting_for_more_news(chat: ChatPage)
     expect(chat.chats.filter(has_text=title)).to_have_count(1)
 
 
-def test_a_starter_begins_a_chat_that_goes_on_at_its_own_address(chat: ChatPage) -> None:
+@pytest.mark.parametrize("place", ["the new chat", "the home page"])
+def test_a_starter_begins_a_chat_that_goes_on_at_its_own_address(chat: ChatPage, place: str) -> None:
+    if place == "the home page":
+        chat.page.goto(chat.base_url)
     expect(chat.page.locator("#chats [aria-current]")).to_have_count(0)
-    chat.page.get_by_role("button", name="My printer does not print", exact=True).click()
+    chat.page.get_by_role("button", name="Where is order 1001?", exact=True).press("Enter")
     chat.wait_for_answer("Fine.")
     expect(chat.page).to_have_url(re.compile(r"/chat/[0-9a-f-]{36}/$"))
-    expect(chat.page.locator("[aria-current] .item-title")).to_have_text("My printer does not print")
+    expect(chat.page.locator("[aria-current] .item-title")).to_have_text("Where is order 1001?")
     expect(chat.page.locator("#hello")).to_be_hidden()
     chat.reload()
-    expect(chat.messages).to_have_text(["My printer does not print"])
+    expect(chat.messages).to_have_text(["Where is order 1001?"])
 
 
 @pytest.mark.forwarded
@@ -103,6 +106,9 @@ def test_the_list_is_not_replaced_between_the_press_and_the_release_of_the_mouse
     chat.page.evaluate("new Promise(requestAnimationFrame)")  # The page has read the response.
     chat.page.mouse.up()
     expect(chat.page.get_by_role("menuitem", name="Rename", exact=True)).to_be_visible()
+    assert all(
+        item.locator("svg[aria-hidden=true]").count() for item in chat.page.get_by_role("menuitem").all()
+    )
     chat.page.keyboard.press("Escape")
     expect(chat.page.locator("[data-before]")).to_have_count(0)
 

@@ -6,7 +6,7 @@ from types import ModuleType
 
 from runtime.errors import ConfigurationError
 
-MAX_STARTERS = 4
+MAX_STARTERS = 6
 
 
 def starters_of(module: object) -> tuple[str, ...]:

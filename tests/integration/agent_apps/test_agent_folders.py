@@ -146,7 +146,7 @@ def test_folders_without_an_agent_are_left_out(agent_dir: Path, write_folder: Wr
         (
             "weather",
             {"agent": f"{AGENT}\nstarters = 'Will it rain?'"},
-            "weather.agent: starters must be a list of at most 4 messages; it is 'Will it rain?'.",
+            "weather.agent: starters must be a list of at most 6 messages; it is 'Will it rain?'.",
         ),
         (
             "weather",

@@ -3,6 +3,7 @@
 import { Activity } from "./activity.js";
 import { Chats } from "./chats.js";
 import { setUpShortcuts } from "./shortcuts.js";
+import { listenForStarters } from "./starters.js";
 import { forgetOnSignOut } from "./storage.js";
 // Without a connection their buttons would do nothing.
 import "./inbox.js";
@@ -17,5 +18,6 @@ const activity = new Activity(document.getElementById("activity"));
 if (!location.search.includes("before=")) setInterval(() => chats.refresh(), READ_INTERVAL);
 setInterval(() => activity.refresh(), READ_INTERVAL);
 setUpShortcuts();
+listenForStarters(document.getElementById("apps")); // null in the archive
 forgetOnSignOut();
 document.getElementById("not-started")?.remove();

@@ -1,6 +1,7 @@
 // Menu of a chat in the list: rename, pin, archive, export, share and delete it.
 
 import { make, makeButton } from "./dom.js";
+import { makeIcon } from "./icons.js";
 import { t } from "./language.js";
 import { load } from "./parts.js";
 import { addressOf, changeChat } from "./posts.js";
@@ -38,16 +39,18 @@ export class ChatMenu {
     const isArchived = "archived" in this.#item.dataset;
     button.setAttribute("aria-expanded", "true");
     this.popup.showPopover();
-    const options = [this.#option(t("Rename"), (item) => rename(item, this.onChange))];
+    const options = [this.#option("rename", t("Rename"), (item) => rename(item, this.onChange))];
     if (isArchived) {
-      options.push(this.#simple(t("Unarchive"), "unarchive"));
+      options.push(this.#simple("archive", t("Unarchive"), "unarchive"));
     } else {
-      options.push(isPinned ? this.#simple(t("Unpin"), "unpin") : this.#simple(t("Pin"), "pin"));
-      options.push(this.#simple(t("Archive"), "archive"));
+      options.push(isPinned ? this.#simple("pin", t("Unpin"), "unpin") : this.#simple("pin", t("Pin"), "pin"));
+      options.push(this.#simple("archive", t("Archive"), "archive"));
     }
     options.push(this.#exports());
-    if ("shares" in this.root.dataset) options.push(this.#option(t("Share"), (item) => share(item, this.onChange)));
-    options.push(this.#option(t("Delete"), (item) => remove(item, this.onChange)));
+    if ("shares" in this.root.dataset) {
+      options.push(this.#option("share", t("Share"), (item) => share(item, this.onChange)));
+    }
+    options.push(this.#option("delete", t("Delete"), (item) => remove(item, this.onChange)));
     this.#show(...options);
   }
 
@@ -70,19 +73,20 @@ export class ChatMenu {
     this.popup.style.left = `${Math.max(EDGE, Math.min(left, innerWidth - width - EDGE))}px`;
   }
 
-  #simple(label, change) {
-    return this.#option(label, async (item) => {
+  #simple(icon, label, change) {
+    return this.#option(icon, label, async (item) => {
       await changeChat(item.dataset.id, change);
       this.onChange();
     });
   }
 
-  #option(label, act) {
+  #option(icon, label, act) {
     const button = makeButton("menu-option", label, async () => {
       const item = this.#dismiss();
       await act(item).catch((error) => showToast(error.message));
     });
     button.setAttribute("role", "menuitem");
+    button.prepend(makeIcon(icon));
     return button;
   }
 
@@ -90,17 +94,21 @@ export class ChatMenu {
   #exports() {
     const button = makeButton("menu-option", t("Export"), () => {
       const url = addressOf(`chat/${this.#item.dataset.id}/export/`);
-      const printed = this.#link(t("Page to print"), `${url}page/`);
+      const markdown = this.#link("file", "Markdown", `${url}markdown/`);
+      const json = this.#link("file", "JSON", `${url}json/`);
+      const printed = this.#link("print", t("Page to print"), `${url}page/`);
       Object.assign(printed, { target: "_blank", rel: "noopener" });
-      this.#show(this.#link("Markdown", `${url}markdown/`), this.#link("JSON", `${url}json/`), printed);
+      this.#show(markdown, json, printed);
     });
     button.setAttribute("role", "menuitem");
     button.setAttribute("aria-haspopup", "menu");
+    button.prepend(makeIcon("export"));
     return button;
   }
 
-  #link(label, url) {
+  #link(icon, label, url) {
     const link = Object.assign(make("a", "button menu-option", label), { href: url });
+    link.prepend(makeIcon(icon));
     link.setAttribute("role", "menuitem");
     link.addEventListener("click", () => this.#dismiss());
     return link;

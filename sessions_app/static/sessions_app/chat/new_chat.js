@@ -4,12 +4,17 @@ import { ChatStorage } from "./storage.js";
 
 const UNSENT_IN = "unsent in";
 
+/** Return the id of the new chat in which a message or file waits to be sent; null without one. */
+export function unsentChat(person, app) {
+  return storageOf(person, app).get(UNSENT_IN);
+}
+
 export class NewChat {
   #isNew = true;
 
   /** @param onBegin - Callback when the chat has a message. */
   constructor({ person, session, new: app }, { onBegin }) {
-    this.storage = new ChatStorage({ person, session: `new:${app}` }, localStorage);
+    this.storage = storageOf(person, app);
     this.session = session;
     this.onBegin = onBegin;
   }
@@ -36,4 +41,8 @@ export class NewChat {
     history.replaceState(null, "", location.pathname);
     this.onBegin();
   }
+}
+
+function storageOf(person, app) {
+  return new ChatStorage({ person, session: `new:${app}` }, localStorage);
 }

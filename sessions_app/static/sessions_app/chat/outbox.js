@@ -9,6 +9,11 @@ const ACKNOWLEDGE_TIMEOUT = 10000;
 const UNSENT = "unsent:";
 const MIN_FOR_ALL = 3; // messages from which one button discards them all
 
+/** Keep a message in the browser, for the page of its chat to send. */
+export function keepUnsent(storage, { id, text, replaces, files }) {
+  storage.set(UNSENT + id, JSON.stringify({ id, text, replaces, files, at: Date.now() }));
+}
+
 export class Outbox {
   #entries = new Map();
   #failedCount = make("span", "");
@@ -33,8 +38,11 @@ export class Outbox {
       this.#makeButton(t("Discard all"), () => this.#forFailed((entry) => this.#remove(entry))),
     );
     const unsent = storage.names(UNSENT).map((name) => JSON.parse(storage.get(name)));
-    for (const { id, text, replaces, files } of unsent.sort((a, b) => a.at - b.at))
-      this.#add(id, text, replaces, files).isKept = true;
+    for (const { id, text, replaces, files } of unsent.sort((a, b) => a.at - b.at)) {
+      const entry = this.#add(id, text, replaces, files);
+      entry.isKept = true;
+      this.#expectAnswer(entry); // the page is about to connect, and sends it then
+    }
   }
 
   /** Send a new message with uploaded files; `replaces` is the invocation whose message it replaces. */
@@ -45,10 +53,7 @@ export class Outbox {
       replaces,
       files.map(({ name, version }) => ({ name, version })),
     );
-    this.storage.set(
-      UNSENT + entry.id,
-      JSON.stringify({ id: entry.id, text, replaces, files: entry.files, at: Date.now() }),
-    );
+    keepUnsent(this.storage, entry);
     // The storage may be full or forbidden. Only an entry that was stored can be found discarded by another tab.
     entry.isKept = this.#isStored(entry);
     this.#deliver(entry);
@@ -125,6 +130,10 @@ export class Outbox {
     clearTimeout(entry.timer);
     const { id, text, replaces, files } = entry;
     if (!this.deliver({ id, text, replaces, files })) return this.#fail(entry, t("Not sent"));
+    this.#expectAnswer(entry);
+  }
+
+  #expectAnswer(entry) {
     this.#setSending(entry);
     entry.timer = setTimeout(() => this.#fail(entry, t("Not sent")), ACKNOWLEDGE_TIMEOUT);
   }

@@ -1,6 +1,7 @@
 // Palette: a dialog that finds chats, begins new ones and acts on the chat of the page, all by keyboard.
 
 import { make, makeButton } from "./dom.js";
+import { makeIcon } from "./icons.js";
 import { t } from "./language.js";
 import { remove, rename } from "./menu.js";
 import { addressOf, changeChat } from "./posts.js";
@@ -106,17 +107,18 @@ class Palette {
     this.#show(query ? [...chats, ...actions] : [...actions, ...chats]);
   }
 
-  // Show pairs of a label and what its option does.
-  #show(pairs) {
-    this.options.replaceChildren(...pairs.map(([label, act]) => this.#makeOption(label, act)));
-    if (!pairs.length) this.options.append(make("p", "muted", t("Nothing found.")));
+  // Show options: each has a label, an act, and an icon unless it is a chat.
+  #show(options) {
+    this.options.replaceChildren(...options.map((option) => this.#makeOption(...option)));
+    if (!options.length) this.options.append(make("p", "muted", t("Nothing found.")));
     this.#select(this.options.querySelector("[role=option]"));
   }
 
-  #makeOption(label, act) {
+  #makeOption(label, act, icon) {
     const option = make("div", "palette-option");
     this.#lastId += 1;
-    option.append(...(typeof label === "string" ? [label] : label));
+    if (icon) option.append(makeIcon(icon), label);
+    else option.append(...label);
     option.id = `palette-option-${this.#lastId}`;
     option.dir = "auto";
     option.setAttribute("role", "option");
@@ -138,13 +140,13 @@ class Palette {
     const links = [...document.querySelectorAll(`a[href^="${addressOf("chat/new/")}"]`)];
     const signOut = document.querySelector(".account form");
     const actions = [
-      ...links.map((link) => [link.textContent.trim(), () => location.assign(link.href)]),
+      ...links.map((link) => [link.textContent.trim(), () => location.assign(link.href), "add"]),
       ...actionsOnThisChat(),
-      [t("All chats and agents"), () => location.assign(addressOf(""))],
-      [t("Archived chats"), () => location.assign(addressOf("?archived=1"))],
-      [t("Keyboard shortcuts"), () => this.showShortcuts()],
+      [t("All chats and agents"), () => location.assign(addressOf("")), "chats"],
+      [t("Archived chats"), () => location.assign(addressOf("?archived=1")), "archive"],
+      [t("Keyboard shortcuts"), () => this.showShortcuts(), "keyboard"],
     ];
-    if (signOut) actions.push([t("Sign out"), () => signOut.requestSubmit()]);
+    if (signOut) actions.push([t("Sign out"), () => signOut.requestSubmit(), "signOut"]);
     return actions;
   }
 }
@@ -169,9 +171,9 @@ function actionsOnThisChat() {
   const change = (name) => changeChat(item.dataset.id, name).then(reload);
   const isPinned = "pinned" in item.dataset;
   return [
-    [t("Rename this chat"), () => rename(find(), reload)],
-    isPinned ? [t("Unpin this chat"), () => change("unpin")] : [t("Pin this chat"), () => change("pin")],
-    [t("Archive this chat"), () => change("archive")],
-    [t("Delete this chat"), () => remove(find(), reload)],
+    [t("Rename this chat"), () => rename(find(), reload), "rename"],
+    isPinned ? [t("Unpin this chat"), () => change("unpin"), "pin"] : [t("Pin this chat"), () => change("pin"), "pin"],
+    [t("Archive this chat"), () => change("archive"), "archive"],
+    [t("Delete this chat"), () => remove(find(), reload), "delete"],
   ];
 }

@@ -294,7 +294,7 @@ def test_a_new_chat_opens_an_empty_page_and_leaves_no_row(browser_of_person: Cli
     session_id = opened.request["PATH_INFO"].split("/")[2]
     html = opened.content.decode()
     assert f'data-socket="/ws/chat/{session_id}/?new=help_desk" data-new' in html
-    assert "Reception: names and profiles" in html
+    assert "writes reports, opens tickets" in html
     for starter in registry.starters("help_desk"):
         assert escape(starter) in html
     assert not Session.objects.exists()
@@ -315,6 +315,25 @@ def test_a_chat_that_exists_is_not_new(
 
 def test_an_unknown_session_is_not_found(browser_of_person: Client) -> None:
     assert browser_of_person.get(reverse("chat:session", args=[uuid4()])).status_code == 404
+
+
+def test_the_sign_in_and_the_first_page_say_what_the_site_is(
+    browser_of_person: Client, admin_client: Client, settings: Settings
+) -> None:
+    def pages(language: str) -> list[str]:
+        clients = (Client(), "/accounts/login/"), (browser_of_person, "/")
+        headers = {"Accept-Language": language}
+        return [client.get(path, headers=headers).content.decode() for client, path in clients]
+
+    for html in pages("de"):
+        assert html.count("Agenten, die Fragen beantworten und Arbeit für Sie erledigen.") == 2
+        assert '<meta name="description" content="Agenten' in html
+    settings.ADK = {"site_name": "The <shop>", "site_description": "Lamps & more."}
+    for html in pages("en"):
+        assert "The &lt;shop&gt;</title>" in html and "Lamps &amp; more." in html
+    settings.ADK = {"site_description": ""}
+    assert all("description" not in html for html in pages("en"))
+    assert "| Agents</title>" in admin_client.get("/admin/").content.decode()
 
 
 def test_signing_in_and_out(client: Client, db: None) -> None:
