@@ -1,5 +1,5 @@
 -- The role of the web, worker, jobs and beat processes: reads and writes rows, owns nothing, and cannot change tables,
--- truncate them, disable their triggers, or alter an event. Migrations run as the owner of the tables.
+-- truncate them, disable their triggers, or alter or delete evidence. Migrations run as the owner of the tables.
 -- Run by the owner after each migration, with psql 15 or newer; safe to repeat:
 --   export PGPASSWORD=... POSTGRES_WEB_PASSWORD=...
 --   psql --host db.example.org --username site --dbname site --file deploy/roles.sql
@@ -28,13 +28,36 @@ REVOKE CREATE ON SCHEMA public FROM site_web, PUBLIC;
 GRANT USAGE ON SCHEMA public TO site_web;
 GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO site_web;
 
--- Events are evidence. A trigger refuses to delete them, too, unless the transaction says that it erases.
-REVOKE UPDATE ON sessions_app_event FROM site_web;
--- So are the records of erasures and of acts of staff. Django's tables of the schema change with migrations only.
-REVOKE DELETE ON sessions_app_tombstone FROM site_web;
-REVOKE UPDATE, DELETE ON sessions_app_staffact FROM site_web;
--- The housekeeping deletes old records of what staff read.
-REVOKE UPDATE ON sessions_app_staffaccess FROM site_web;
+-- Temporary tables could hide others.
+SELECT format('REVOKE TEMPORARY, CREATE ON DATABASE %I FROM PUBLIC, site_web', current_database()) \gexec
+
+-- Evidence: the role inserts rows, with the keys that the database gives them, and changes only what the site changes.
+-- Functions of the database delete evidence: see sessions_app/migrations/erasing.sql.
+CREATE TEMPORARY TABLE evidence (name text, changed text[]) ON COMMIT DROP;
+INSERT INTO evidence VALUES
+    ('event', '{}'), ('sessionact', '{}'), ('staffact', '{}'), ('accountact', '{}'), ('staffaccess', '{}'),
+    ('tombstone', '{counts, finished_at, by_id}'),
+    ('legalhold', '{lifted_at, lifted_by_id, lifted_by_name, lift_reason, set_by_id}'),
+    ('invocation', '{status, owner, attempts, past_attempts, credentials, error_code, error_message, error_detail,
+        cancel_requested_at, cancelled_by_id, cancelled_by_name, cancel_reason, started_at, finished_at}');
+SELECT format('REVOKE INSERT, UPDATE, DELETE ON %I FROM site_web', 'sessions_app_' || name) FROM evidence \gexec
+SELECT format('GRANT INSERT (%s) ON %I TO site_web', string_agg(quote_ident(column_name), ', '), table_name)
+FROM evidence JOIN information_schema.columns ON table_schema = 'public' AND table_name = 'sessions_app_' || name
+WHERE column_name <> 'id' AND is_generated = 'NEVER' GROUP BY table_name \gexec
+SELECT format('GRANT UPDATE (%s) ON %I TO site_web', array_to_string(changed, ', '), 'sessions_app_' || name)
+FROM evidence WHERE changed <> '{}' \gexec
+REVOKE INSERT, UPDATE, DELETE ON sessions_app_erasedsession FROM site_web;
+REVOKE UPDATE ON sessions_app_artifact FROM site_web;
+GRANT EXECUTE ON FUNCTION adk_erase_session, adk_erase_account, adk_delete_accesses TO site_web;
+
+-- App, owner, key and first state of a session never change.
+REVOKE UPDATE ON sessions_app_session FROM site_web;
+SELECT format('GRANT UPDATE (%s) ON sessions_app_session TO site_web', string_agg(quote_ident(column_name), ', '))
+FROM information_schema.columns
+WHERE table_schema = 'public' AND table_name = 'sessions_app_session'
+    AND column_name NOT IN ('id', 'app_name', 'user_id', 'key', 'initial_state') \gexec
+
+-- Django's tables of the schema change with migrations only.
 REVOKE INSERT, UPDATE, DELETE ON django_migrations, django_content_type, auth_permission FROM site_web;
 
 COMMIT;

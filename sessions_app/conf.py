@@ -316,7 +316,7 @@ class AuditConf:
     error_detail_limit: int = 8_000
     """Maximum characters of an error's details to keep for staff; 0 keeps none."""
     access_log_days: int = Field(default=365, ge=0)
-    """Days for which records of accesses by staff are kept; 0 keeps them forever."""
+    """Days for which records of accesses by staff are kept, at least 30; 0 keeps them forever."""
     credential_keys: tuple[str, ...] = field(default=(), repr=False)
     """Texts from which the keys that encrypt credentials are derived: the first one encrypts, all decrypt. Empty uses
     `SECRET_KEY` and `SECRET_KEY_FALLBACKS`."""

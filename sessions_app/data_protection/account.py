@@ -23,7 +23,7 @@ from sessions_app.data_protection.erase import (
     open_tombstone,
 )
 from sessions_app.models import ErasedKind, LegalHold
-from sessions_app.store.erasing import permit_erasing, refuse_if_held
+from sessions_app.store.erasing import refuse_if_held
 
 BY_DELETION = ErasureOrder(reason="The account was deleted.")
 
@@ -38,8 +38,6 @@ def erase_with_account(instance: Any, **kwargs: Any) -> None:
     # The lock keeps other transactions from inserting rows of this user until the account is gone.
     get_user_model()._default_manager.select_for_update().filter(pk=instance.pk).first()
     refuse_if_held(LegalHold.objects.of_user(instance.pk))
-    # The cascade of the account may delete events, too, which the database refuses outside of an erasure.
-    permit_erasing()
     tombstone = open_tombstone(ErasedKind.PERSON, instance.pk, instance.pk, BY_DELETION)
     erase_sessions_of(instance.pk, tombstone)
     erase_shared_rows(instance.pk, tombstone)

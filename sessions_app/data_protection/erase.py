@@ -18,7 +18,7 @@ from typing import Any
 from uuid import UUID
 
 from django.contrib.auth import get_user_model
-from django.db import transaction
+from django.db import connection, transaction
 from django.db.models import QuerySet
 from django.db.models.functions import Now
 
@@ -28,7 +28,6 @@ from sessions_app.data_protection.personal_data import rows_of_user
 from sessions_app.data_protection.stop_work import stop_work
 from sessions_app.errors import NotFoundError
 from sessions_app.models import (
-    AccountAct,
     ApiKey,
     Artifact,
     ErasedKind,
@@ -138,7 +137,7 @@ def _delete_session(rows: QuerySet[Session], tombstone: Tombstone) -> bool:
         if session is None:
             return False
         _add(tombstone, count_rows_of_sessions(rows))
-        delete_session_row(rows)
+        delete_session_row(rows, tombstone)
         # After the commit: an earlier reader of the history would put it back into the cache.
         names = session.app_name, str(session.user_id), session.key
         transaction.on_commit(partial(cache.forget, names))
@@ -153,9 +152,12 @@ def erase_shared_rows(user_pk: Any, tombstone: Tombstone) -> None:
         "credentials": rows_of_user(SavedCredential, user_pk),
         "webhooks": rows_of_user(Webhook, user_pk),
         "api_keys": rows_of_user(ApiKey, user_pk),
-        "account_acts": rows_of_user(AccountAct, user_pk),
     }
-    _add(tombstone, Counter({kind: _delete(of_user) for kind, of_user in rows.items()}))
+    counts = Counter({kind: _delete(of_user) for kind, of_user in rows.items()})
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT adk_erase_account(%s)", [user_pk])
+        (counts["account_acts"],) = cursor.fetchone()
+    _add(tombstone, counts)
 
 
 def _delete(rows: QuerySet[Any]) -> int:

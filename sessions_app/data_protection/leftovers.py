@@ -14,10 +14,11 @@ from itertools import islice
 
 from django.conf import settings
 from django.core.files.storage import Storage
+from django.db import connection
 from django.utils import timezone
 
 from sessions_app.conf import conf
-from sessions_app.models import Artifact, StaffAccess
+from sessions_app.models import Artifact
 
 logger = logging.getLogger(__name__)
 FOLDER = "artifacts"
@@ -61,9 +62,14 @@ def clear_expired_logins() -> None:
 
 
 def delete_old_accesses() -> int:
-    """Delete records older than `access_log_days`, unless the setting is 0; return their number."""
+    """Delete records older than `access_log_days`, unless the setting is 0; return their number.
+
+    A function of the database deletes them, and none that is younger than 30 days.
+    """
     days = conf().access_log_days
     if not days:
         return 0
-    deleted, _ = StaffAccess.objects.filter(at__lt=timezone.now() - timedelta(days=days)).delete()
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT adk_delete_accesses(%s)", [days])
+        deleted: int = cursor.fetchone()[0]
     return deleted

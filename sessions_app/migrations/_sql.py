@@ -31,13 +31,23 @@ def run_file(name):
 
 
 def execute_file(schema_editor, name):
-    """Execute the SQL of a file, in which `{webhooks_of_groups}` depends on the project's user model."""
+    """Execute the SQL of a file.
+
+    `{webhooks_of_groups}` depends on the project's user model, and `{schema}` is the schema of the tables.
+    """
     sql = _read(name).replace('{webhooks_of_groups}', _webhooks_of_groups(schema_editor))
+    sql = sql.replace('{schema}', _schema(schema_editor))
     schema_editor.execute(sql, params=None)
 
 
 def _read(name):
     return Path(__file__).with_name(name).read_text()
+
+
+def _schema(schema_editor):
+    with schema_editor.connection.cursor() as cursor:
+        cursor.execute('SELECT quote_ident(current_schema())')
+        return cursor.fetchone()[0]
 
 
 def _webhooks_of_groups(schema_editor):

@@ -33,7 +33,7 @@ from sessions_app.models.share_link import ShareLink
 from sessions_app.models.staff_access import AccessKind, StaffAccess
 from sessions_app.models.staff_act import StaffAct
 from sessions_app.models.state import AppState, UserState
-from sessions_app.models.tombstone import ErasedKind, Tombstone
+from sessions_app.models.tombstone import ErasedKind, ErasedSession, Tombstone
 from sessions_app.models.tool_job import ToolJob
 from sessions_app.models.usage import KeyUsage, PersonUsage
 from sessions_app.models.webhook import Webhook, WebhookDelivery, WebhookEvent
@@ -53,6 +53,7 @@ __all__ = [
     "DayFigure",
     "DayMetric",
     "ErasedKind",
+    "ErasedSession",
     "EvaluatedCase",
     "Evaluation",
     "Event",

@@ -29,7 +29,8 @@ class AccountAct(ActorColumns):
         subject_id: primary key of the subject as text; of a state, the app and the changed keys.
     """
 
-    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    # `adk_erase_account` deletes the acts.
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.DO_NOTHING, related_name="+")
     action = models.CharField(max_length=16, choices=ActionKind.choices)
     subject_kind = models.CharField(max_length=64)
     subject_id = models.CharField(max_length=128)

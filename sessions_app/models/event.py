@@ -96,7 +96,7 @@ class Event(models.Model):
 
     session = models.ForeignKey(
         "sessions_app.Session",
-        on_delete=models.CASCADE,
+        on_delete=models.DO_NOTHING,  # `adk_erase_session` deletes the events
         related_name="events",
         db_index=False,  # `event_unique_seq` begins with it
     )

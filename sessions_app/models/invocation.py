@@ -53,7 +53,7 @@ class Invocation(ActorColumns):
 
     session = models.ForeignKey(
         "sessions_app.Session",
-        on_delete=models.CASCADE,
+        on_delete=models.DO_NOTHING,  # `adk_erase_session` deletes the invocations
         related_name="invocations",
         db_index=False,  # `invocation_unique_client_id` begins with it
     )

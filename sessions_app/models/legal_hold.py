@@ -33,11 +33,12 @@ class LegalHold(models.Model):
     A lifted hold is kept as a record until the session or the user is erased. Names of staff survive their accounts.
     """
 
+    # `adk_erase_session` and `adk_erase_account` delete the lifted holds.
     session = models.ForeignKey(
-        "sessions_app.Session", on_delete=models.CASCADE, related_name="legal_holds", null=True, blank=True
+        "sessions_app.Session", on_delete=models.DO_NOTHING, related_name="legal_holds", null=True, blank=True
     )
     user = models.ForeignKey(
-        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+", null=True, blank=True
+        settings.AUTH_USER_MODEL, on_delete=models.DO_NOTHING, related_name="+", null=True, blank=True
     )
     reason = models.TextField()
     set_at = models.DateTimeField(db_default=Now())

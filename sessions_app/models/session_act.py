@@ -57,7 +57,8 @@ class SessionAct(ActorColumns):
         seq: number of the event appended by the act; None without an event.
     """
 
-    session = models.ForeignKey("sessions_app.Session", on_delete=models.CASCADE, related_name="acts")
+    # `adk_erase_session` deletes the acts.
+    session = models.ForeignKey("sessions_app.Session", on_delete=models.DO_NOTHING, related_name="acts")
     action = models.CharField(max_length=16, choices=ActionKind.choices)
     subject_kind = models.CharField(max_length=64)
     subject_id = models.CharField(max_length=128)

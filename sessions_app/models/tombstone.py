@@ -10,18 +10,19 @@ from sessions_app.base.actors import NAME_LENGTH
 
 
 class ErasedKind(models.TextChoices):
-    """Subjects of an erasure."""
+    """Subjects of an erasure. `ACCESSES` are old records of what staff read, deleted by the housekeeping."""
 
     SESSION = "session"
     PERSON = "person"
+    ACCESSES = "accesses"
 
 
 class Tombstone(models.Model):
     """An erasure. The row is inserted with the first deletion, so an interrupted erasure leaves a trace.
 
     Attributes:
-        subject_id: primary key of the erased session or user, as text.
-        user_id: primary key of the user whose data was erased, as text; never a name.
+        subject_id: primary key of the erased session or user, or of the newest deleted access, as text.
+        user_id: primary key of the user whose data was erased, as text, never a name; empty for accesses.
         counts: numbers of deleted rows by kind.
         finished_at: None while the erasure runs or after an interruption; another run completes the erasure.
         by: the user who asked for the erasure; None for the site itself and for a management command.
@@ -54,3 +55,29 @@ class Tombstone(models.Model):
 
     def __str__(self) -> str:
         return f"{self.kind} {self.subject_id}"
+
+
+class ErasedSession(models.Model):
+    """A deleted log, inserted by the function of the database `adk_erase_session` with the deletion.
+
+    Attributes:
+        session_id: primary key of the erased session.
+        tombstone: the erasure; None for a session deleted through the ADK API.
+        hash: hash of the last event, with the number `last_seq`.
+    """
+
+    session_id = models.UUIDField(db_index=True)
+    tombstone = models.ForeignKey(
+        Tombstone, on_delete=models.PROTECT, null=True, related_name="erased_sessions"
+    )
+    last_seq = models.BigIntegerField()
+    hash = models.BinaryField(null=True)
+    at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        """Without a page in the admin, so without permissions."""
+
+        default_permissions = ()
+
+    def __str__(self) -> str:
+        return f"erased session {self.session_id}"

@@ -5,24 +5,41 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
 from urllib.parse import urlsplit
+from uuid import uuid4
 
 import psycopg
 import pytest
 from django.contrib.auth.models import User
-from django.db import connections
+from django.db import DatabaseError, connections
 from django.db.backends.postgresql.base import DatabaseWrapper
+from django.utils import timezone
 
 from adk_site.embedded.paths import CHECKOUT, wheel_dir
 from runtime.agents import LlmAgent
 from runtime.apps import App
 from sessions_app import use_cases
 from sessions_app.base import actors
+from sessions_app.base.actors import SITE, Act, ActionKind
 from sessions_app.data_protection.erase import ErasureOrder, erase_user
 from sessions_app.history.integrity import flaw_in
 from sessions_app.invocations.worker import worker
 from sessions_app.jobs import job_tool
-from sessions_app.models import Event, Invocation, Session, Tombstone, ToolJob
+from sessions_app.models import (
+    AccessKind,
+    ErasedKind,
+    ErasedSession,
+    Event,
+    Invocation,
+    LegalHold,
+    Session,
+    SessionAct,
+    StaffAccess,
+    Tombstone,
+    ToolJob,
+)
 from sessions_app.process import threads
 from sessions_app.shutdown import shut_down
 from tests.fakes import ScriptedModel, call
@@ -42,7 +59,26 @@ FORBIDDEN = (
     "SET session_replication_role = replica",
     "CREATE TABLE mine (id int)",
     "UPDATE sessions_app_event SET body = '{}'",
-    "SET adk.erasing = 'on'; UPDATE sessions_app_event SET body = '{}'",
+    "SET adk.erasing = 'on'; DELETE FROM sessions_app_event",
+    "INSERT INTO sessions_app_event (id, session_id, seq, body) VALUES (1, gen_random_uuid(), 1, '{}')",
+    "COPY sessions_app_event (id, body) FROM STDIN",
+    "INSERT INTO sessions_app_erasedsession (session_id, last_seq) VALUES (gen_random_uuid(), 1)",
+    "UPDATE sessions_app_invocation SET actor_name = 'mallory'",
+    "UPDATE sessions_app_invocation SET message = '{}'",
+    "DELETE FROM sessions_app_invocation",
+    "UPDATE sessions_app_session SET user_id = 1",
+    "UPDATE sessions_app_session SET app_name = 'other'",
+    "UPDATE sessions_app_artifact SET sha256 = ''",
+    "UPDATE sessions_app_sessionact SET reason = ''",
+    "DELETE FROM sessions_app_sessionact",
+    "DELETE FROM sessions_app_accountact",
+    "UPDATE sessions_app_legalhold SET reason = ''",
+    "DELETE FROM sessions_app_legalhold",
+    "UPDATE sessions_app_tombstone SET reason = ''",
+    "DELETE FROM sessions_app_staffaccess",
+    "CREATE TEMPORARY TABLE sessions_app_event (id int)",
+    "CREATE FUNCTION pg_temp.sha256(bytea) RETURNS bytea LANGUAGE sql AS 'SELECT $1'",
+    "CREATE SCHEMA mine",
     "DELETE FROM sessions_app_tombstone",
     "DELETE FROM sessions_app_staffact",
     "UPDATE sessions_app_staffact SET reason = ''",
@@ -152,16 +188,57 @@ def test_the_role_can_change_neither_tables_nor_events(role_url: str, statement:
         connection.execute(statement)
 
 
-def test_the_role_deletes_events_in_an_erasure_only(role_url: str, person: User) -> None:
-    session = Session.objects.create(app_name="shop", user=person, key="s-1")
+@pytest.fixture
+def written(person: User) -> Session:
+    """A session with an event, an act and an invocation."""
+    session = Session.objects.create(app_name="shop", user=person, key="s-1", last_seq=1)
     Event.objects.create(session=session, seq=1, body={"id": "e", "author": "a", "timestamp": 1.0})
-    delete = "DELETE FROM sessions_app_event"
-    with psycopg.connect(role_url) as connection:
-        with pytest.raises(psycopg.errors.RestrictViolation):
-            connection.execute(delete)
-        connection.rollback()
-        connection.execute("SET LOCAL adk.erasing = 'on'")
-        assert connection.execute(delete).rowcount == 1
+    Invocation.objects.create(session=session, invocation_id="i", client_id="c", message={})
+    SessionAct.objects.record(session.pk, Act(SITE, ActionKind.STOP, ("invocation", "i")))
+    return session
+
+
+def refused(connection: psycopg.Connection[Any], statement: str, *values: object) -> str:
+    """Return the message with which the database refuses a statement."""
+    with pytest.raises(psycopg.errors.RestrictViolation) as error, connection.transaction():
+        connection.execute(statement.encode(), values)
+    return str(error.value)
+
+
+def test_the_role_erases_a_session_only_with_a_record_of_it(role_url: str, written: Session) -> None:
+    foreign = Tombstone.objects.create(kind=ErasedKind.SESSION, subject_id="other", user_id="0")
+    erase = "SELECT adk_erase_session(%s, %s)"
+    with psycopg.connect(role_url, autocommit=True) as connection:
+        assert "no session" in refused(connection, erase, uuid4(), None)
+        assert "is not of session" in refused(connection, erase, written.pk, foreign.pk)
+        hold = LegalHold.objects.create(user_id=written.user_id, reason="Claim 7")
+        assert "legal hold" in refused(connection, erase, written.pk, None)
+        lift = "UPDATE sessions_app_legalhold SET lifted_at = now(), lift_reason = %s"
+        connection.execute(lift, ["Settled."])
+        assert f"Row {hold.pk}" in refused(connection, lift, "Never set.")
+        connection.execute(erase, [written.pk, None])
+    assert not (Event.objects.exists() or Invocation.objects.exists() or SessionAct.objects.exists())
+    assert ErasedSession.objects.values_list("session_id", "last_seq").get() == (written.pk, 1)
+
+
+def test_the_record_of_an_earlier_erasure_permits_nothing(written: Session) -> None:
+    """As the owner of the tables, whom only the trigger stops."""
+    ErasedSession.objects.create(session_id=written.pk, last_seq=1)
+    with pytest.raises(DatabaseError, match="append-only"):
+        Event.objects.filter(session=written).delete()
+
+
+def test_the_role_deletes_no_records_of_a_person_or_of_accesses_at_will(role_url: str, person: User) -> None:
+    StaffAccess.objects.create(kind=AccessKind.OPEN, subject_kind="session")
+    old = StaffAccess.objects.create(kind=AccessKind.OPEN, subject_kind="session")
+    StaffAccess.objects.filter(pk=old.pk).update(at=timezone.now() - timedelta(days=31))
+    with psycopg.connect(role_url, autocommit=True) as connection:
+        assert "no unfinished tombstone" in refused(connection, "SELECT adk_erase_account(%s)", person.pk)
+        connection.execute("SELECT adk_delete_accesses(0)")
+        stone = Tombstone.objects.get()
+        assert "is final" in refused(connection, "UPDATE sessions_app_tombstone SET counts = '{}'")
+    assert (StaffAccess.objects.count(), stone.subject_id) == (1, str(old.pk))
+    assert stone.counts == {"staff_accesses": 1}
 
 
 def test_the_script_says_what_it_lacks(role_url: str) -> None:

@@ -1,0 +1,127 @@
+-- Deletion of evidence. Each function records what it deletes, in the same transaction, after a check of its arguments
+-- and of the legal holds. The functions have the rights of the owner of the tables: the role of `deploy/roles.sql` may
+-- call them, and may not delete the rows itself. `pg_temp` is last: no temporary table takes the place of a table.
+
+-- Events never change, and are deleted by `adk_erase_session` only: in the transaction that inserts its record.
+
+CREATE OR REPLACE FUNCTION adk_refuse_change() RETURNS trigger LANGUAGE plpgsql
+SET search_path = pg_catalog, {schema}, pg_temp AS $$
+BEGIN
+    IF TG_OP = 'DELETE' THEN
+        IF EXISTS (SELECT FROM sessions_app_erasedsession WHERE session_id = OLD.session_id AND at = now()) THEN
+            RETURN OLD;
+        END IF;
+    END IF;
+    RAISE EXCEPTION 'Events are append-only: % of event % in session % is refused', TG_OP, OLD.seq, OLD.session_id
+        USING ERRCODE = 'restrict_violation';
+END
+$$;
+
+-- Delete the evidence of a session: events, acts, invocations and lifted holds. `stone` is the unfinished tombstone of
+-- the session or of its user, or NULL for a session that is deleted through the ADK API.
+
+CREATE OR REPLACE FUNCTION adk_erase_session(erased uuid, stone bigint) RETURNS void LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, {schema}, pg_temp AS $$
+DECLARE
+    own record;
+BEGIN
+    SELECT id, user_id, last_seq INTO own FROM sessions_app_session WHERE id = erased FOR UPDATE;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'There is no session % to erase', erased USING ERRCODE = 'restrict_violation';
+    END IF;
+    IF EXISTS (
+        SELECT FROM sessions_app_legalhold
+        WHERE lifted_at IS NULL AND (session_id = own.id OR user_id = own.user_id)
+    ) THEN
+        RAISE EXCEPTION 'Session % is under legal hold', erased USING ERRCODE = 'restrict_violation';
+    END IF;
+    IF stone IS NOT NULL AND NOT EXISTS (
+        SELECT FROM sessions_app_tombstone
+        WHERE id = stone AND finished_at IS NULL AND user_id = own.user_id::text
+            AND (kind = 'session' AND subject_id = erased::text OR kind = 'person')
+    ) THEN
+        RAISE EXCEPTION 'Tombstone % is not of session %', stone, erased USING ERRCODE = 'restrict_violation';
+    END IF;
+    INSERT INTO sessions_app_erasedsession (session_id, tombstone_id, last_seq, hash, at)
+    SELECT erased, stone, own.last_seq, (
+        SELECT hash FROM sessions_app_event WHERE session_id = erased ORDER BY seq DESC LIMIT 1
+    ), now();
+    DELETE FROM sessions_app_event WHERE session_id = erased;
+    DELETE FROM sessions_app_sessionact WHERE session_id = erased;
+    DELETE FROM sessions_app_invocation WHERE session_id = erased;
+    DELETE FROM sessions_app_legalhold WHERE session_id = erased;
+END
+$$;
+
+-- Delete the records of a user without a session, acts and lifted holds, and return the number of acts.
+
+CREATE OR REPLACE FUNCTION adk_erase_account(person sessions_app_session.user_id%TYPE) RETURNS bigint
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, {schema}, pg_temp AS $$
+DECLARE
+    acts bigint;
+BEGIN
+    IF EXISTS (SELECT FROM sessions_app_legalhold WHERE lifted_at IS NULL AND user_id = person) THEN
+        RAISE EXCEPTION 'User % is under legal hold', person USING ERRCODE = 'restrict_violation';
+    END IF;
+    IF NOT EXISTS (
+        SELECT FROM sessions_app_tombstone
+        WHERE kind = 'person' AND subject_id = person::text AND finished_at IS NULL
+    ) THEN
+        RAISE EXCEPTION 'User % has no unfinished tombstone', person USING ERRCODE = 'restrict_violation';
+    END IF;
+    DELETE FROM sessions_app_legalhold WHERE user_id = person;
+    DELETE FROM sessions_app_accountact WHERE user_id = person;
+    GET DIAGNOSTICS acts = ROW_COUNT;
+    RETURN acts;
+END
+$$;
+
+-- Delete records of what staff read that are older than so many days, at least 30, and return their number. The
+-- tombstone has the id of the newest deleted row.
+
+CREATE OR REPLACE FUNCTION adk_delete_accesses(days integer) RETURNS bigint LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, {schema}, pg_temp AS $$
+DECLARE
+    deleted record;
+BEGIN
+    WITH old AS (
+        DELETE FROM sessions_app_staffaccess WHERE at < now() - make_interval(days => greatest(days, 30)) RETURNING id
+    )
+    SELECT count(*) AS rows, max(id) AS newest INTO deleted FROM old;
+    IF deleted.rows > 0 THEN
+        INSERT INTO sessions_app_tombstone (kind, subject_id, user_id, counts, reason, started_at, finished_at)
+        VALUES ('accesses', deleted.newest::text, '', jsonb_build_object('staff_accesses', deleted.rows),
+            format('Older than %s days.', greatest(days, 30)), now(), now());
+    END IF;
+    RETURN deleted.rows;
+END
+$$;
+
+REVOKE ALL ON FUNCTION adk_erase_session, adk_erase_account, adk_delete_accesses FROM PUBLIC;
+
+-- A lifted hold and a finished tombstone are final. When an account is deleted, its key becomes NULL; no other takes its
+-- place.
+
+CREATE OR REPLACE FUNCTION adk_refuse_rewrite() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    RAISE EXCEPTION 'Row % of % is final: its change is refused', OLD.id, TG_TABLE_NAME
+        USING ERRCODE = 'restrict_violation';
+END
+$$;
+
+CREATE OR REPLACE TRIGGER hold_is_final BEFORE UPDATE ON sessions_app_legalhold FOR EACH ROW
+    WHEN (
+        OLD.lifted_at IS NOT NULL AND (
+            (OLD.lifted_at, OLD.lifted_by_name, OLD.lift_reason)
+                IS DISTINCT FROM (NEW.lifted_at, NEW.lifted_by_name, NEW.lift_reason)
+            OR coalesce(NEW.lifted_by_id <> OLD.lifted_by_id, NEW.lifted_by_id IS NOT NULL)
+        )
+        OR coalesce(NEW.set_by_id <> OLD.set_by_id, NEW.set_by_id IS NOT NULL)
+    ) EXECUTE FUNCTION adk_refuse_rewrite();
+
+CREATE OR REPLACE TRIGGER tombstone_is_final BEFORE UPDATE ON sessions_app_tombstone FOR EACH ROW
+    WHEN (
+        OLD.finished_at IS NOT NULL
+            AND (OLD.counts, OLD.finished_at) IS DISTINCT FROM (NEW.counts, NEW.finished_at)
+        OR coalesce(NEW.by_id <> OLD.by_id, NEW.by_id IS NOT NULL)
+    ) EXECUTE FUNCTION adk_refuse_rewrite();
