@@ -50,12 +50,12 @@ REVOKE INSERT, UPDATE, DELETE ON sessions_app_erasedsession FROM site_web;
 REVOKE UPDATE ON sessions_app_artifact FROM site_web;
 GRANT EXECUTE ON FUNCTION adk_erase_session, adk_erase_account, adk_delete_accesses TO site_web;
 
--- App, owner, key and first state of a session never change.
+-- App, owner, key, first state and old hash of a session never change.
 REVOKE UPDATE ON sessions_app_session FROM site_web;
 SELECT format('GRANT UPDATE (%s) ON sessions_app_session TO site_web', string_agg(quote_ident(column_name), ', '))
 FROM information_schema.columns
 WHERE table_schema = 'public' AND table_name = 'sessions_app_session'
-    AND column_name NOT IN ('id', 'app_name', 'user_id', 'key', 'initial_state') \gexec
+    AND column_name NOT IN ('id', 'app_name', 'user_id', 'key', 'initial_state', 'log_hash') \gexec
 
 -- Django's tables of the schema change with migrations only.
 REVOKE INSERT, UPDATE, DELETE ON django_migrations, django_content_type, auth_permission FROM site_web;

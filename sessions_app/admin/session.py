@@ -284,6 +284,7 @@ WORDS: dict[str, str | Promise] = {
     "missing": _("Events before #%(seq)d are missing"),
     "unsealed": _("Event #%(seq)d was not written by the site"),
     "cut off": _("Events up to #%(seq)d were cut off"),
+    "state": _("The state is not that of the events up to #%(seq)d"),
 }
 
 

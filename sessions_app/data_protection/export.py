@@ -15,12 +15,13 @@ from typing import Any
 from uuid import UUID
 
 from django.contrib.auth import get_user_model
-from django.db.models import F, Func, QuerySet, TextField, Value
+from django.db.models import QuerySet
 
 from runtime.sessions.deltas import ScopedState
 from sessions_app.data_protection.archive import Archive, as_json, json_list
 from sessions_app.data_protection.personal_data import rows_of_sessions, rows_of_user
 from sessions_app.errors import NotFoundError
+from sessions_app.history.integrity import HASH_OF_BODIES
 from sessions_app.models import (
     AccountAct,
     ApiKey,
@@ -132,8 +133,7 @@ def _write_sessions(archive: Archive, sessions: QuerySet[Session]) -> None:
 
 def _session_rows(sessions: QuerySet[Session]) -> Iterator[dict[str, Any]]:
     """Yield the row of each session. `is_masked` covers the state, too."""
-    chain = Func(F("log_hash"), Value("hex"), function="encode", output_field=TextField())
-    for session in sessions.annotate(log_sha256=chain).order_by("pk").iterator(ROWS_PER_QUERY):
+    for session in sessions.annotate(log_sha256=HASH_OF_BODIES).order_by("pk").iterator(ROWS_PER_QUERY):
         row = {name: getattr(session, name) for name in (*SESSION_FIELDS, "log_sha256")}
         # The state itself is in the file of the session; an import needs to know whether the mask replaced a part of
         # it.

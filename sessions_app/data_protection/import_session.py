@@ -1,8 +1,9 @@
 """Import of a session from an archive of `export_session`: state, events and files, or nothing.
 
-Two checks: before the import each file must have the size and hash in the manifest. Afterwards the new log must have
-the hash of the original log, computed by PostgreSQL from the inserted events. So an imported log is the original log,
-under the same session id, which is part of the hash.
+Two checks: before the import each file must have the size and hash in the manifest. Afterwards the bodies of the events
+must have the hash of the exported ones, computed by PostgreSQL from the inserted events. So an imported log is the
+original log, under the same session id, which is part of the hash. The hashes of the rows are new, because they cover
+the owner and the invocations, too.
 
 An archive may come from elsewhere, and a small one can unpack to gigabytes. So sizes are checked before anything is
 unpacked: `MAX_JSON_BYTES` limits what is read into memory, and the person's limit holds for files.
@@ -25,6 +26,7 @@ from runtime.sessions.deltas import ScopedState
 from sessions_app.base.actors import SITE, Act, ActionKind
 from sessions_app.data_protection.archive import MANIFEST
 from sessions_app.errors import ConflictError, InvalidInputError
+from sessions_app.history.integrity import HASH_OF_BODIES
 from sessions_app.models import Artifact, Session, SessionAct, UserState
 from sessions_app.secrets.masking import MASK
 from sessions_app.store.artifact_service import check_artifact_size
@@ -120,7 +122,7 @@ def _store(archive: ZipFile, user_pk: Any, allow_unverified: bool) -> Imported:
         own = {name: row[name] for name in ("initial_state", "title", "title_source")}
         session = Session.objects.create(pk=UUID(row["id"]), **key, **own, state=state.session)
         befores = {line["seq"]: line for line in _json(archive, "before.json")}
-        # One after the other: the hash of an event continues the chain of the event before.
+        # One after the other: the hash of an event continues the chain of the event before, in a trigger.
         for number, body in enumerate(document["events"], start=1):
             _insert_event(session.pk, body, befores.get(number, {}).get("before"))
         shared, _ = UserState.objects.get_or_create(app_name=session.app_name, user_id=user_pk)
@@ -140,7 +142,8 @@ def _store(archive: ZipFile, user_pk: Any, allow_unverified: bool) -> Imported:
 
 
 def _reason_for_doubt(session: Session, log_hash: str, *, is_masked: bool) -> str:
-    if bytes(session.log_hash).hex() != log_hash:
+    imported = Session.objects.filter(pk=session.pk).annotate(log_sha256=HASH_OF_BODIES)
+    if imported.values_list("log_sha256", flat=True).get() != log_hash:
         return f"The events do not match the hash of the original log, {log_hash}: values were masked or changed."
     # The hash covers the events only. Masked values may also be in the initial state, or in state that other
     # sessions wrote.
@@ -164,12 +167,10 @@ def _insert_event(session_pk: UUID, body: Any, before: Any) -> None:
 # Inserts an event as the append statement does, but without a lease: no other process knows the session yet.
 _INSERT = """
 WITH given AS MATERIALIZED (SELECT %(body)s::jsonb AS body, %(before)s::jsonb AS before), s AS (
-    UPDATE sessions_app_session t SET last_seq = last_seq + 1,
-        log_hash = adk_chain(t.log_hash, t.id, t.last_seq + 1, given.body)
-    FROM given WHERE t.id = %(session)s RETURNING t.id, t.last_seq, t.log_hash, given.body, given.before
+    UPDATE sessions_app_session t SET last_seq = last_seq + 1
+    FROM given WHERE t.id = %(session)s RETURNING t.id, t.last_seq, given.body, given.before
 )
-INSERT INTO sessions_app_event (session_id, seq, body, before, hash)
-SELECT s.id, s.last_seq, s.body, s.before, adk_event_hash(s.log_hash, s.before) FROM s
+INSERT INTO sessions_app_event (session_id, seq, body, before) SELECT s.id, s.last_seq, s.body, s.before FROM s
 """
 
 

@@ -1,12 +1,20 @@
 """Check of a session's event log against its hash chain.
 
-    chain(0) = empty
-    chain(n) = hash of chain(n - 1), the session id, n and the event's JSON
-    hash(n)  = hash of chain(n) and `before`; chain(n) without `before`
+    hash(0) = SHA-256 of id, app, owner, key and first state of the session
+    hash(n) = SHA-256 of hash(n - 1), n, the event's JSON, `before`, and the facts that an event of a user rests on:
+        who asked (actor, address, reason of the invocation), and the outcome of the job that answers
 
-Event n has hash(n), and `log_hash` of the session is the chain of its last event. A changed, removed, moved or inserted
-event breaks the chain at its place; `log_hash` reveals a log cut off at its end. PostgreSQL computes the hashes in the
-append and here, from the JSON as it keeps it.
+Event n has hash(n), computed by a trigger when it is inserted. A changed, removed, moved or inserted event breaks the
+chain at its place, and so does a changed fact; `last_seq` and `state` of the session reveal a log cut off at its end.
+Somebody with the rights of the owner of the tables can compute all hashes again: `history.roots` reveals it.
+
+Logs from before the migration 0006 have hashes by a first rule, of 32 bytes instead of 33:
+
+    chain(n) = SHA-256 of chain(n - 1), the session id, n and the event's JSON; chain(0) is empty
+    hash(n)  = SHA-256 of chain(n) and `before`; chain(n) without `before`
+
+`log_hash` of the session is the chain of its last event by this rule. hash(0) of later events of such a log covers the
+hash of this event, too.
 """
 
 from __future__ import annotations
@@ -16,6 +24,10 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from django.db import connection
+from django.db.models import TextField
+from django.db.models.expressions import RawSQL
+
+from sessions_app.models import Event
 
 
 @dataclass(frozen=True)
@@ -24,8 +36,9 @@ class Flaw:
 
     Attributes:
         seq: number of the event at which the chain breaks.
-        problem: `altered`, `missing` (one or more events before `seq` are gone), `unsealed` (without a hash: the row
-            was not written by the append statement), or `cut off` (events at the end of the log are gone).
+        problem: `altered` (the event, or what it rests on), `missing` (one or more events before `seq` are gone),
+            `unsealed` (without a hash), `cut off` (events at the end of the log are gone), or `state` (the state of the
+            session is not that of its events).
     """
 
     session_id: UUID
@@ -46,26 +59,72 @@ def flaws(session_ids: list[UUID]) -> Iterator[Flaw]:
             yield Flaw(session_id, seq, problem)
 
 
-# The window computes each chain once, in one pass over the log. At the same `seq` an event's own flaw comes before
-# "cut off": it says more.
+def last_hash(session_id: UUID) -> str:
+    """Return the hash of the last event in hexadecimal digits; empty without events."""
+    hashes = Event.objects.filter(session=session_id).order_by("-seq").values_list("hash", flat=True)
+    return bytes(hashes.first() or b"").hex()
+
+
+HASH_OF_BODIES = RawSQL(
+    """(
+        SELECT encode(adk_chain_of_log(session_id, seq, body ORDER BY seq), 'hex') FROM sessions_app_event
+        WHERE session_id = sessions_app_session.id AND seq <= sessions_app_session.last_seq
+    )""",
+    (),
+    output_field=TextField(),
+)
+"""Hash over the id of a session and the bodies of its events, in hexadecimal digits.
+
+Unlike the hashes of the events, it covers neither the owner nor rows beside the events: an import computes it again."""
+
+# One pass over each log. At the same `seq` an event's own flaw comes first: it says more.
 _FIRST_FLAWS = """
-WITH checked AS (
-    SELECT e.session_id, e.seq, CASE
-        WHEN e.seq - coalesce(lag(e.seq) OVER log, 0) <> 1 THEN 'missing'
-        WHEN e.hash IS NULL THEN 'unsealed'
-        WHEN e.hash <> adk_event_hash(adk_chain_of_log(e.session_id, e.seq, e.body) OVER log, e.before) THEN 'altered'
-    END AS problem
+WITH log AS (
+    SELECT e.session_id, e.seq, e.body, e.before, e.hash, lag(e.seq) OVER w AS previous_seq,
+        lag(e.hash) OVER w AS previous,
+        CASE octet_length(e.hash) WHEN 32 THEN
+            adk_chain_of_log(e.session_id, e.seq, e.body) FILTER (WHERE octet_length(e.hash) = 32) OVER w
+        END AS old_chain
     FROM sessions_app_event e WHERE e.session_id = ANY(%(sessions)s)
-    WINDOW log AS (PARTITION BY e.session_id ORDER BY e.seq)
+    WINDOW w AS (PARTITION BY e.session_id ORDER BY e.seq)
+), checked AS (
+    SELECT session_id, seq, CASE
+        WHEN seq - coalesce(previous_seq, 0) <> 1 THEN 'missing'
+        WHEN hash IS NULL THEN 'unsealed'
+        WHEN octet_length(hash) = 32 THEN
+            CASE WHEN octet_length(previous) = 33 OR hash <> adk_event_hash(old_chain, before) THEN 'altered' END
+        WHEN hash <> adk_event_link(
+            CASE octet_length(previous) WHEN 33 THEN previous ELSE adk_first_link(session_id, previous) END,
+            seq, body, before, adk_facts(session_id, body)
+        ) THEN 'altered'
+    END AS problem
+    FROM log
+), ends AS (
+    SELECT s.id AS session_id, s.last_seq, s.log_hash, s.state, s.initial_state, last.seq AS seq, last.hash,
+        first.hash AS first_hash
+    FROM sessions_app_session s
+    LEFT JOIN LATERAL (
+        SELECT seq, hash FROM sessions_app_event WHERE session_id = s.id ORDER BY seq DESC LIMIT 1
+    ) last ON true
+    LEFT JOIN sessions_app_event first ON first.session_id = s.id AND first.seq = 1
+    WHERE s.id = ANY(%(sessions)s)
 ), found AS (
     SELECT session_id, seq, problem FROM checked WHERE problem IS NOT NULL
     UNION ALL
-    SELECT s.id, s.last_seq, 'cut off' FROM sessions_app_session s LEFT JOIN (
-        SELECT session_id, max(seq) AS last_seq, adk_chain_of_log(session_id, seq, body ORDER BY seq) AS chain
-        FROM sessions_app_event WHERE session_id = ANY(%(sessions)s) GROUP BY session_id
-    ) log ON log.session_id = s.id
-    WHERE s.id = ANY(%(sessions)s)
-        AND (s.last_seq <> coalesce(log.last_seq, 0) OR s.log_hash <> coalesce(log.chain, ''))
+    SELECT session_id, last_seq, 'cut off' FROM ends
+    WHERE last_seq <> coalesce(seq, 0) OR (hash IS NULL OR octet_length(hash) = 32) AND log_hash <> coalesce((
+        SELECT adk_chain_of_log(e.session_id, e.seq, e.body ORDER BY e.seq)
+        FROM sessions_app_event e WHERE e.session_id = ends.session_id
+    ), '')
+    UNION ALL
+    SELECT session_id, last_seq, 'state' FROM ends
+    WHERE octet_length(first_hash) = 33 AND state <> initial_state || (
+        SELECT coalesce(jsonb_object_agg(d.key, d.value ORDER BY e.seq), '{}')
+        FROM sessions_app_event e, jsonb_each(
+            CASE jsonb_typeof(e.body #> '{actions,stateDelta}') WHEN 'object' THEN e.body #> '{actions,stateDelta}' END
+        ) d
+        WHERE e.session_id = ends.session_id AND NOT d.key ^@ ANY('{app:,user:,temp:}')
+    )
 )
 SELECT DISTINCT ON (session_id) session_id, seq, problem FROM found
-ORDER BY session_id, seq, problem = 'cut off'"""
+ORDER BY session_id, seq, problem IN ('cut off', 'state'), problem"""

@@ -56,19 +56,12 @@ FROM sample s, generate_series(1, 10) AS seq, LATERAL (SELECT (seq - 1) / 4 AS t
 END AS part) p;
 
 INSERT INTO sessions_app_session
-    (id, app_name, user_id, key, title, state, initial_state, last_seq, seen_seq, log_hash, created_at, updated_at,
+    (id, app_name, user_id, key, title, state, initial_state, last_seq, seen_seq, created_at, updated_at,
     last_event_at)
 SELECT s.id, s.app, s.user_id, s.id::text, left(format('My %%s from order %%s %%s', s.item, s.ordered, s.problem), 80),
-    jsonb_build_object('order', s.ordered, 'item', s.item, 'refunded', true), '{}', 10, 10, log.chain,
+    jsonb_build_object('order', s.ordered, 'item', s.item, 'refunded', true), '{}', 10, 10,
     s.began, s.began + interval '90 seconds', s.began + interval '90 seconds'
-FROM sample s JOIN (
-    SELECT session_id, adk_chain_of_log(session_id, seq, body ORDER BY seq) AS chain FROM sample_event GROUP BY session_id
-) log ON log.session_id = s.id;
-
-INSERT INTO sessions_app_event (session_id, seq, body, before, hash)
-SELECT session_id, seq, body, before, adk_event_hash(chain, before) FROM (
-    SELECT *, adk_chain_of_log(session_id, seq, body) OVER (PARTITION BY session_id ORDER BY seq) AS chain FROM sample_event
-) chained ORDER BY body -> 'timestamp';
+FROM sample s;
 
 INSERT INTO sessions_app_invocation
     (session_id, invocation_id, client_id, message, status, attempts, error_code, error_message, created_at, started_at, finished_at)
@@ -89,6 +82,10 @@ SELECT md5(s.id || '!')::uuid, s.id, 'e-' || left(md5(s.id || '/1'), 32), 'call-
     CASE WHEN s.spread %% 10 = 0 THEN format('The printer in %%s is out of paper.', s.city) ELSE '' END,
     s.began, s.began, s.began + interval '20 seconds', s.began + interval '21 seconds', '[]'
 FROM sample s WHERE s.has_job;
+
+-- After the invocations, because their actors are part of the hashes of events.
+INSERT INTO sessions_app_event (session_id, seq, body, before)
+SELECT session_id, seq, body, before FROM sample_event ORDER BY body -> 'timestamp';
 
 INSERT INTO sessions_app_feedback (session_id, user_id, seq, rating, comment, created_at, updated_at)
 SELECT s.id, s.user_id, 8, CASE WHEN s.opinion = 0 THEN 'bad' ELSE 'good' END,

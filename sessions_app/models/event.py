@@ -90,8 +90,7 @@ class Event(models.Model):
             absent.
         model_call: parts of model requests missing from the log, see `docs/traces.md`; null for an event without model
             calls.
-        hash: hash over the session's chain at this event and `before`; null for a row not written by the append
-            statement.
+        hash: hash over the hash of the event before and this event, see `history.integrity`; written by a trigger.
     """
 
     session = models.ForeignKey(

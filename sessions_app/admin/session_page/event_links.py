@@ -254,9 +254,10 @@ def load_event_actors(session: Session, bodies: Mapping[int, Any]) -> dict[int, 
     for seq, invocation_id in asked.items():
         if invocation_id in invocations:
             found[seq] = invocations[invocation_id]
-    for act in SessionAct.objects.filter(session=session, seq__in=list(bodies)):
+    # The hash of an event covers its invocation, and no act that is added later may take the place of the first.
+    for act in SessionAct.objects.filter(session=session, seq__in=list(bodies)).order_by("pk"):
         if act.seq is not None:
-            found[act.seq] = act
+            found.setdefault(act.seq, act)
     return found
 
 

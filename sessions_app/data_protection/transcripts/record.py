@@ -13,7 +13,7 @@ from django.utils.safestring import SafeString
 from sessions_app.data_protection.transcripts.entries import Entry
 from sessions_app.data_protection.transcripts.page import PLACE_OF_ENTRIES
 from sessions_app.data_protection.transcripts.stream import stream_entries
-from sessions_app.history.integrity import flaw_in
+from sessions_app.history.integrity import flaw_in, last_hash
 from sessions_app.models import Session
 from sessions_app.process import threads
 from sessions_app.rendering.hidden_characters import show_hidden_characters
@@ -25,14 +25,14 @@ from sessions_app.sessions.ownership import User
 def write_record(session: Session, reader: User, folder: Path) -> tuple[Path, str]:
     """Write the conversation as the reader sees it; return the path and the SHA-256 of the file.
 
-    The name of the file has its SHA-256. The head of the page has the hash of the log, which `manage.py adk_verify`
-    computes again, and says if the log is unchanged.
+    The name of the file has its SHA-256. The head of the page has the hash of the last event, which
+    `manage.py adk_verify` computes again, and says if the log is unchanged.
     """
     view = SessionView.of(session, reader)
     context = {
         "session": session,
         "made_at": timezone.localtime(),
-        "log_hash": bytes(session.log_hash).hex(),
+        "log_hash": last_hash(session.pk),
         "flaw": flaw_in(session.pk),
         "entries": PLACE_OF_ENTRIES,
     }

@@ -6,9 +6,9 @@ with its state and jobs, or nothing. The statement is a chain of CTEs, built fro
     given    the event's JSON, parsed once
     old      the session's row, locked, if the writer's fencing token is the newest (`_MAY_WRITE`)
     equal    conditional appends only: the row, if the state has the expected values
-    s        the session's row with the next `seq`, the merged state and the next hash of the log
+    s        the session's row with the next `seq` and the merged state
     ...      user state, app state, jobs, act, errors, texts: each selects from `s`
-    INSERT   the event's row, which selects from `s`, too
+    INSERT   the event's row, which selects from `s`, too; a trigger computes its hash
 
 All later parts select from `s`. A writer without the right to append gets no `s`, so the statement writes nothing and
 returns no row; a second statement finds the reason (`Refusal`). `seq` is counted in the session's row rather than taken
@@ -222,10 +222,9 @@ _TIMES = """
 _NEXT_SEQ = f"""
 s AS (
     UPDATE sessions_app_session AS t
-    SET {_TIMES}, last_seq = last_seq + 1,
-        log_hash = adk_chain(t.log_hash, t.id, t.last_seq + 1, given.body)
+    SET {_TIMES}, last_seq = last_seq + 1
     FROM given WHERE {_MAY_WRITE}
-    RETURNING t.id, t.last_seq, t.log_hash, given.body
+    RETURNING t.id, t.last_seq, given.body
 )"""  # noqa: S608
 
 _LOCK_SESSION = f"""
@@ -237,10 +236,9 @@ def _next_seq_and_state(old: str) -> str:
     return f"""
 s AS (
     UPDATE sessions_app_session AS t
-    SET {_TIMES}, last_seq = last_seq + 1, state = t.state || %(session_delta)s,
-        log_hash = adk_chain(t.log_hash, t.id, t.last_seq + 1, given.body)
+    SET {_TIMES}, last_seq = last_seq + 1, state = t.state || %(session_delta)s
     FROM {old} AS old, given WHERE t.id = old.id
-    RETURNING t.id, t.last_seq, t.log_hash, given.body, old.state AS before
+    RETURNING t.id, t.last_seq, given.body, old.state AS before
 )"""  # noqa: S608
 
 
@@ -310,13 +308,11 @@ old_user AS (
 )"""  # noqa: S608
 
 _INSERT_EVENT = """
-INSERT INTO sessions_app_event (session_id, seq, body, hash, model_call)
-SELECT s.id, s.last_seq, s.body, s.log_hash, %(model_call)s::jsonb FROM s
+INSERT INTO sessions_app_event (session_id, seq, body, model_call)
+SELECT s.id, s.last_seq, s.body, %(model_call)s::jsonb FROM s
 RETURNING session_id, seq"""
 
-# OFFSET 0 keeps PostgreSQL from computing `before` once more for the hash.
 _INSERT_EVENT_WITH_BEFORE = f"""
-INSERT INTO sessions_app_event (session_id, seq, body, before, hash, model_call)
-SELECT s.id, s.last_seq, s.body, b.before, adk_event_hash(s.log_hash, b.before), %(model_call)s::jsonb
-FROM s, LATERAL (SELECT {_BEFORE} AS before OFFSET 0) b
+INSERT INTO sessions_app_event (session_id, seq, body, before, model_call)
+SELECT s.id, s.last_seq, s.body, {_BEFORE}, %(model_call)s::jsonb FROM s
 RETURNING session_id, seq"""  # noqa: S608

@@ -37,6 +37,7 @@ from tests.integration.admin.audit_rows import (
     sign_in,
     tool_url,
 )
+from tests.integration.tampering import tamper
 
 pytestmark = pytest.mark.usefixtures("transactional_db", "background_end")
 
@@ -66,6 +67,7 @@ def test_an_archive_has_all_of_the_session_and_is_recorded(client: Client, sessi
 
 def test_a_record_is_one_inert_page_whose_name_has_its_hash(client: Client, session: Session) -> None:
     sign_in(client, "session", rights=("view_text", "export_data"))
+    tamper(lambda: Event.objects.filter(session=session).update(before={"order": 9}))
     response = client.post(tool_url(session, "export"), {"form": "record", "reason": "A court asked."})
     content = response.getvalue()
     html = content.decode()
@@ -75,7 +77,6 @@ def test_a_record_is_one_inert_page_whose_name_has_its_hash(client: Client, sess
     assert HOSTILE not in html and "<script" not in html and "src=" not in html.replace("img src=x", "")
     assert "Hello" in html and "hunter2" not in html
     assert "href=" not in html and "default-src 'none'" in html
-    # The row was not written by the append statement: the record says so.
     assert "not as it was written" in html
 
 

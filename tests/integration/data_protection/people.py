@@ -71,8 +71,9 @@ def add_rows(row: Session, text: str) -> None:
 
 
 def found_in_database(*texts: str) -> list[str]:
-    """Return the tables with a row that contains any of the texts; tombstones, which keep the id, are left out."""
-    tables = [name for name in connection.introspection.table_names() if not name.endswith("_tombstone")]
+    """Return the tables with a row that contains any of the texts, without the records of erasures."""
+    kept = ("_tombstone", "_erasedsession")
+    tables = [name for name in connection.introspection.table_names() if not name.endswith(kept)]
     patterns = [f"%{text}%" for text in texts]
     with connection.cursor() as cursor:
         return [table for table in tables if has_row_like(cursor, table, patterns)]

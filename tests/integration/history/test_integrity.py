@@ -9,7 +9,7 @@ import pytest
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
-from django.db import DatabaseError
+from django.db import DatabaseError, connection
 
 from runtime.events import Event as AdkEvent
 from runtime.events import EventActions
@@ -102,6 +102,35 @@ async def test_an_event_that_the_site_did_not_append_is_found(session: Session) 
         Session.objects.filter(pk=session.pk).update(last_seq=5)
 
     assert await tampered(session, add) == Flaw(session.pk, 5, "unsealed")
+
+
+_BY_THE_FIRST_RULE = """
+UPDATE sessions_app_event e SET hash = adk_event_hash(c.chain, e.before) FROM (
+    SELECT session_id, seq, adk_chain_of_log(session_id, seq, body) OVER (PARTITION BY session_id ORDER BY seq) AS chain
+    FROM sessions_app_event
+) c WHERE c.session_id = e.session_id AND c.seq = e.seq;
+UPDATE sessions_app_session s SET log_hash = (
+    SELECT adk_chain_of_log(session_id, seq, body ORDER BY seq) FROM sessions_app_event WHERE session_id = s.id
+)"""
+
+
+async def test_an_old_log_is_checked_by_the_first_rule_and_goes_on_by_the_second(session: Session) -> None:
+    def rewrite() -> None:
+        with connection.cursor() as cursor:
+            cursor.execute(_BY_THE_FIRST_RULE)
+
+    changed = Event.objects.filter(session=session, seq=2)
+    old = bytes((await changed.aget()).hash or b"")
+    assert await tampered(session, rewrite) is None
+    await tampered(session, lambda: changed.update(before={"count": 9}))
+    assert await in_thread(flaw_in, session.pk) == Flaw(session.pk, 2, "altered")
+    await tampered(session, lambda: changed.update(before={}))
+    service = DjangoSessionService()
+    loaded = await service.get_session(app_name="shop", user_id=str(session.user_id), session_id=session.key)
+    assert loaded is not None
+    await service.append_event(loaded, AdkEvent(author="clerk", content=text_content("new")))
+    assert await in_thread(flaw_in, session.pk) is None
+    assert await tampered(session, lambda: changed.update(hash=old)) == Flaw(session.pk, 2, "altered")
 
 
 async def test_the_database_refuses_to_change_or_delete_events(session: Session) -> None:

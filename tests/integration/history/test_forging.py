@@ -1,0 +1,94 @@
+"""Contract: a change of what an event rests on is found: its actor, the owner, the state, the result of a job."""
+
+from __future__ import annotations
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import connection, transaction
+
+from sessions_app.history.integrity import Flaw, flaw_in
+from sessions_app.jobs import job_tool
+from sessions_app.models import Event, Invocation, Session, ToolJob
+from tests.fakes import call
+from tests.integration.jobs.job_helpers import clerk_with, run_queue, run_task, talk
+from tests.integration.tampering import tamper
+from tests.served_agents import Served
+
+FORGERIES = {
+    "UPDATE sessions_app_invocation SET actor_name = 'mallory' WHERE client_id = 'm1'": (1, "altered"),
+    "UPDATE sessions_app_invocation SET address = '10.0.0.1' WHERE client_id = 'm1'": (1, "altered"),
+    "UPDATE sessions_app_invocation SET reason = 'because' WHERE client_id = 'm1'": (1, "altered"),
+    "DELETE FROM sessions_app_invocation WHERE client_id = 'm1'": (1, "altered"),
+    "UPDATE sessions_app_session SET app_name = 'other'": (1, "altered"),
+    "UPDATE sessions_app_session SET user_id = user_id + 1": (1, "altered"),
+    "UPDATE sessions_app_session SET initial_state = '{\"a\": 1}'": (1, "altered"),
+    "UPDATE sessions_app_session SET state = '{\"a\": 1}'": (6, "state"),
+    "UPDATE sessions_app_session SET last_seq = last_seq - 1": (5, "cut off"),
+    'UPDATE sessions_app_tooljob SET result = \'{"result": "41 ants"}\'': (5, "altered"),
+    "UPDATE sessions_app_event SET hash = sha256('') WHERE seq = 2": (2, "altered"),
+    "UPDATE sessions_app_event SET hash = '\\x02' || sha256('') WHERE seq = 6": (6, "altered"),
+    "UPDATE sessions_app_event SET hash = NULL WHERE seq = 3": (3, "unsealed"),
+}
+
+
+@job_tool
+def count_ants(yard: str) -> str:
+    """Count the ants."""
+    return f"40 ants in the {yard}"
+
+
+@pytest.fixture
+def counted(
+    served: Served,
+    broker: list[tuple[str, str]],
+    transactional_db: None,
+    background_end: None,
+) -> Session:
+    """A session with a message, a call, its pending response, two answers, and the result of a job."""
+    model = clerk_with(count_ants, served)
+    model.turns = [[call("count_ants", yard="garden")], "counting", "40 of them"]
+    session_id = talk(User.objects.create_user("ada"), "reports", "How many?")
+    run_task(ToolJob.objects.get())
+    run_queue(session_id)
+    return Session.objects.get(pk=session_id)
+
+
+def test_each_forgery_is_found_at_its_place(counted: Session) -> None:
+    assert flaw_in(counted.pk) is None
+    found = {}
+    for statement in FORGERIES:
+        with transaction.atomic(), connection.cursor() as cursor:
+            tamper(lambda statement=statement: cursor.execute(statement))  # type: ignore[misc]
+            assert cursor.rowcount == 1 or statement.startswith("UPDATE sessions_app_event")
+            found[statement] = flaw_in(counted.pk)
+            transaction.set_rollback(True)
+    expected = {sql: Flaw(counted.pk, seq, problem) for sql, (seq, problem) in FORGERIES.items()}
+    assert found == expected
+
+
+def test_the_writer_of_an_event_cannot_choose_its_hash(counted: Session) -> None:
+    body = {"author": "clerk", "content": {"parts": [{"text": "So be it."}]}}
+    added = Event.objects.create(session=counted, seq=7, body=body, hash=b"\2" + bytes(32))
+    Session.objects.filter(pk=counted.pk).update(last_seq=7)
+    added.refresh_from_db()
+    assert bytes(added.hash or b"") != b"\2" + bytes(32)
+    assert flaw_in(counted.pk) is None
+
+
+def test_an_odd_event_and_an_odd_invocation_keep_no_log_from_its_check(counted: Session) -> None:
+    odd = {"author": "user", "invocationId": "e-odd", "actions": {"stateDelta": "odd"}}
+    Invocation.objects.create(session=counted, invocation_id="e-odd", client_id=f"job:{'-' * 36}", message={})
+    for seq, body in enumerate((odd, [], "odd"), start=7):
+        Event.objects.create(session=counted, seq=seq, body=body)
+    Session.objects.filter(pk=counted.pk).update(last_seq=9)
+    assert flaw_in(counted.pk) is None
+
+
+def test_an_invocation_invented_later_changes_nobody_s_words(counted: Session) -> None:
+    """The event of a user that had no invocation when it was written."""
+    body = {"author": "user", "invocationId": "e-none", "content": {"parts": [{"text": "Yes."}]}}
+    Event.objects.create(session=counted, seq=7, body=body)
+    Session.objects.filter(pk=counted.pk).update(last_seq=7)
+    assert flaw_in(counted.pk) is None
+    Invocation.objects.create(session=counted, invocation_id="e-none", client_id="c", message={})
+    assert flaw_in(counted.pk) == Flaw(counted.pk, 7, "altered")
