@@ -46,7 +46,7 @@ class ArtifactAdmin(KeysetAdmin, SessionRowAdmin):
     search_fields = ("filename", "=sha256")
     fields = (
         "filename", "version", "app_name", "user", "of_session", "mime_type", "part_kind", "readable_size",
-        "sha256", "created_at", "saved_by", "download", "changes", "preview",
+        "checked_sha256", "created_at", "saved_by", "download", "changes", "preview",
     )  # fmt: skip
 
     def get_urls(self) -> list[URLPattern]:
@@ -55,6 +55,8 @@ class ArtifactAdmin(KeysetAdmin, SessionRowAdmin):
 
     def download_view(self, request: HttpRequest, artifact_id: int) -> HttpResponseBase:
         """Return the file as a download, with a content type browsers do not render.
+
+        The name of a file that is not the stored one begins with "altered-".
 
         Raises:
             Http404: there is no such artifact within the remits of the user, or its file is missing.
@@ -65,10 +67,13 @@ class ArtifactAdmin(KeysetAdmin, SessionRowAdmin):
         if not artifact.file.storage.exists(artifact.file.name):
             raise Http404(f"The file of artifact {artifact_id} does not exist.")
         self.note_access(request, AccessKind.DOWNLOAD, artifact.pk)
+        filename = _header_safe(artifact.filename)
+        if artifact.hash_of_bytes() != artifact.sha256:
+            filename = f"altered-{filename}"
         return FileResponse(
             artifact.file.open("rb"),
             as_attachment=True,
-            filename=_header_safe(artifact.filename),
+            filename=filename,
             content_type="application/octet-stream",
             headers={"X-Content-Type-Options": "nosniff"},
         )
@@ -80,6 +85,17 @@ class ArtifactAdmin(KeysetAdmin, SessionRowAdmin):
     @admin.display(description="SHA-256", ordering="sha256")
     def short_sha256(self, artifact: Artifact) -> SafeString:
         return format_html('<code title="{}">{}…</code>', artifact.sha256, artifact.sha256[:12])
+
+    @admin.display(description="SHA-256")
+    def checked_sha256(self, artifact: Artifact) -> SafeString | str:
+        try:
+            found = artifact.hash_of_bytes()
+        except FileNotFoundError:
+            return artifact.sha256
+        if found == artifact.sha256:
+            return artifact.sha256
+        words = gettext("This file is not the one that was stored: its SHA-256 is now {0}.").format(found)
+        return format_html('{} <strong class="audit-bad">{}</strong>', artifact.sha256, words)
 
     @admin.display(description=_("Saved by"))
     def saved_by(self, artifact: Artifact) -> str:

@@ -41,7 +41,7 @@ from sessions_app.base.codec import parse_uuid
 from sessions_app.history.figures.labels import TOOL, names_of
 from sessions_app.history.integrity import flaw_in
 from sessions_app.invocations.rebuilt_requests import rebuild_child_request, rebuild_request
-from sessions_app.models import AccessKind, Event, Invocation, LegalHold, Session
+from sessions_app.models import AccessKind, Artifact, Event, Invocation, LegalHold, Session
 from sessions_app.rendering.audit_values import excerpt, format_cost, format_duration, status_badge
 from sessions_app.secrets.masking import is_unmasked, mask_json
 
@@ -289,7 +289,18 @@ WORDS: dict[str, str | Promise] = {
 
 
 def integrity_badge(session: Session) -> dict[str, object]:
-    """Check the whole log, and return the context of the badge."""
+    """Check the whole log and the files, and return the context of the badge."""
     flaw = flaw_in(session.pk)
-    words = str(WORDS[flaw.problem]) % {"seq": flaw.seq} if flaw else ""
-    return {"session": session, "flaw": flaw, "words": words}
+    if flaw:
+        return {"session": session, "flaw": flaw, "words": str(WORDS[flaw.problem]) % {"seq": flaw.seq}}
+    return {"session": session, "altered": _first_altered_file(session)}
+
+
+def _first_altered_file(session: Session) -> Artifact | None:
+    for artifact in session.artifacts.order_by("pk").iterator():
+        try:
+            if artifact.hash_of_bytes() != artifact.sha256:
+                return artifact
+        except FileNotFoundError:
+            return artifact
+    return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import uuid
 from functools import partial
 from typing import Any
@@ -81,6 +82,18 @@ class Artifact(models.Model):
             app_name=self.app_name, user=self.user_id, session=self.session_id, filename=self.filename
         )
         return of_file.order_by("version")
+
+    def hash_of_bytes(self) -> str:
+        """Return the SHA-256 of the stored bytes, which is `sha256` unless somebody has changed them.
+
+        Raises:
+            FileNotFoundError: the storage does not have the file.
+        """
+        digest = hashlib.sha256()
+        with self.file.open("rb") as file:
+            for chunk in file.chunks():
+                digest.update(chunk)
+        return digest.hexdigest()
 
 
 @receiver(post_delete, sender=Artifact)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import time
 from html import unescape
+from pathlib import Path
 
 import pytest
 from django.contrib.auth.models import Permission, User
@@ -136,6 +138,26 @@ def test_the_artifacts_of_an_event_can_be_downloaded(client: Client, session: Se
     assert response["Content-Type"] == "application/octet-stream"
     assert response["Content-Disposition"] == 'attachment; filename="page.html"'
     assert response["X-Content-Type-Options"] == "nosniff"
+
+
+def test_a_file_that_was_changed_in_the_storage_is_marked(client: Client, session: Session) -> None:
+    sign_in(client, "session", "artifact")
+    artifact = make_artifact(session, "invoice.txt", b"10 euros")
+    page, download, badge = (
+        reverse("admin:sessions_app_artifact_change", args=[artifact.pk]),
+        reverse("admin:sessions_app_artifact_download", args=[artifact.pk]),
+        reverse("admin:sessions_app_session_integrity", args=[session.pk]),
+    )
+    assert "audit-bad" not in read(client, page) and "audit-good" in read(client, badge)
+    Path(artifact.file.path).write_bytes(b"99 euros")
+    assert hashlib.sha256(b"99 euros").hexdigest() in read(client, page)
+    response = client.get(download)
+    assert b"".join(response) == b"99 euros"
+    assert response["Content-Disposition"] == 'attachment; filename="altered-invoice.txt"'
+    shown = read(client, badge)
+    assert page in shown and "The file invoice.txt is not as it was stored" in shown
+    Path(artifact.file.path).unlink()
+    assert "audit-good" not in read(client, badge)
 
 
 def test_15_the_page_of_a_file_shows_its_text_and_what_changed_since_the_version_before(
