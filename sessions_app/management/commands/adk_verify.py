@@ -1,29 +1,37 @@
-"""`manage.py adk_verify`: check event logs against their hash chains."""
+"""`manage.py adk_verify`: check event logs against their hash chains, and against signed roots."""
 
 from __future__ import annotations
 
 from argparse import ArgumentParser
 from itertools import islice
+from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from django.template.defaultfilters import pluralize
 
 from sessions_app.history.integrity import flaws
+from sessions_app.history.roots import differences, load_public_key, roots_at
+from sessions_app.management.site_command import SiteCommand
 from sessions_app.models import Session
 
 SESSIONS_PER_QUERY = 200
 
 
-class Command(BaseCommand):
-    """Check the logs of sessions. The exit code is 1 if a log differs from what was written."""
+class Command(SiteCommand):
+    """Check the logs of sessions. The exit code is 1 if a log or a record differs from what was written."""
 
     help = "Check that no event was changed, removed, added or moved since the site wrote it."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--session", type=UUID, help="only the session with this id")
         parser.add_argument("--app", help="only sessions with this app")
+        parser.add_argument(
+            "--against",
+            help="also compare all rows with the signed roots of adk_seal: its place, or one file",
+        )
+        parser.add_argument("--public-key", type=Path, help="PEM file with the public key of the roots")
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Write one line for each flaw, then a summary."""
@@ -40,6 +48,26 @@ class Command(BaseCommand):
                 flawed += 1
                 self.stdout.write(f"session {flaw.session_id}, event {flaw.seq}: {flaw.problem}")
         summary = f"{checked} session{pluralize(checked)} checked, {flawed} not as they were written."
-        if flawed:
+        different = 0
+        if options["against"]:
+            different = self._compare(options["against"], options["public_key"])
+        if flawed or different:
             raise CommandError(summary)
         self.stdout.write(summary)
+
+    def _compare(self, place: str, public_key: Path | None) -> int:
+        """Write one line for each difference, and a summary; return the number of differences."""
+        if public_key is None:
+            raise CommandError("--against needs --public-key: a root is only as good as its signature.")
+        count = different = 0
+        last = None
+        for last in roots_at(place, load_public_key(public_key)):
+            count += 1
+            for difference in differences(last):
+                different += 1
+                self.stdout.write(f"{difference.row}: {difference.problem}, by {difference.root}")
+        self.stdout.write(
+            f"{count} root{pluralize(count)} compared, {different} difference{pluralize(different)}. "
+            f"The last is {last}, with the SHA-256 {last.sha256 if last else ''}."
+        )
+        return different

@@ -1,0 +1,341 @@
+"""Signed roots: what the chains of all logs were at a time, kept where the owner of the database cannot write.
+
+A root is a file. It lists the hash of each event, and of each record of who did what, since the root before:
+
+    {"number": 7, "at": "…", "previous": "SHA-256 of the file of root 6", "after": {"event": 5000, …},
+     "upto": {"event": 5120, …}}
+    event <session> <seq> <hash>
+    staffact <id> <hash> <subject>
+    …
+    signature <Ed25519 over all lines above, in base64>
+
+So a root costs what has happened since the last one, however many sessions there are, and the roots are a chain, too.
+A row is found by its key, which grows with each row. A transaction that is open for long could commit a row with a
+smaller key later, so `seal` waits until the transactions that were open have ended.
+
+Somebody who rewrites an event with all hashes behind it, as only the owner of the database can, cannot change the root
+that has the first hash: `differences` names this event. What was erased has left a record (`ErasedSession`,
+`Tombstone`), which is in a root itself.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import logging
+import re
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from cryptography.hazmat.primitives.serialization import load_pem_private_key, load_pem_public_key
+from django.conf import settings
+from django.core.files.base import ContentFile
+from django.core.files.storage import FileSystemStorage, Storage, storages
+from django.db import connection
+from django.utils import timezone
+
+from sessions_app.errors import ConflictError, InvalidInputError
+
+logger = logging.getLogger(__name__)
+ROWS_PER_TABLE = 100_000
+"""Keys of a table that a root spans at most; it bounds the size of a file and the memory to check it."""
+WAIT_SECONDS = 60.0
+"""Seconds to wait for open transactions."""
+_NAME = re.compile(r"root-(\d{8})\.txt")
+_SIGNATURE = b"signature "
+_ACTOR = "actor_kind, actor_id, actor_name, address"
+_ACT = f"{_ACTOR}, action, subject_kind, subject_id, reason, extract(epoch FROM at)"
+_RECORDS = {
+    "staffact": (_ACT, "''"),
+    "sessionact": (f"session_id, seq, {_ACT}", "session_id"),
+    "accountact": (f"user_id, {_ACT}", "user_id"),
+    "staffaccess": (
+        f"{_ACTOR}, kind, subject_kind, subject_id, detail, reason, extract(epoch FROM at)",
+        "''",
+    ),
+    "legalhold": (
+        "session_id, user_id, reason, extract(epoch FROM set_at), set_by_name",
+        "coalesce(session_id::text, user_id::text)",
+    ),
+    "tombstone": ("kind, subject_id, user_id, reason, by_name, extract(epoch FROM started_at)", "''"),
+    "erasedsession": (
+        "session_id, tombstone_id, last_seq, encode(hash, 'hex'), extract(epoch FROM at)",
+        "''",
+    ),
+    "artifact": ("app_name, user_id, session_id, filename, version, mime_type, size, sha256", "''"),
+}
+"""Columns that never change, and the subject with which the row is erased, by table."""
+_TABLES = ("event", *_RECORDS)
+_EVENTS = """
+SELECT 'event ' || session_id || ' ' || seq, coalesce(encode(hash, 'hex'), '-') FROM sessions_app_event
+WHERE id > %s AND id <= %s ORDER BY session_id, seq"""
+
+
+@dataclass(frozen=True)
+class Root:
+    """A signed root.
+
+    Attributes:
+        after, upto: the root covers the rows with keys greater than `after` and not greater than `upto`, by table.
+        previous: SHA-256 of the root before; empty for the first one.
+        rows: hashes, with the subject if there is one, by name of the row.
+        sha256: SHA-256 of the file.
+    """
+
+    number: int
+    at: str
+    previous: str
+    after: Mapping[str, int]
+    upto: Mapping[str, int]
+    rows: Mapping[str, str]
+    sha256: str
+
+    def __str__(self) -> str:
+        return f"root {self.number} of {self.at}"
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A row that differs from its root.
+
+    Attributes:
+        row: kind and key, such as `event <session> <seq>`.
+        problem: `altered`, `missing`, or `added` (under a key that the root covers).
+    """
+
+    row: str
+    problem: str
+    root: Root
+
+
+def storage_at(name: str) -> Storage:
+    """Return the storage with this alias in `STORAGES`, or of the directory with this path."""
+    if name in settings.STORAGES:
+        return storages[name]
+    return FileSystemStorage(location=name)
+
+
+def seal(storage: Storage, key: Ed25519PrivateKey) -> list[Root]:
+    """Write the roots of all that was committed before; at least one.
+
+    Raises:
+        ConflictError: a transaction was open for too long, or another process writes roots to the same place.
+    """
+    ends = _committed_ends()
+    last = _last_root(storage, key.public_key())
+    made: list[Root] = []
+    while not made or last is None or any(last.upto.get(table, 0) < end for table, end in ends.items()):
+        last = _write(storage, key, last, ends)
+        made.append(last)
+        logger.info("Root %s is sealed, with the SHA-256 %s", last.number, last.sha256)
+    return made
+
+
+def roots_at(place: str, key: Ed25519PublicKey) -> Iterator[Root]:
+    """Yield the roots of a place in their order, each checked against the one before; of a file, its root.
+
+    Raises:
+        InvalidInputError: there is no root, or one is missing or forged.
+    """
+    if Path(place).is_file():
+        yield _parse(Path(place).read_bytes(), key, place)
+        return
+    storage = storage_at(place)
+    before: Root | None = None
+    for number in _numbers(storage):
+        root = _read(storage, number, key)
+        if before and (root.number, root.previous) != (before.number + 1, before.sha256):
+            raise InvalidInputError(
+                f"Root {number} does not follow root {before.number}: one is missing or forged."
+            )
+        yield root
+        before = root
+    if before is None:
+        raise InvalidInputError(f"There is no signed root at '{place}'.")
+
+
+def differences(root: Root) -> list[Difference]:
+    """Return the rows of a root that are not in the database as they were, and of each log only the first event."""
+    stored = dict(_rows(root.after, root.upto))
+    if stored == root.rows:
+        return []
+    erased = _Erased()
+    found: dict[str, Difference] = {}
+    for row in sorted(root.rows.keys() | stored.keys(), key=_place_in_log):
+        if row not in root.rows:
+            problem = "added"
+        elif row not in stored:
+            problem = "" if erased.has(row, root.rows[row]) else "missing"
+        else:
+            problem = "" if stored[row] == root.rows[row] else "altered"
+        if problem:
+            found.setdefault(_log_of(row), Difference(row, problem, root))
+    return list(found.values())
+
+
+def _place_in_log(row: str) -> tuple[str, int]:
+    beginning, _, number = row.rpartition(" ")
+    return beginning, int(number)
+
+
+def _log_of(row: str) -> str:
+    """Return the kind and the session of an event; any other row whole."""
+    return row.rpartition(" ")[0] if row.startswith("event ") else row
+
+
+def _committed_ends() -> dict[str, int]:
+    """Return the greatest keys, after the transactions that were open have ended."""
+    ends = {table: _value(f"SELECT coalesce(max(id), 0) FROM sessions_app_{table}") for table in _TABLES}  # noqa: S608
+    newest = _value("SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint")
+    deadline = time.monotonic() + WAIT_SECONDS
+    while _value("SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint") < newest:
+        if time.monotonic() > deadline:
+            raise ConflictError(
+                f"A transaction is open for more than {WAIT_SECONDS:.0f} seconds, so no root was written."
+            )
+        time.sleep(0.05)
+    return ends
+
+
+def _value(query: str) -> int:
+    with connection.cursor() as cursor:
+        cursor.execute(query)
+        return int(cursor.fetchone()[0])
+
+
+def _rows(after: Mapping[str, int], upto: Mapping[str, int]) -> Iterator[tuple[str, str]]:
+    """Yield names and hashes of the rows with keys after `after`, up to `upto`."""
+    with connection.cursor() as cursor:
+        cursor.execute(_EVENTS, [after["event"], upto["event"]])
+        yield from cursor
+        for table, (columns, subject) in _RECORDS.items():
+            cursor.execute(
+                f"""SELECT '{table} ' || id,
+                    encode(sha256(convert_to(jsonb_build_array({columns})::text, 'UTF8')), 'hex') || ' ' || {subject}
+                FROM sessions_app_{table} WHERE id > %s AND id <= %s ORDER BY id""",  # noqa: S608 - constants
+                [after.get(table, 0), upto.get(table, 0)],
+            )
+            yield from cursor
+
+
+def _write(storage: Storage, key: Ed25519PrivateKey, last: Root | None, ends: Mapping[str, int]) -> Root:
+    after = {table: last.upto.get(table, 0) if last else 0 for table in ends}
+    upto = {table: max(after[table], min(end, after[table] + ROWS_PER_TABLE)) for table, end in ends.items()}
+    head = {
+        "number": last.number + 1 if last else 1,
+        "at": timezone.now().isoformat(timespec="seconds"),
+        "previous": last.sha256 if last else "",
+        "after": after,
+        "upto": upto,
+    }
+    lines = [json.dumps(head), *(f"{row} {value}" for row, value in _rows(after, upto))]
+    content = "".join(f"{line}\n" for line in lines).encode()
+    content += _SIGNATURE + base64.b64encode(key.sign(content)) + b"\n"
+    name = _name(head["number"])
+    stored = storage.save(name, ContentFile(content))
+    if stored != name:
+        raise ConflictError(f"'{name}' was there already: another process writes roots to this place.")
+    return _parse(content, key.public_key(), name)
+
+
+def _name(number: Any) -> str:
+    return f"root-{number:08}.txt"
+
+
+def _numbers(storage: Storage) -> list[int]:
+    try:
+        _, files = storage.listdir("")
+    except FileNotFoundError:  # no root was written yet
+        return []
+    return sorted(int(match[1]) for match in map(_NAME.fullmatch, files) if match)
+
+
+def _last_root(storage: Storage, key: Ed25519PublicKey) -> Root | None:
+    numbers = _numbers(storage)
+    return _read(storage, numbers[-1], key) if numbers else None
+
+
+def _read(storage: Storage, number: int, key: Ed25519PublicKey) -> Root:
+    with storage.open(_name(number)) as file:
+        root = _parse(file.read(), key, _name(number))
+    if root.number != number:
+        raise InvalidInputError(f"'{_name(number)}' has root {root.number}: it was moved.")
+    return root
+
+
+def _parse(data: bytes, key: Ed25519PublicKey, name: str) -> Root:
+    content, _, signature = data.rpartition(_SIGNATURE)
+    try:
+        key.verify(base64.b64decode(signature), content)
+    except (InvalidSignature, ValueError) as error:
+        raise InvalidInputError(f"'{name}' does not have the signature of this key.") from error
+    first, *lines = content.decode().splitlines()
+    rows: dict[str, str] = {}
+    for line in lines:
+        words = 3 if line.startswith("event ") else 2
+        parts = line.split(" ", words)
+        rows[" ".join(parts[:words])] = parts[words]
+    return Root(**json.loads(first), rows=rows, sha256=hashlib.sha256(data).hexdigest())
+
+
+class _Erased:
+    """The records of erasures, as the database has them now."""
+
+    def __init__(self) -> None:
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT session_id::text, max(last_seq) FROM sessions_app_erasedsession GROUP BY 1"
+            )
+            self._sessions: dict[str, int] = dict(cursor.fetchall())
+            cursor.execute("SELECT subject_id FROM sessions_app_tombstone WHERE kind = 'person'")
+            self._people = {subject for (subject,) in cursor.fetchall()}
+            cursor.execute(
+                r"""SELECT coalesce(max(subject_id::bigint), 0) FROM sessions_app_tombstone
+                WHERE kind = 'accesses' AND subject_id ~ '^\d{1,18}$'"""
+            )
+            self._accesses: int = cursor.fetchone()[0]
+
+    def has(self, row: str, value: str) -> bool:
+        """Return True if the row may be gone, because an erasure or a deletion of old records took it."""
+        table, key, *rest = row.split(" ")
+        subject = value.partition(" ")[2]
+        match table:
+            case "event":
+                return self._sessions.get(key, 0) >= int(rest[0])
+            case "sessionact" | "accountact" | "legalhold":
+                return subject in self._sessions or subject in self._people
+            case "staffaccess":
+                return int(key) <= self._accesses
+        return table == "artifact"
+
+
+def load_private_key(path: Path) -> Ed25519PrivateKey:
+    """Return the key in a PEM file.
+
+    Raises:
+        InvalidInputError: the file has no Ed25519 key.
+    """
+    key = load_pem_private_key(path.read_bytes(), password=None)
+    if not isinstance(key, Ed25519PrivateKey):
+        raise InvalidInputError(
+            f"'{path}' has no Ed25519 key: make one with `openssl genpkey -algorithm ed25519`."
+        )
+    return key
+
+
+def load_public_key(path: Path) -> Ed25519PublicKey:
+    """Return the public key in a PEM file.
+
+    Raises:
+        InvalidInputError: the file has no public Ed25519 key.
+    """
+    key = load_pem_public_key(path.read_bytes())
+    if not isinstance(key, Ed25519PublicKey):
+        raise InvalidInputError(f"'{path}' has no public Ed25519 key: make one with `openssl pkey -pubout`.")
+    return key

@@ -1,0 +1,163 @@
+"""Contract: signed roots outside of the database show what its owner has rewritten, with all hashes behind it."""
+
+from __future__ import annotations
+
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
+from django.contrib.auth.models import User
+from django.core.management import CommandError, call_command
+from django.db import connection, transaction
+
+from sessions_app.base.actors import SITE, Act, ActionKind
+from sessions_app.data_protection.erase import ErasureOrder, erase_session, erase_user
+from sessions_app.history import roots
+from sessions_app.history.integrity import flaw_in
+from sessions_app.models import Event, Session, SessionAct, StaffAccess, StaffAct
+from tests.integration.tampering import tamper
+
+REHASH = """
+DO $$
+DECLARE
+    e record;
+    previous bytea;
+BEGIN
+    FOR e IN SELECT * FROM sessions_app_event WHERE session_id = '{session}' ORDER BY seq LOOP
+        previous := adk_event_link(coalesce(previous, adk_first_link(e.session_id, NULL)), e.seq, e.body, e.before,
+            adk_facts(e.session_id, e.body));
+        UPDATE sessions_app_event SET hash = previous WHERE id = e.id;
+    END LOOP;
+END $$"""
+"""Computes all hashes of a log anew, as its owner can."""
+
+
+@pytest.fixture
+def key(tmp_path: Path) -> Ed25519PrivateKey:
+    made = Ed25519PrivateKey.generate()
+    pem = made.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    (tmp_path / "root.key").write_bytes(pem)
+    public = made.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
+    (tmp_path / "root.pub").write_bytes(public)
+    return made
+
+
+@pytest.fixture
+def sealing(tmp_path: Path, key: Ed25519PrivateKey, transactional_db: None) -> Path:
+    return tmp_path / "roots"
+
+
+def seal(place: Path) -> str:
+    out = StringIO()
+    call_command("adk_seal", to=str(place), key=place.parent / "root.key", stdout=out)
+    return out.getvalue()
+
+
+def verify(place: Path) -> str:
+    """Return what the command writes, and its error."""
+    out = StringIO()
+    try:
+        key = place.parent / "root.pub" if place.is_dir() else place.parent.parent / "root.pub"
+        call_command("adk_verify", against=str(place), public_key=key, stdout=out)
+    except CommandError as error:
+        return f"{out.getvalue()}{error}"
+    return out.getvalue()
+
+
+def talk(person: User, key: str, count: int) -> Session:
+    session, _ = Session.objects.get_or_create(app_name="shop", user=person, key=key)
+    for seq in range(session.last_seq + 1, session.last_seq + 1 + count):
+        Event.objects.create(session=session, seq=seq, body={"author": "clerk", "n": seq})
+    Session.objects.filter(pk=session.pk).update(last_seq=session.last_seq + count)
+    return session
+
+
+def rewrite(session: Session, seq: int) -> None:
+    """Change an event and all hashes behind it, so the chain is whole again."""
+
+    def change() -> None:
+        Event.objects.filter(session=session, seq=seq).update(body={"author": "clerk", "n": "forged"})
+        with connection.cursor() as cursor:
+            cursor.execute(REHASH.format(session=session.pk))
+
+    tamper(change)
+    assert flaw_in(session.pk) is None
+
+
+def test_the_first_event_that_was_rewritten_with_its_hashes_is_named(sealing: Path, person: User) -> None:
+    session = talk(person, "s-1", 4)
+    talk(person, "s-2", 2)
+    assert "Root 1: 6 rows" in seal(sealing)
+    talk(person, "s-1", 3)
+    assert "Root 2: 3 rows" in seal(sealing)
+    assert "2 roots compared, 0 differences" in verify(sealing)
+    rewrite(session, 3)
+    found = verify(sealing)
+    assert f"event {session.pk} 3: altered, by root 1" in found
+    assert f"event {session.pk} 5: altered, by root 2" in found and f"{session.pk} 4" not in found
+    assert "0 not as they were written" in found
+    assert f"event {session.pk} 5: altered, by root 2" in verify(sealing / "root-00000002.txt")
+
+
+def test_each_change_of_records_is_named(sealing: Path, person: User) -> None:
+    session = talk(person, "s-1", 1)
+    SessionAct.objects.record(session.pk, Act(SITE, ActionKind.STOP, ("invocation", "e-1")))
+    act = StaffAct.objects.create(actor_name="ada", action=ActionKind.STOP)
+    access = StaffAccess.objects.create(actor_name="ada", kind="open")
+    seal(sealing)
+    rows = {
+        f"staffact {act.pk}: altered": StaffAct.objects.filter(pk=act.pk).update,
+        f"staffaccess {access.pk}: altered": StaffAccess.objects.filter(pk=access.pk).update,
+    }
+    for expected, update in rows.items():
+        with transaction.atomic():
+            update(actor_name="mallory")
+            assert expected in verify(sealing)
+            transaction.set_rollback(True)
+    StaffAct.objects.all().delete()
+    tamper(lambda: Event.objects.all().delete())
+    found = verify(sealing)
+    assert f"staffact {act.pk}: missing" in found and f"event {session.pk} 1: missing" in found
+
+
+def test_an_erasure_is_no_difference_and_an_event_slipped_in_is(sealing: Path, person: User) -> None:
+    erased, other = talk(person, "s-1", 2), talk(person, "s-2", 2)
+    SessionAct.objects.record(erased.pk, Act(SITE, ActionKind.STOP, ("invocation", "e-1")))
+    gap = Event.objects.get(session=erased, seq=1).pk
+    seal(sealing)
+    erase_session(erased.pk, ErasureOrder("Asked for."))
+    assert "0 differences" in verify(sealing)
+    tamper(lambda: Event.objects.create(pk=gap, session=other, seq=9, body={}))
+    assert f"event {other.pk} 9: added" in verify(sealing)
+    tamper(Event.objects.filter(pk=gap).delete)
+    erase_user(person.pk, ErasureOrder("Asked for."))
+    seal(sealing)
+    assert "0 differences" in verify(sealing)
+
+
+def test_roots_that_were_changed_or_removed_are_refused(sealing: Path, person: User) -> None:
+    for _ in range(3):
+        talk(person, "s-1", 1)
+        seal(sealing)
+    second = sealing / "root-00000002.txt"
+    content = second.read_bytes()
+    second.unlink()
+    assert "Root 3 does not follow root 1" in verify(sealing)
+    second.write_bytes(content.replace(b"event", b"Event"))
+    assert "does not have the signature of this key" in verify(sealing)
+    second.write_bytes((sealing / "root-00000001.txt").read_bytes())
+    assert "was moved" in verify(sealing)
+    for file in sealing.iterdir():
+        file.unlink()
+    assert "no signed root" in verify(sealing)
+
+
+def test_a_root_spans_a_bounded_number_of_keys(
+    sealing: Path, person: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(roots, "ROWS_PER_TABLE", 3)
+    talk(person, "s-1", 7)
+    assert seal(sealing).count("Root ") >= 3
+    assert "0 differences" in verify(sealing)
