@@ -17,6 +17,7 @@ from sessions_app.chat import (
     frames,
     inbox,
     key_views,
+    knowledge_views,
     list_views,
     pane,
     preferences,
@@ -56,6 +57,9 @@ urlpatterns = [
     _page("start/", views.start, name="start"),
     _page("preferences/", preferences.save_preferences, name="preferences"),
     _page("settings/", settings_views.settings_page, name="settings"),
+    _page("settings/known/", knowledge_views.change_value, name="change_known"),
+    _page("settings/known/forget/", knowledge_views.forget_all, name="forget_known"),
+    _page("settings/known/<int:entry_id>/forget/", knowledge_views.forget_entry, name="forget_memory"),
     _page("settings/instructions/", settings_views.save_instructions, name="save_instructions"),
     _page(
         "settings/sign-ins/<int:credential_id>/forget/", settings_views.forget_sign_in, name="forget_sign_in"

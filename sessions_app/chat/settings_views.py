@@ -9,13 +9,11 @@ from tempfile import TemporaryDirectory
 from types import MappingProxyType
 from typing import IO, Any
 
-from django.contrib import messages
 from django.contrib.auth import logout
 from django.contrib.auth.decorators import login_required
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import redirect, render
-from django.urls import reverse
 from django.utils.translation import gettext, gettext_noop
 from django.views.decorators.http import require_GET, require_POST
 
@@ -24,6 +22,7 @@ from sessions_app.agent_apps import registry
 from sessions_app.base import actors
 from sessions_app.base.client_address import client_address
 from sessions_app.base.languages import chosen_time_zone, offered_time_zones
+from sessions_app.chat.knowledge_views import back_to_settings, knowledge_of
 from sessions_app.conf import conf
 from sessions_app.data_protection.erase import ErasureOrder, erase_user
 from sessions_app.data_protection.export import export_user
@@ -85,7 +84,7 @@ async def save_instructions(request: HttpRequest) -> HttpResponse:
     except InvalidInputError as error:
         entered["error"] = in_language(str(error))
         return await in_thread(_page, request, http_status(error), entered=entered)
-    return _done(request, gettext("Your instructions are saved."), "instructions")
+    return back_to_settings(request, "instructions", gettext("Your instructions are saved."))
 
 
 @require_POST
@@ -93,7 +92,7 @@ async def save_instructions(request: HttpRequest) -> HttpResponse:
 def forget_sign_in(request: HttpRequest, credential_id: int) -> HttpResponse:
     """Delete a credential that a tool keeps for the user. Idempotent: another tab may have done it."""
     forget_credential(request.user, credential_id)
-    return _done(request, gettext("The sign-in is forgotten."), "sign-ins")
+    return back_to_settings(request, "sign-ins", gettext("The sign-in is forgotten."))
 
 
 @require_POST
@@ -149,7 +148,7 @@ def _limits() -> dict[str, int]:
 
 def _instructions(user_pk: Any, entered: Mapping[str, str]) -> list[dict[str, Any]]:
     """Return the fields of the form of each app, with the text that was entered and refused."""
-    stored = read_user_values(user_pk, MAX_VALUE_LENGTH, [USER_INSTRUCTIONS_KEY])
+    stored = read_user_values(user_pk, MAX_VALUE_LENGTH, keys=[USER_INSTRUCTIONS_KEY])
     forms = []
     for app_name, limit in _limits().items():
         value = next(iter(stored.get(app_name, ())), StoredValue(USER_INSTRUCTIONS_KEY))
@@ -158,12 +157,6 @@ def _instructions(user_pk: Any, entered: Mapping[str, str]) -> list[dict[str, An
             form |= {"stored": value.plain_text, **entered}
         forms.append(form)
     return forms
-
-
-def _done(request: HttpRequest, sentence: str, section: str) -> HttpResponse:
-    """Redirect to a section of the page, which then shows the sentence."""
-    messages.success(request, sentence, fail_silently=True)  # A project may have no messages.
-    return redirect(f"{reverse('chat:settings')}#{section}")
 
 
 def _page(
@@ -179,6 +172,7 @@ def _page(
         "time_zones": offered_time_zones(),
         "chosen_time_zone": chosen_time_zone(request.COOKIES),
         "saved_credentials": SavedCredential.objects.filter(user=user.pk).order_by("app_name", "-saved_at"),
+        "known": knowledge_of(user.pk),
         "instructions": _instructions(user.pk, entered),
         "deletion_error": deletion_error,
     }

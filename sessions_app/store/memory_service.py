@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from typing import Any
 
 from django.db import transaction
 
@@ -69,6 +70,18 @@ class DjangoMemoryService(BaseMemoryService):
         if not words:
             return SearchMemoryResponse()
         return await in_thread(_search, app_name, user_id, words, self._limit)
+
+
+def forget_entries(user: Any, app_name: str, entry_pk: int | None = None) -> int:
+    """Empty the user's entry with this primary key, or all of them in an app; return the number of forgotten entries.
+
+    The rows stay, empty and never found: a deleted entry would come back with the next call of
+    `add_session_to_memory`.
+    """
+    entries = models.MemoryEntry.objects.of(app_name, user).exclude(words="")
+    if entry_pk is not None:
+        entries = entries.filter(pk=entry_pk)
+    return entries.update(words="", content={"parts": []})
 
 
 def _replace(session: Session) -> None:

@@ -10,6 +10,7 @@ from uuid import UUID
 
 from django.db import connection
 
+from runtime.sessions.state import State
 from sessions_app.secrets.masking import LOOK_AHEAD, beginning_of, mask_member
 
 MAX_KEYS = 400
@@ -40,10 +41,31 @@ class StoredValue:
         return f"{shown}…" if self.length > MAX_SHOWN_CHARACTERS else shown
 
     @property
+    def name(self) -> str:
+        """The key without the prefix of a user's state."""
+        return self.key.removeprefix(State.USER_PREFIX)
+
+    @property
+    def kind(self) -> str:
+        """`text`, `number` or `truth` for a whole value without secrets that a user can edit; empty for all others."""
+        value = None if self.is_masked else self._value
+        if isinstance(value, bool):
+            return "truth"
+        if isinstance(value, int | float):
+            return "number"
+        return "text" if isinstance(value, str) else ""
+
+    @property
     def plain_text(self) -> str:
         """The text of a value that is a text; empty for other values, and for a text that is not whole."""
-        value = json.loads(self.text) if self.is_whole and self.text else ""
-        return value if isinstance(value, str) else ""
+        return self._value if isinstance(self._value, str) else ""
+
+    @property
+    def _value(self) -> Any:
+        try:
+            return json.loads(self.text) if self.is_whole and self.text else None
+        except (ValueError, RecursionError):  # PostgreSQL stores JSON that Python refuses.
+            return None
 
     @property
     def is_masked(self) -> bool:
@@ -80,16 +102,23 @@ def read_values(
 
 
 def read_user_values(
-    user: Any, characters: int, keys: Sequence[str] | None = None
+    user: Any, characters: int, *, app_name: str | None = None, keys: Sequence[str] | None = None
 ) -> dict[str, list[StoredValue]]:
     """Return the values of a user's state by app, in one query. Keys that are null are left out.
 
     Args:
         user: primary key of the user.
         characters: largest number of characters of each value to read.
+        app_name: name of the app; None for all apps.
         keys: the keys, with the prefix of the scope; None for the first `MAX_KEYS` of all keys.
     """
-    parameters: dict[str, Any] = {"user": user, "keys": keys, "characters": characters, "most": MAX_KEYS}
+    parameters: dict[str, Any] = {
+        "user": user,
+        "app": app_name,
+        "keys": keys,
+        "characters": characters,
+        "most": MAX_KEYS,
+    }
     values: dict[str, list[StoredValue]] = {}
     with connection.cursor() as cursor:
         cursor.execute(_READ_OF_USER, parameters)
@@ -101,7 +130,7 @@ def read_user_values(
 _READ_OF_USER = """
 WITH scoped AS (
     SELECT u.app_name, 'user:' || w.key AS key, w.value FROM sessions_app_userstate u, jsonb_each(u.state) w
-    WHERE u.user_id = %(user)s AND w.value <> 'null'
+    WHERE u.user_id = %(user)s AND w.value <> 'null' AND (%(app)s::text IS NULL OR u.app_name = %(app)s)
 )
 SELECT app_name, key, left(value::text, %(characters)s), length(value::text), md5(value::text) FROM scoped
 WHERE %(keys)s::text[] IS NULL OR key = ANY(%(keys)s::text[])

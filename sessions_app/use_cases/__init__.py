@@ -28,7 +28,7 @@ from sessions_app.use_cases.sessions import (
     edit_session,
     mark_seen,
 )
-from sessions_app.use_cases.user_state import change_own_state
+from sessions_app.use_cases.user_state import change_own_state, forget_memory
 
 __all__ = [
     "answer_call",
@@ -46,6 +46,7 @@ __all__ = [
     "delete_client_session",
     "edit_message",
     "edit_session",
+    "forget_memory",
     "give_feedback",
     "mark_seen",
     "remove_upload",

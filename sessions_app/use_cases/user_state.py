@@ -1,4 +1,4 @@
-"""Use case of a user who changes what agents keep about them, outside of a conversation."""
+"""Use cases of a user who changes or forgets what agents keep about them, outside of a conversation."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from sessions_app.base.actors import Act, ActionKind, UserActor
 from sessions_app.invocations.state_delta import check_change
 from sessions_app.models import AccountAct
 from sessions_app.process.threads import in_thread
+from sessions_app.store.memory_service import forget_entries
 from sessions_app.store.shared_state import change_user_state
 
 
@@ -36,6 +37,18 @@ async def change_own_state(
     values = {key.removeprefix(State.USER_PREFIX): value for key, value in changes.items()}
     digests = {key.removeprefix(State.USER_PREFIX): digest for key, digest in seen.items()}
     await in_thread(_change_and_record, by, app_name, values, digests)
+
+
+def forget_memory(by: UserActor, app_name: str, entry_pk: int | None = None) -> None:
+    """Forget an entry of the user's memory in an app, or all of them, and record the act. Idempotent.
+
+    Args:
+        entry_pk: primary key of the entry; None for all entries.
+    """
+    with transaction.atomic():
+        if forget_entries(by.user_pk, app_name, entry_pk):
+            subject = "memoryentry", str(entry_pk or app_name)
+            AccountAct.objects.record(by.user_pk, Act(by, ActionKind.DELETE, subject))
 
 
 def _change_and_record(

@@ -10,8 +10,11 @@ import pytest
 from playwright.sync_api import Page, ViewportSize, expect
 
 from tests.browser.accessibility import TOO_SMALL, serious_problems
+from tests.browser.chat_page import ChatPage
 from tests.browser.conftest import OpenTab
+from tests.browser.model import Model
 from tests.browser.test_languages import OUTSIDE
+from tests.model_server import Call, Turn
 
 pytestmark = [pytest.mark.browser, pytest.mark.stack]
 PHONE: ViewportSize = {"width": 360, "height": 740}
@@ -88,6 +91,23 @@ def test_notifications_are_chosen_for_this_browser_in_the_settings(open_tab: Ope
     page.evaluate("Object.keys(localStorage).forEach((key) => localStorage.removeItem(key))")
 
 
+def test_what_an_agent_has_noted_is_changed_and_forgotten(chat: ChatPage, model: Model) -> None:
+    noting = Call(name="remember_name", args={"name": "Ada"})
+    model.play(Turn(calls=[noting]), Turn(text=["Hello Ada."]))
+    chat.send("I am Ada")
+    chat.wait_for_answer("Hello Ada.")
+    page = chat.page
+    page.goto(chat.address("/settings/"))
+    section = page.get_by_role("region", name="What agents know of you")
+    section.get_by_role("textbox", name="Name", exact=True).fill("Grace")
+    section.get_by_role("button", name="Save Name").press("Enter")
+    expect(page.get_by_role("status").first).to_have_text("The value is saved.")
+    expect(section.get_by_role("textbox", name="Name", exact=True)).to_have_value("Grace")
+    section.get_by_role("button", name="Forget Name").press("Enter")
+    expect(page.get_by_role("status").first).to_have_text("The value is forgotten.")
+    expect(section.get_by_role("textbox", name="Name", exact=True)).to_have_count(0)
+
+
 def test_times_are_in_the_chosen_time_zone(open_tab: OpenTab) -> None:
     tab = open_tab()
     page = tab.page
@@ -95,11 +115,11 @@ def test_times_are_in_the_chosen_time_zone(open_tab: OpenTab) -> None:
     root = page.locator("html")
     for zone, hour in (("Asia/Tokyo", "09:00 PM"), ("America/Lima", "07:00 AM")):
         page.get_by_label("Time zone").select_option(zone)
-        page.get_by_role("button", name="Save").click()
+        page.get_by_role("button", name="Save", exact=True).click()
         expect(root).to_have_attribute("data-time-zone", zone)
         assert hour in page.evaluate(SHOWN)
     page.get_by_label("Time zone").select_option("As the browser")
-    page.get_by_role("button", name="Save").click()
+    page.get_by_role("button", name="Save", exact=True).click()
     expect(root).not_to_have_attribute("data-time-zone", "America/Lima")
 
 

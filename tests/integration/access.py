@@ -34,6 +34,7 @@ from sessions_app.models import (
     Feedback,
     Invocation,
     LegalHold,
+    MemoryEntry,
     Remit,
     SavedCredential,
     ScheduledTask,
@@ -80,6 +81,7 @@ class Things:
             "app_label": "sessions_app",
             "url": "no-such-page",
             "webhook_id": self.rows["webhook"].pk,
+            "entry_id": self.rows["memoryentry"].pk,
             "credential_id": self.rows["savedcredential"].pk,
             "key_id": self.rows["apikey"].pk,
             "token": self.rows["sharelink"].token,  # type: ignore[attr-defined]
@@ -118,6 +120,9 @@ def make_things(owner: User) -> Things:
             session=session, seq=1, day=LATER, tool_name="report", cause="No paper"
         ),
         "evaluation": make_evaluation(session),
+        "memoryentry": MemoryEntry.objects.create(
+            app_name=APP, user=owner, session=session, event_id="e", author=APP, said_at=LATER, content={}
+        ),
         "annotation": Annotation.objects.create(session=session, label="refunds", by_name="Grace"),
         "legalhold": LegalHold.objects.create(session=session, reason="A dispute"),
     }

@@ -25,6 +25,12 @@ GET    login     200    200   200   200       -          /settings/
 POST   405       405    405   405   405       -          /settings/
 GET    405       405    405   405   405       -          /settings/sign-ins/<credential_id>/forget/
 POST   login     302    302   302   302       -          /settings/sign-ins/<credential_id>/forget/
+GET    405       405    405   405   405       -          /settings/known/
+POST   login     302    302   302   302       -          /settings/known/
+GET    405       405    405   405   405       -          /settings/known/forget/
+POST   login     302    302   302   302       -          /settings/known/forget/
+GET    405       405    405   405   405       -          /settings/known/<entry_id>/forget/
+POST   login     302    302   302   302       -          /settings/known/<entry_id>/forget/
 GET    405       405    405   405   405       -          /settings/instructions/
 POST   login     404    404   404   404       -          /settings/instructions/
 GET    405       405    405   405   405       -          /settings/export/

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from html import unescape
 from typing import Any
 from urllib.parse import urlencode
 
@@ -15,11 +16,14 @@ from runtime.agents import LlmAgent
 from sessions_app import use_cases
 from sessions_app.base import actors
 from sessions_app.invocations.worker import worker
-from sessions_app.models import AccountAct, UserState
+from sessions_app.models import AccountAct, MemoryEntry, UserState
+from sessions_app.store.memory_service import DjangoMemoryService
+from sessions_app.store.session_service import DjangoSessionService
 from tests.fakes import ScriptedModel
 from tests.served_agents import Served
 
 pytestmark = pytest.mark.usefixtures("loop_end")
+KNOWN, FORGET_ALL = "/settings/known/", "/settings/known/forget/"
 PAGE, INSTRUCTIONS = "/settings/", "/settings/instructions/"
 FORM = "application/x-www-form-urlencoded"
 
@@ -115,3 +119,150 @@ async def test_a_text_that_cannot_be_kept_is_refused(
 async def test_a_hostile_text_stays_text(browser: AsyncClient, person: User, model: ScriptedModel) -> None:
     await post(browser, INSTRUCTIONS, app="echo", text="</textarea><script>x</script>\u202e", seen="")
     assert "<script>x" not in await html_of(browser)
+
+
+def digest_in(html: str, key: str) -> str:
+    found = re.search(
+        rf'name="key" value="{re.escape(key)}">\s*<input type="hidden" name="seen" value="(\w+)"', html
+    )
+    assert found, key
+    return found[1]
+
+
+async def change(browser: AsyncClient, key: str, **fields: str) -> str:
+    """Change a value as the page offers it; return the page that follows."""
+    seen = fields.pop("seen", "") or digest_in(await html_of(browser), f"user:{key}")
+    response = await post(browser, KNOWN, app="echo", key=f"user:{key}", seen=seen, **fields)
+    assert response["Location"] == "/settings/#known"
+    return await html_of(browser)
+
+
+STATE = {
+    "name": "Ada",
+    "age": 7,
+    "wants_mail": True,
+    "tags": ["a"],
+    "api_key": "k-1",
+    "browser_time_zone": "UTC",
+}
+
+
+@pytest.fixture
+async def known(person: User, model: ScriptedModel) -> None:
+    await UserState.objects.acreate(user=person, app_name="echo", state=STATE)
+    eve = await User.objects.acreate_user("eve")
+    await UserState.objects.acreate(user=eve, app_name="echo", state={"name": "Eve"})
+
+
+async def test_a_person_sees_changes_and_forgets_what_agents_keep(
+    browser: AsyncClient, person: User, known: None
+) -> None:
+    html = await html_of(browser)
+    assert (
+        "Ada</textarea>" in html
+        and "k-1" not in html
+        and "Eve" not in html
+        and "Browser time zone" not in html
+    )
+    await change(browser, "name", value="Ada\r\nLovelace")
+    await change(browser, "age", value="36.5")
+    await change(browser, "wants_mail", value="false")
+    for key in ("tags", "api_key"):
+        assert "The value is forgotten." in await change(browser, key, forget="")
+    expected = {"name": "Ada\nLovelace", "age": 36.5, "wants_mail": False, "tags": None, "api_key": None}
+    assert await state_of(person) == {**expected, "browser_time_zone": "UTC"}
+    acts = [act.subject_id async for act in AccountAct.objects.filter(user=person).order_by("pk")]
+    assert acts == ["echo: name", "echo: age", "echo: wants_mail", "echo: tags", "echo: api_key"]
+    assert (await UserState.objects.aget(user__username="eve")).state == {"name": "Eve"}
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "sentence"),
+    [
+        ("age", "seven", "This is not a number."),
+        ("age", "NaN", "This is not a number."),
+        ("age", "[" * 100_000, "This is not a number."),
+        ("tags", "b", "This value cannot be edited."),
+        ("api_key", "k-2", "This value cannot be edited."),
+        ("name", "x" * 1_100_000, "The state would have"),
+    ],
+    ids=lambda value: value[:8],
+)
+async def test_a_value_that_does_not_fit_is_refused_with_a_sentence(
+    browser: AsyncClient, person: User, known: None, key: str, value: str, sentence: str
+) -> None:
+    assert sentence in await change(browser, key, value=value)
+    assert await state_of(person) == STATE
+
+
+async def test_a_value_that_an_agent_has_changed_meanwhile_is_not_overwritten(
+    browser: AsyncClient, person: User, known: None
+) -> None:
+    seen = digest_in(await html_of(browser), "user:name")
+    await UserState.objects.filter(user=person).aupdate(state={"name": "Grace"})
+    for fields in ({"value": "Ada L."}, {"forget": ""}):
+        assert "This was changed meanwhile" in await change(browser, "name", seen=seen, **fields)
+    assert await state_of(person) == {"name": "Grace"}
+    await change(browser, "name", forget="")
+    assert "This was changed meanwhile" in await change(browser, "name", seen=seen, value="Ada")
+    assert await state_of(person) == {"name": None}
+
+
+HOSTILE_KEYS = ("items", "__class__", "\u202eRTL", "<script>x</script>", "k" * 200, "{{ x }}", "a'b\"c")
+
+
+async def test_hostile_keys_and_values_break_nothing(browser: AsyncClient, person: User, known: None) -> None:
+    state: dict[str, Any] = {key: f"value of {key}" for key in HOSTILE_KEYS}
+    state |= {"deep": {"a": [[["x"]]]}, "long": "y" * 100_000, "huge": 10**300}
+    await UserState.objects.filter(user=person).aupdate(state=state)
+    html = await html_of(browser)
+    assert "<script>x" not in html and "y" * 5_000 not in html
+    for number, (key, seen) in enumerate(
+        re.findall(r'name="key" value="([^"]*)">\s*<input[^>]*value="(\w+)"', html)
+    ):
+        response = await post(browser, KNOWN, app="echo", key=unescape(key), seen=seen, value="9", forget="")
+        assert response.status_code == 302, number
+    assert set((await state_of(person)).values()) == {None}
+    for app in ("", "a" * 10_000, "\ud800", "a\x00", "nobody"):
+        for address in (KNOWN, FORGET_ALL):
+            response = await post(browser, address, app=app, key="user:name", seen="x", value="x")
+            assert response.status_code in (302, 400)
+    assert await UserState.objects.filter(user=person).acount() == 1
+
+
+async def test_everything_is_forgotten_at_once_except_instructions(
+    browser: AsyncClient, person: User, known: None
+) -> None:
+    many = {f"k{number}": number for number in range(900)}
+    await UserState.objects.filter(user=person).aupdate(state={**many, "custom_instructions": "Be brief."})
+    await post(browser, FORGET_ALL, app="echo")
+    kept = {key: value for key, value in (await state_of(person)).items() if value is not None}
+    assert kept == {"custom_instructions": "Be brief."}
+    assert (await UserState.objects.aget(user__username="eve")).state == {"name": "Eve"}
+
+
+async def test_a_forgotten_memory_is_not_found_and_does_not_come_back(
+    browser: AsyncClient, person: User, model: ScriptedModel
+) -> None:
+    session = await use_cases.create_session(person, "echo")
+    await use_cases.send_message(actors.person(person), session.pk, "m1", "I like tea")
+    await worker().wait_until_idle()
+    memory = DjangoMemoryService()
+    names: dict[str, Any] = {"app_name": "echo", "user_id": str(person.pk)}
+    loaded = await DjangoSessionService().get_session(**names, session_id=session.key)
+    assert loaded
+    await memory.add_session_to_memory(loaded)
+    assert "I like tea" in await html_of(browser)
+    entry = await MemoryEntry.objects.filter(words__contains="tea").aget()
+    stranger = AsyncClient()
+    await stranger.aforce_login(await User.objects.acreate_user("eve"))
+    await post(stranger, f"/settings/known/{entry.pk}/forget/")
+    await post(stranger, FORGET_ALL, app="echo")
+    assert (await memory.search_memory(**names, query="tea")).memories
+    await post(browser, f"/settings/known/{entry.pk}/forget/")
+    await memory.add_session_to_memory(loaded)
+    assert not (await memory.search_memory(**names, query="tea")).memories
+    html = await html_of(browser)
+    assert "I like tea" not in html and "As you wish." in html
+    await post(browser, FORGET_ALL, app="echo")
+    assert "No agent has noted anything about you." in await html_of(browser)

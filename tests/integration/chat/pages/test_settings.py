@@ -19,7 +19,15 @@ from tests.integration.chat.pages.page_helpers import body_of
 pytestmark = pytest.mark.usefixtures("background_end")
 PAGE = "/settings/"
 FORM = "application/x-www-form-urlencoded"
-FORMS = ("/settings/sign-ins/1/forget/", "/settings/export/", "/settings/delete/")
+FORMS = (
+    "/settings/instructions/",
+    "/settings/known/",
+    "/settings/known/forget/",
+    "/settings/known/1/forget/",
+    "/settings/sign-ins/1/forget/",
+    "/settings/export/",
+    "/settings/delete/",
+)
 HOSTILE_NAMES = ("", "ADA", "ad\u202ea", "a\x00da", "\ud800", "a" * 10_000_000)
 
 
