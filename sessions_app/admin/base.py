@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
 from django.contrib import admin
@@ -20,10 +20,10 @@ from sessions_app.admin.columns import exact_time, field_column
 from sessions_app.admin.guarded_views import GuardedViewsMixin
 from sessions_app.admin.links import call_link, event_link, session_link, session_url
 from sessions_app.admin.permissions import OF_SESSION, RemitPaths, Right, may, require, within_remits
-from sessions_app.admin.search import cleaned, sessions_named
 from sessions_app.admin.session_page.event_links import find_call
 from sessions_app.admin.staff_records import note_access
 from sessions_app.admin.unmasking import unmask_if_granted
+from sessions_app.history.word_search import cleaned, sessions_named
 from sessions_app.models import (
     AccessKind,
     Artifact,
@@ -68,11 +68,14 @@ class ReadOnlyAdmin(GuardedViewsMixin):
         is_text: True for rows with text of conversations. Staff need the right to read texts to see such rows.
         text_columns: columns and fields with text of conversations, or with a link to them, and the column that
             replaces each for staff without the right to read texts; None to leave the column out.
+        time_field: time of a row at which a search by `sessions_app.history.word_search` ends; empty for a list that is
+            searched in `search_fields` instead.
     """
 
     remit_paths: ClassVar[tuple[RemitPaths, ...]] = ()
     is_text: ClassVar[bool] = False
     text_columns: ClassVar[Mapping[str, str | None]] = {}
+    time_field: ClassVar[str] = ""
     actions = None
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest) -> bool:
@@ -195,22 +198,14 @@ class SessionRowAdmin(ReadOnlyAdmin):
         # `list_select_related` would load the state with each row, and it may be large.
         return super().get_queryset(request).defer("session__state", "session__initial_state")
 
-    def find_keys(self, term: str) -> Collection[object] | None:
-        """Return the primary keys of the rows found by the term; None to search in `search_fields`."""
-        return None
-
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
     ) -> tuple[QuerySet[Any], bool]:
-        """Find rows by `find_keys`, or by their own columns and the sessions found by the term."""
+        """Find rows by their own columns, and by the names of their sessions."""
         term = cleaned(search_term)
-        keys = self.find_keys(term) if term else None
-        if keys is not None:
-            return queryset.filter(pk__in=keys), False
         own, has_duplicates = super().get_search_results(request, queryset, term)
-        if term and self.get_search_fields(request):
-            # The ids of the sessions come from a query of their own: a join would read all sessions.
-            own |= queryset.filter(session__in=sessions_named(term))
+        if term and not self.time_field and self.get_search_fields(request):
+            own |= queryset.filter(sessions_named(term))
         return own, has_duplicates
 
     def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from typing import Any, cast
 
 from django.contrib import admin
@@ -16,7 +15,6 @@ from sessions_app.admin.base import SessionRowAdmin
 from sessions_app.admin.filters import AppFilter, ValueFilter
 from sessions_app.admin.keyset_list import KeysetAdmin
 from sessions_app.admin.links import event_link, session_url
-from sessions_app.admin.search import cleaned, find_events, hits_in
 from sessions_app.admin.session_page.event_links import EventLinks
 from sessions_app.admin.session_page.event_rows import build_row_or_none, read_stored_or_none
 from sessions_app.admin.stored_events import with_stored
@@ -43,23 +41,14 @@ class EventAdmin(KeysetAdmin, SessionRowAdmin):
     list_display = ("number", "happened_at", "of_session", "event_kind", "author", "summary", "tokens")
     list_display_links = None
     list_filter = (KindFilter, AppFilter)
+    has_rare_filters = True
     ordering = ("-id",)
+    time_field = "happened_at"
     search_fields = ("text",)  # the search box needs one
-    search_help_text = _(
-        "Whole words of the text, or the id of an event or invocation."
-        " Of a common word only the newest events are found."
-    )
+    search_help_text = _("Whole words of the text, or the id of an event or invocation.")
 
     def get_queryset(self, request: HttpRequest) -> EventQuerySet:
         return with_stored(cast(EventQuerySet, super().get_queryset(request)))
-
-    def find_keys(self, term: str) -> Collection[object]:
-        return find_events(term)
-
-    def complete_rows(self, request: HttpRequest, rows: list[Any], query: str) -> None:
-        hits = hits_in([event.pk for event in rows], cleaned(query)) if cleaned(query) else {}
-        for event in rows:
-            event.hit = hits.get(event.pk)
 
     def change_view(self, request: HttpRequest, object_id: str, *args: Any, **kwargs: Any) -> HttpResponse:
         """Redirect to the event on the page of its session."""
@@ -77,8 +66,8 @@ class EventAdmin(KeysetAdmin, SessionRowAdmin):
 
     @admin.display(description=_("Summary"))
     def summary(self, event: Event) -> SafeString | str:
-        if event.hit:  # type: ignore[attr-defined]
-            return event.hit  # type: ignore[attr-defined, no-any-return]
+        if hit := getattr(event, "hit", None):  # of a search
+            return hit  # type: ignore[no-any-return]
         # Without links: their look-up takes queries for each session, and a line of the list shows none.
         row = build_row_or_none(event, read_stored_or_none(event), gap=None, links=EventLinks())
         if row is None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-
 from django.contrib import admin
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -15,7 +13,6 @@ from sessions_app.admin.filters import AppFilter
 from sessions_app.admin.links import session_url, trace_url
 from sessions_app.admin.records import actor_in_words, acts_on
 from sessions_app.admin.runs import RunAdmin
-from sessions_app.admin.search import find_invocations
 from sessions_app.admin.stoppable import stop_wording
 from sessions_app.base.actors import Actor
 from sessions_app.invocations.cancel import cancel_invocation
@@ -37,6 +34,7 @@ class InvocationAdmin(RunAdmin):
     large_fields = ("message", "credentials", "error_detail", "past_attempts")
     list_filter = ("status", AppFilter, "created_at")
     ordering = ("-id",)
+    time_field = "created_at"
     search_fields = ("error_message",)  # the search box needs one
     search_help_text = _("Whole words of the error or of the session's title, a key, or an id.")
     fields = (
@@ -51,9 +49,6 @@ class InvocationAdmin(RunAdmin):
 
     def version(self, row: Invocation) -> str:
         return f"{row.status} {row.attempts} {row.cancel_requested_at}"
-
-    def find_keys(self, term: str) -> Collection[object]:
-        return find_invocations(term)
 
     def act(self, row: Invocation, by: Actor, reason: str) -> None:
         threads.run(cancel_invocation(row.session, row.invocation_id, by=by, reason=reason))

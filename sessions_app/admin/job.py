@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from datetime import datetime
 from typing import Any
 
@@ -19,7 +18,6 @@ from sessions_app.admin.columns import exact_time, excerpt_column
 from sessions_app.admin.filters import AppFilter, ToolFilter
 from sessions_app.admin.links import row_url
 from sessions_app.admin.runs import RunAdmin
-from sessions_app.admin.search import find_jobs
 from sessions_app.admin.stoppable import stop_wording
 from sessions_app.base.actors import Actor
 from sessions_app.jobs.cancel import cancel_job
@@ -56,6 +54,7 @@ class ToolJobAdmin(CallRowMixin, RunAdmin):
     large_fields = ("args", "result", "answers", "error_detail", "past_attempts")
     list_filter = ("status", AppFilter, ToolFilter, WorkerLostFilter, "created_at")
     ordering = ("-created_at", "-id")
+    time_field = "created_at"
     search_fields = ("error",)  # the search box needs one
     search_help_text = _("Whole words of the error or of the session's title, a tool, a key, or an id.")
     fields = (
@@ -72,9 +71,6 @@ class ToolJobAdmin(CallRowMixin, RunAdmin):
         # A job may ask, be answered and ask again between two refreshes: the time tells the questions apart.
         question = row.question and row.question["asked_at"]
         return f"{row.status} {row.attempts} {row.cancel_requested_at} {question}"
-
-    def find_keys(self, term: str) -> Collection[object]:
-        return find_jobs(term)
 
     def act(self, row: ToolJob, by: Actor, reason: str) -> None:
         cancel_job(row.pk, by=by, reason=reason)

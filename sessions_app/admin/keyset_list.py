@@ -6,6 +6,8 @@ PostgreSQL would read and drop all rows before the page; a count would read the 
 
 from __future__ import annotations
 
+import re
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, ClassVar, cast
 
@@ -16,15 +18,35 @@ from django.db import connection
 from django.db.models import DateTimeField, ExpressionWrapper, F, Field, Model, Q, QuerySet
 from django.db.models.expressions import Combinable
 from django.http import HttpRequest
+from django.utils.functional import cached_property
+from django.utils.html import escape
+from django.utils.safestring import SafeString, mark_safe
 
 from sessions_app.admin.base import ReadOnlyAdmin
 from sessions_app.admin.columns import field_column, short_time
 from sessions_app.admin.guarded_views import UncountedChangeList
+from sessions_app.admin.permissions import remits_of
 from sessions_app.base.timing import in_utc
+from sessions_app.history.word_search import END_OF_HIT, START_OF_HIT, Search, excerpts_of, search_list
 
 SEPARATOR = "~"
-RECENT_ROWS = 2_000
-"""Number of the newest rows to search for matches before the indexes of the filters are used."""
+RECENT_ROWS = (2_000, 16_000)
+"""Numbers of the newest rows to search for matches, one after the other, before the indexes of filters are used."""
+_MARKED_HIT = re.compile(f"{START_OF_HIT}([^{START_OF_HIT}{END_OF_HIT}]*){END_OF_HIT}")
+
+
+@dataclass(frozen=True)
+class ListPage:
+    """Rows of a list.
+
+    Attributes:
+        next_position: position of the next page; empty at the end of the list.
+        searched_to: time of the last row that a search has looked at; empty at the end of the list and without search.
+    """
+
+    rows: list[Any]
+    next_position: str = ""
+    searched_to: str = ""
 
 
 class KeysetChangeList(UncountedChangeList):
@@ -32,6 +54,10 @@ class KeysetChangeList(UncountedChangeList):
 
     Attributes:
         estimated_rows: number of rows in the table by PostgreSQL's last estimate; None for a filtered list.
+        search: search for the term in the search box; None without a term, and in a list without such a search.
+        searched_to: as in `ListPage`.
+        is_narrowed: True if filters or remits may leave few rows.
+        is_full: True if the page has as many rows as a page can have.
     """
 
     model_admin: KeysetAdmin
@@ -46,45 +72,89 @@ class KeysetChangeList(UncountedChangeList):
             IncorrectLookupParameters: the query string has no valid position.
         """
         position = request.GET.get(PAGE_VAR, "")
-        # One row more tells whether there is a next page.
-        rows = self.rows_after(position, self.list_per_page + 1)
-        shown = rows[: self.list_per_page]
-        next_position = self.position_of(shown[-1]) if len(rows) > len(shown) else None
-        self.show_rows(shown, next_position, is_first=not position)
+        is_filtered = bool(self.has_active_filters or remits_of(request))
+        self.is_narrowed = self.model_admin.has_rare_filters and is_filtered
+        page = self.page_after(position, self.list_per_page)
+        self.show_rows(page.rows, page.next_position or None, is_first=not position)
+        self.searched_to = page.searched_to
+        self.is_full = len(page.rows) == self.list_per_page
         self.estimated_rows = None
         if not self.query and not self.has_active_filters:
             self.estimated_rows = _estimated_rows(self.model)
-        self.model_admin.complete_rows(request, shown, self.query)
+        self.model_admin.complete_rows(request, page.rows, self.query)
 
-    def rows_after(self, position: str, count: int) -> list[Any]:
-        """Return the first `count` rows of the list after a position; an empty position is before the first row.
+    @cached_property
+    def search(self) -> Search | None:
+        """Search for the term in the search box."""
+        is_searched = self.model_admin.time_field and self.search_fields
+        return Search.of(self.model, self.query) if is_searched else None
+
+    def page_after(self, position: str, count: int) -> ListPage:
+        """Return up to `count` rows of the list after a position; an empty position is before the first row.
+
+        A search that takes too long returns fewer rows, and the position at which it ended.
 
         Raises:
             IncorrectLookupParameters: the position is invalid.
         """
         after = self._after(position) if position else Q()
-        rows = self.queryset.filter(after).defer(*self.model_admin.large_fields)
-        if not self.model_admin.has_rare_filters or not self.has_active_filters:
-            return list(rows[:count])
-        return self._filtered(rows, self.root_queryset.filter(after), count)
+        rows = self.queryset.defer(*self.model_admin.large_fields)
+        if self.search:
+            return self._searched_page(self.search, rows, after, count)
+        # One row more tells whether there is a next page.
+        found = self._first_rows(rows, after, count + 1)
+        if len(found) <= count:
+            return ListPage(found)
+        return ListPage(found[:count], self.position_of(found[count - 1]))
 
-    def _filtered(self, rows: QuerySet[Model], unfiltered: QuerySet[Model], count: int) -> list[Any]:
-        """Return the first rows within the filters, in time for filters with many and with few matches."""
+    def _searched_page(self, search: Search, rows: QuerySet[Model], after: Q, count: int) -> ListPage:
+        admin = self.model_admin
+        columns = {*self._fields, admin.time_field, *admin.search_columns}
+        candidates = self.queryset.values_list(*columns, named=True)
+
+        def next_rows(last: Any, size: int, keys: set[Any] | None) -> list[Any]:
+            further = self._after(self.position_of(last)) if last else after
+            if keys is None:
+                return self._first_rows(candidates, further, size)
+            return list(self._by_filters(candidates.filter(further, pk__in=keys))[:size])
+
+        found = search_list(search, next_rows, count)
+        shown = list(rows.filter(pk__in=found.texts))
+        excerpts = excerpts_of([found.texts[row.pk] for row in shown], search.term)
+        for place, row in enumerate(shown):
+            row.hit = _mark_hits(excerpts.get(place))  # type: ignore[attr-defined]
+        if found.last is None:
+            return ListPage(shown)
+        position = self.position_of(found.last)
+        return ListPage(shown, position, short_time(getattr(found.last, admin.time_field)) or position)
+
+    def _first_rows(self, rows: QuerySet[Any], after: Q, count: int) -> list[Any]:
+        """Return the first rows after a position, in time for filters with many and with few matches."""
+        within = rows.filter(after)
+        if not self.is_narrowed:
+            return list(within[:count])
         # PostgreSQL cannot tell whether many or few rows match. In the order of the list it would search the whole
         # table for a few matches; by the indexes of the filters it would sort many. So try the newest rows first,
         # where a common value has enough matches.
-        first, *rest = [str(name) for name in self.model_admin.ordering or ()]
+        first = str((self.model_admin.ordering or ())[0])
         field = first.removeprefix("-")
-        times = unfiltered.order_by(first).values_list(field, flat=True)
-        oldest = times[RECENT_ROWS - 1 : RECENT_ROWS].first()
-        recent = rows if oldest is None else rows.filter(**{f"{field}__gte": oldest})
-        found = list(recent[:count])
-        if len(found) == count or oldest is None:
-            return found
-        # The sum keeps PostgreSQL from reading the index in the order of the list: only the indexes of the filters
-        # are left.
-        unindexed = ExpressionWrapper(F(field) + timedelta(0), output_field=DateTimeField())
-        return list(rows.order_by(unindexed.desc(), *rest)[:count])
+        values = self.model._default_manager.filter(after).order_by(first).values_list(field, flat=True)
+        for number in RECENT_ROWS:
+            oldest = values[number - 1 : number].first()
+            if oldest is None:
+                break
+            found = list(within.filter(**{f"{field}__gte": oldest})[:count])
+            if len(found) == count:
+                return found
+        return list(self._by_filters(within)[:count])
+
+    def _by_filters(self, rows: QuerySet[Any]) -> QuerySet[Any]:
+        """Return the rows in the order of the list, without the index of this order: only those of filters are left."""
+        first, *rest = [str(name) for name in self.model_admin.ordering or ()]
+        field = self._field(first.removeprefix("-"))
+        nothing = timedelta(0) if isinstance(field, DateTimeField) else 0
+        unindexed = ExpressionWrapper(F(field.name) + nothing, output_field=field)
+        return rows.order_by(unindexed.desc() if self.model_admin.is_newest_first else unindexed.asc(), *rest)
 
     @property
     def _fields(self) -> list[str]:
@@ -125,12 +195,14 @@ class KeysetAdmin(ReadOnlyAdmin):
 
     Attributes:
         large_fields: columns to leave out of the query of the list.
-        has_rare_filters: True if filters may match few rows, and their indexes are not in the order of the list.
-            The first field of `ordering` must then be a time.
+        has_rare_filters: True if filters or remits may match few rows, and their indexes are not in the order of the
+            list. The first field of `ordering` must then be a time or a number.
+        search_columns: further columns that the search needs.
     """
 
     large_fields: ClassVar[tuple[str, ...]] = ()
     has_rare_filters = False
+    search_columns: ClassVar[tuple[str, ...]] = ()
     change_list_template = "admin/sessions_app/keyset_list.html"
     sortable_by = ()
 
@@ -138,6 +210,13 @@ class KeysetAdmin(ReadOnlyAdmin):
     def is_newest_first(self) -> bool:
         """True when the fields of `ordering` descend."""
         return str((self.ordering or ("-",))[0]).startswith("-")
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
+    ) -> tuple[QuerySet[Any], bool]:
+        if self.time_field:
+            return queryset, False  # `KeysetChangeList` searches page by page
+        return super().get_search_results(request, queryset, search_term)
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
         return KeysetChangeList
@@ -154,6 +233,13 @@ class KeysetAdmin(ReadOnlyAdmin):
 
     def complete_rows(self, request: HttpRequest, rows: list[Any], query: str) -> None:
         """Add data for the columns to the rows of a page, such as the excerpt with the hit of a search."""
+
+
+def _mark_hits(excerpt: str | None) -> SafeString | None:
+    """Return the excerpt with its hits in `<mark>`; None without an excerpt."""
+    if excerpt is None:
+        return None
+    return mark_safe(_MARKED_HIT.sub(r"<mark>\1</mark>", escape(excerpt)))  # noqa: S308 (escaped)
 
 
 def _estimated_rows(model: type[Model]) -> int:

@@ -29,7 +29,6 @@ from sessions_app.admin.figure_filters import AgentFilter, OutcomeFilter, Sessio
 from sessions_app.admin.filters import SessionAppFilter
 from sessions_app.admin.keyset_list import KeysetAdmin
 from sessions_app.admin.permissions import OWN, Right, may, require
-from sessions_app.admin.search import cleaned, find_sessions
 from sessions_app.admin.session_actions import SessionActionsMixin
 from sessions_app.admin.session_export import SessionExportMixin, figures_of
 from sessions_app.admin.session_page.page import load_session_page
@@ -70,10 +69,11 @@ class SessionAdmin(StateCorrectionMixin, SessionActionsMixin, SessionExportMixin
     list_select_related = ("user", "figures")
     has_rare_filters = True
     ordering = ("-updated_at", "-id")
+    time_field = "updated_at"
+    search_columns = ("last_seq",)
     search_fields = ("title",)  # the search box needs one
     search_help_text = _(
         "Whole words of titles and texts, a key, the name of a user, or the id of a session, event, invocation or call."
-        " Of a common word only the newest texts are found."
     )
 
     class Media:
@@ -98,22 +98,6 @@ class SessionAdmin(StateCorrectionMixin, SessionActionsMixin, SessionExportMixin
         sessions: QuerySet[Session] = super().get_queryset(request)
         # States may be large, and no column of the list shows them.
         return sessions.annotate(open_status=status).defer("state", "initial_state", "log_hash")
-
-    def get_search_results(
-        self, request: HttpRequest, queryset: QuerySet[Session], search_term: str
-    ) -> tuple[QuerySet[Session], bool]:
-        term = cleaned(search_term)
-        if not term:
-            return queryset, False
-        # Kept for `complete_rows`, which needs the hits: the words are searched once for a page.
-        request.found_sessions = find_sessions(term)  # type: ignore[attr-defined]
-        return queryset.filter(pk__in=request.found_sessions.ids), False  # type: ignore[attr-defined]
-
-    def complete_rows(self, request: HttpRequest, rows: list[Any], query: str) -> None:
-        found = getattr(request, "found_sessions", None)
-        hits = found.hits_in(rows, cleaned(query)) if found else {}
-        for session in rows:
-            session.hit = hits.get(session.pk)
 
     def get_list_display(self, request: HttpRequest) -> tuple[Any, ...]:
         """Return the columns of the list or, with the excerpt of the hit, of a search."""

@@ -92,11 +92,11 @@ async def _stream(changelist: KeysetChangeList, form: ExportFormat, *, with_text
     yield form.head
     position = ""
     while True:
-        sessions = await in_thread(changelist.rows_after, position, ROWS_PER_PAGE)
-        yield form.rows([_record(session, with_text) for session in sessions])
-        if len(sessions) < ROWS_PER_PAGE:
+        page = await in_thread(changelist.page_after, position, ROWS_PER_PAGE)
+        yield form.rows([_record(session, with_text) for session in page.rows])
+        position = page.next_position
+        if not position:
             return
-        position = changelist.position_of(sessions[-1])
 
 
 def _record(session: Session, with_text: bool) -> Record:

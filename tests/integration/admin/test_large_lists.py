@@ -145,11 +145,12 @@ def test_an_action_takes_rows_of_one_page(admin_client: Client) -> None:
     assert "All " not in actions.split("</form>", 1)[0], "rows of other pages can be chosen"
 
 
-def test_a_search_of_sessions_looks_for_the_words_once(staff: Client, session: Session) -> None:
+def test_a_search_without_filters_looks_for_the_words_once(staff: Client, session: Session) -> None:
     append_event(session, {"text": "a lamp"})
-    found = statements_of(staff, list_url("session", "?q=lamp"))
-    looked = [one for one in found if "@@" in one and one.startswith('SELECT "sessions_app_event"')]
-    assert len(looked) == len(set(looked)) == 3, looked  # in the newest events, in more of them, then in all
+    for model in ("session", "event"):
+        found = statements_of(staff, list_url(model, "?q=lamp"))
+        looked = [one for one in found if "@@" in one and "sessions_app_event" in one]
+        assert len(looked) == 1, looked
 
 
 @pytest.mark.usefixtures("sample")

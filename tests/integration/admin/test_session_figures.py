@@ -118,7 +118,7 @@ def test_each_filter_is_in_the_url_and_an_invalid_one_finds_nothing(
     exporter: Client, query: str, found: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     keys = {f"s-{name}" for name in found.split()}
-    for recent in (2_000, 1):  # among the newest rows, and by the index of rare matches
+    for recent in ((2_000,), (1,)):  # among the newest rows, and by the index of rare matches
         monkeypatch.setattr(keyset_list, "RECENT_ROWS", recent)
         assert {row["key"] for row in exported(exporter, query)} == keys
     html = read(exporter, list_url("session", query))

@@ -1,0 +1,317 @@
+"""Search of staff in the rows of all sessions: texts by whole words, everything else by exact values.
+
+A list is searched in its own order, within its filters and the remit of the reader, in slices:
+
+1. `Search.hits_among` looks at the first rows of the list. They are all rows of a narrow filter, and have enough
+   matches of a common word.
+2. If they are not enough, `Search.few_keys` asks the indexes for all rows that match. If these are few, only they are
+   looked at from here on.
+3. So it continues until the page is full, the list ends or the time is over. `search_list` returns the last row that it
+   has looked at: the next page begins after this row.
+
+Texts are masked before they are compared, so nobody finds a masked secret.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from time import monotonic
+from typing import Any
+
+from django.contrib.auth import get_user_model
+from django.contrib.postgres.search import SearchQuery, SearchVector
+from django.db import connection
+from django.db.models import Model, Q, QuerySet, TextField, Value
+from django.db.models.expressions import Combinable
+from django.db.models.functions import Left
+
+from runtime.valid_text import storable
+from sessions_app.base.codec import parse_uuid
+from sessions_app.models import Event, Invocation, Session, ToolJob
+from sessions_app.models.event import CONFIG, SEARCHED_CHARACTERS
+from sessions_app.models.session import OF_OWN_KEY, WITH_OWN_TITLE
+from sessions_app.secrets.masking import mask_text
+
+MAX_FEW = 5_000
+"""Largest number of matching rows to look up at once."""
+SEARCH_SECONDS = 0.12
+"""Time after which a page shows what it has found; the first slice is always searched."""
+FIRST_SLICE: dict[type[Model], int] = {Session: 200}
+"""Number of rows of the first slice; a slice after it has twice as many, up to `MAX_SLICE`."""
+OTHER_FIRST_SLICE, MAX_SLICE = 800, 1_600
+COMMON = 10
+"""Matches in a slice that make a word common: an index would take long to return all rows with it."""
+MAX_EVENTS_OF_SLICE = 4_000
+"""Events of the sessions of a slice; a longer session is a slice alone."""
+MAX_TERM_LENGTH = 200
+START_OF_HIT, END_OF_HIT = "\ue000", "\ue001"
+"""Marks around a hit in an excerpt, from the private area of Unicode."""
+_WORD = re.compile(r"[^\W_]")
+_OPTIONS = f"StartSel={START_OF_HIT}, StopSel={END_OF_HIT}, MaxWords=24, MinWords=12"
+_EXCERPTS = """\
+SELECT place, ts_headline(%s::regconfig, given.text, words, %s)
+FROM unnest(%s::text[]) WITH ORDINALITY AS given(text, place), plainto_tsquery(%s::regconfig, %s) AS words
+WHERE to_tsvector(%s::regconfig, given.text) @@ words
+"""
+
+
+@dataclass(frozen=True)
+class Source:
+    """One way in which rows match.
+
+    Attributes:
+        rows: the rows that match, by an index.
+        key: look-up from such a row to the primary key of the row of the list.
+        text: the text with the words; None for a match by an exact value.
+        read: the same rows, found by reading texts: an index takes long to return all rows with a common word. None for
+            rows whose index is fast for any words.
+        repeats: field by which several rows match for one row of the list, the largest first; empty if only one does.
+    """
+
+    rows: QuerySet[Any]
+    key: str = "pk"
+    text: str | Combinable | None = None
+    read: QuerySet[Any] | None = None
+    repeats: str = ""
+
+    def among(self, keys: Iterable[Any], *, first_only: bool) -> QuerySet[Any, Any]:
+        """Return keys and texts of the matches among these rows of the list."""
+        matching = self.rows if self.read is None else self.read
+        rows = matching.filter(**{f"{self.key}__in": list(keys)}).order_by()
+        if self.repeats and first_only:
+            rows = rows.order_by(self.key, f"-{self.repeats}").distinct(self.key)
+        return rows.values_list(self.key, self.text or Value("", output_field=TextField()))
+
+
+@dataclass(frozen=True)
+class Search:
+    """Search for a term in the rows of a model."""
+
+    term: str
+    sources: list[Source]
+    first_slice: int
+
+    @classmethod
+    def of(cls, model: type[Model], term: str) -> Search | None:
+        """Return the search for what a person has typed; None if PostgreSQL can store none of its characters."""
+        term = cleaned(term)
+        if not term:
+            return None
+        return cls(term, _SOURCES[model](term), FIRST_SLICE.get(model, OTHER_FIRST_SLICE))
+
+    @property
+    def has_words(self) -> bool:
+        """False for a term without letters and digits, which no text is searched for."""
+        return bool(_WORD.search(self.term))
+
+    def few_keys(self) -> set[Any] | None:
+        """Return the primary keys of all rows that match; None if more than `MAX_FEW` matches are found."""
+        first, *rest = [
+            source.rows.order_by().values_list(source.key)[: MAX_FEW + 1] for source in self.sources
+        ]
+        # With duplicates: a look-up that has reached its limit is not complete, however few rows its matches are of.
+        # Django 6.1 sorts a union by the model's ordering, whose column is not selected.
+        keys = [key for (key,) in first.union(*rest, all=True).order_by()]
+        return set(keys) if len(keys) <= MAX_FEW else None
+
+    def hits_among(self, keys: Sequence[Any], *, first_only: bool = True) -> dict[Any, str]:
+        """Return the masked text with the words by row; empty for a row that matches by another value."""
+        if not keys:
+            return {}
+        first, *rest = [source.among(keys, first_only=first_only) for source in self.sources]
+        hits: dict[Any, str] = {}
+        changed: list[tuple[Any, str]] = []
+        for key, text in first.union(*rest, all=True).order_by():
+            masked = mask_text(text)
+            if masked == text:
+                hits[key] = hits.get(key) or text
+            else:
+                changed.append((key, masked))
+        # The words may have been in the secret alone.
+        for place in excerpts_of([text for _, text in changed], self.term):
+            key, text = changed[place]
+            hits.setdefault(key, text)
+        # An older text of the session may have the words outside of its secrets.
+        hidden = {key for key, _ in changed} - hits.keys()
+        if hidden and first_only:
+            hits |= self.hits_among(list(hidden), first_only=False)
+        return hits
+
+
+@dataclass
+class SearchedRows:
+    """Rows of a page.
+
+    Attributes:
+        texts: the masked text with the words, by primary key.
+        last: the last row of the list that was looked at; None if all rows to the end of the list were.
+    """
+
+    texts: dict[Any, str] = field(default_factory=dict)
+    last: Any = None
+
+
+def cleaned(term: str) -> str:
+    """Return the term without characters refused by PostgreSQL; empty if nothing remains."""
+    return storable(term[:MAX_TERM_LENGTH]).strip()
+
+
+def search_list(
+    search: Search, next_rows: Callable[[Any, int, set[Any] | None], Sequence[Any]], count: int
+) -> SearchedRows:
+    """Search a list slice by slice, until `count` rows match or the time is over.
+
+    Args:
+        search: the search.
+        next_rows: return at most a number of rows of the list, each with its `id`, after a row. None is before the
+            first row. With a set, only rows with these primary keys.
+        count: number of rows on the page.
+    """
+    end = monotonic() + SEARCH_SECONDS
+    found = SearchedRows()
+    keys = None
+    is_index_asked = False
+    size = search.first_slice
+    while True:
+        rows = next_rows(found.last, size, keys)
+        looked_at = _within_bounds(rows)
+        is_end = len(rows) < size and len(looked_at) == len(rows)
+        hits = search.hits_among([row.id for row in looked_at])
+        for row in looked_at:
+            if row.id in hits:
+                found.texts[row.id] = hits[row.id]
+            found.last = row
+            if len(found.texts) == count and row != rows[-1]:
+                return found
+        if is_end:
+            found.last = None
+        if is_end or len(found.texts) == count:
+            return found
+        if len(hits) < COMMON and not is_index_asked:
+            # Even if the time is over: a rare word is then found in one more slice, and the search is complete.
+            keys = search.few_keys()
+            is_index_asked = True
+        elif monotonic() > end:
+            return found
+        size = min(2 * size, MAX_SLICE)
+
+
+def _within_bounds(rows: Sequence[Any]) -> Sequence[Any]:
+    """Return the first rows, of sessions with up to `MAX_EVENTS_OF_SLICE` events together; at least one row."""
+    events = 0
+    for number, row in enumerate(rows):
+        events += getattr(row, "last_seq", 0)
+        if number and events > MAX_EVENTS_OF_SLICE:
+            return rows[:number]
+    return rows
+
+
+def excerpts_of(texts: Sequence[str], term: str) -> dict[int, str]:
+    """Return an excerpt with marked hits of each text that has the words of the term, by its place."""
+    if not texts:
+        return {}
+    with connection.cursor() as cursor:
+        cursor.execute(_EXCERPTS, [CONFIG, _OPTIONS, list(texts), CONFIG, term, CONFIG])
+        return {place - 1: excerpt for place, excerpt in cursor.fetchall()}
+
+
+def sessions_named(term: str) -> Q:
+    """Return a filter for rows of sessions with the term in their title, or as id or key of one of their rows."""
+    found = Q()
+    for source in _named_sessions(term):
+        found |= Q(session__in=source.rows.order_by().values(source.key))
+    return found
+
+
+def _session_sources(term: str) -> list[Source]:
+    named = {f"user__{get_user_model().USERNAME_FIELD}": term}
+    return [
+        Source(**_event_texts(term), key="session_id", repeats="seq"),
+        *_named_sessions(term),
+        Source(Session.objects.filter(**named)),
+        Source(Event.objects.filter(event_id=term), "session_id"),
+    ]
+
+
+def _event_sources(term: str) -> list[Source]:
+    # Events have an index by session, and none by invocation: the row of the invocation leads to the session.
+    sessions = Invocation.objects.filter(invocation_id=term).values("session")
+    return [
+        Source(**_event_texts(term)),
+        Source(Event.objects.filter(event_id=term)),
+        Source(Event.objects.filter(session__in=sessions, invocation_id=term)),
+    ]
+
+
+def _invocation_sources(term: str) -> list[Source]:
+    errors = Invocation.objects.exclude(error_message="")
+    return [
+        Source(_with_words(errors, "error_message", term), text="error_message"),
+        Source(Invocation.objects.filter(invocation_id=term)),
+        Source(Invocation.objects.filter(client_id=term)),
+        *_rows_of_named_sessions(Invocation.objects.all(), term),
+    ]
+
+
+def _job_sources(term: str) -> list[Source]:
+    errors = ToolJob.objects.exclude(error="")
+    return [
+        Source(_with_words(errors, "error", term), text="error"),
+        Source(ToolJob.objects.filter(call_id=term)),
+        Source(ToolJob.objects.filter(invocation_id=term)),
+        Source(ToolJob.objects.filter(tool_name=term)),
+        *_rows_of_named_sessions(ToolJob.objects.all(), term),
+    ]
+
+
+def _named_sessions(term: str) -> list[Source]:
+    titled = Session.objects.filter(WITH_OWN_TITLE)
+    sources = [
+        Source(_with_words(titled, "title", term), text="title"),
+        Source(Session.objects.filter(OF_OWN_KEY, key=term)),
+        Source(Invocation.objects.filter(invocation_id=term), "session_id"),
+        Source(Invocation.objects.filter(client_id=term), "session_id"),
+        Source(ToolJob.objects.filter(call_id=term), "session_id"),
+    ]
+    if pk := parse_uuid(term):
+        sources.append(Source(Session.objects.filter(pk=pk)))
+    return sources
+
+
+def _rows_of_named_sessions(rows: QuerySet[Any], term: str) -> list[Source]:
+    return [
+        Source(
+            rows.filter(session__in=source.rows.order_by().values(source.key)),
+            text="session__title" if source.text else None,
+        )
+        for source in _named_sessions(term)
+    ]
+
+
+def _event_texts(term: str) -> dict[str, Any]:
+    """Return the arguments of a source of events with the words in their texts."""
+    # The empty text makes another expression than the expression of the index.
+    vector = SearchVector(_EVENT_TEXT, Value(""), config=CONFIG)
+    read = Event.objects.filter(text__isnull=False).annotate(words=vector).filter(words=_words(term))
+    return {"rows": Event.objects.with_text(_words(term)), "read": read, "text": _EVENT_TEXT}
+
+
+def _with_words(rows: QuerySet[Any], column: str, term: str) -> QuerySet[Any]:
+    found: QuerySet[Any] = rows.annotate(words=SearchVector(column, config=CONFIG)).filter(words=_words(term))
+    return found
+
+
+def _words(term: str) -> SearchQuery:
+    """Return the query for texts with all words of the term."""
+    return SearchQuery(term, config=CONFIG, search_type="plain")
+
+
+_EVENT_TEXT = Left("text", SEARCHED_CHARACTERS)
+_SOURCES: Mapping[type[Model], Callable[[str], list[Source]]] = {
+    Session: _session_sources,
+    Event: _event_sources,
+    Invocation: _invocation_sources,
+    ToolJob: _job_sources,
+}

@@ -1,0 +1,220 @@
+"""Searches of staff find what a slow search of all rows finds, within filters and remits, and say how far they got."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import pytest
+from django.contrib import admin
+from django.contrib.auth.models import Group, Permission, User
+from django.db import connection
+from django.test import Client, RequestFactory
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from sessions_app.admin import keyset_list
+from sessions_app.history import word_search
+from sessions_app.models import Event, Invocation, Remit, Session
+from sessions_app.models.session import TitleSource
+from sessions_app.secrets.masking import mask_text
+from tests.integration.admin.audit_rows import append_event, list_url, read, sign_in
+
+pytestmark = pytest.mark.django_db
+WORDS = (
+    "refund",
+    "items",
+    "Straße",
+    "ÉTÉ",
+    "退款",
+    "x",
+    "100%",
+    "a_b",
+    "c:\\temp",
+    "o'hara",
+    '"quoted"',
+    "🚲",
+)
+ODD = ("%", "_", "\\", "''", "&", "!x", "x & y", ":*", "ITEMS", "refun", "r" * 500)
+SECRET = "hunter2"
+TERMS = (*WORDS, *ODD, SECRET, "refund items", "nobody", "bob", "s-3", "e-2", "id-2", "Broken lamp")
+
+
+@pytest.fixture
+def small_slices(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Make slices and limits so small that few rows need all ways of a search."""
+    monkeypatch.setattr(word_search, "MAX_SLICE", 12)
+    monkeypatch.setattr(word_search, "MAX_EVENTS_OF_SLICE", 9)
+    monkeypatch.setattr(word_search, "COMMON", 2)
+    monkeypatch.setattr(keyset_list, "RECENT_ROWS", (3, 8))
+
+    def choose(first_slice: int, few: int, seconds: float) -> None:
+        monkeypatch.setattr(word_search, "FIRST_SLICE", {Session: first_slice})
+        monkeypatch.setattr(word_search, "OTHER_FIRST_SLICE", first_slice)
+        monkeypatch.setattr(word_search, "MAX_FEW", few)
+        monkeypatch.setattr(word_search, "SEARCH_SECONDS", seconds)
+
+    return choose
+
+
+@pytest.fixture
+def conversations() -> None:
+    dice = random.Random(7)
+    people = [User.objects.create_user(name) for name in ("ada", "bob", "cleo")]
+    for n in range(14):
+        session = Session.objects.create(
+            app_name=dice.choice(("shop", "travel")), user=dice.choice(people), key=f"s-{n}"
+        )
+        if n % 5 == 0:
+            session.title = f"{dice.choice(WORDS)} Broken lamp password={SECRET}"
+            session.title_source = TitleSource.PERSON
+        session.save()
+        Invocation.objects.create(session=session, invocation_id=f"e-{n}", client_id=f"m-{n}", message={})
+        for _ in range(dice.randrange(7)):
+            text = " ".join(dice.choices(WORDS, k=dice.randrange(1, 4)))
+            if dice.random() < 0.2:
+                text += f" password={SECRET}"
+            append_event(session, {"text": text}, invocationId=f"e-{n}")
+
+
+def matching(texts: dict[Any, str], term: str) -> set[Any]:
+    """Return the keys of the texts with all words of the term, by reading each masked text."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT n FROM unnest(%s::text[]) WITH ORDINALITY AS t(words, n)"
+            " WHERE to_tsvector('simple', words) @@ plainto_tsquery('simple', %s)",
+            [[mask_text(text) for text in texts.values()], term],
+        )
+        places = [n - 1 for (n,) in cursor.fetchall()]
+    keys = list(texts)
+    return {keys[place] for place in places}
+
+
+def exact_events(term: str) -> set[Any]:
+    events = list(Event.objects.all())
+    named = {event.pk for event in events if term in (event.event_id, event.invocation_id)}
+    return named | matching({event.pk: event.text for event in events if event.text}, term)
+
+
+def exact_sessions(term: str) -> set[Any]:
+    sessions = list(Session.objects.select_related("user"))
+    with_hit = {event.session_id for event in Event.objects.filter(pk__in=exact_events(term))}
+    titles = {row.pk: row.title for row in sessions if row.title_source != TitleSource.MESSAGE}
+    named = {row.pk for row in sessions if term in (row.key, str(row.pk), row.user.username)}
+    runs = {row.session_id for row in Invocation.objects.all() if term in (row.invocation_id, row.client_id)}
+    return with_hit | matching(titles, term) | named | runs
+
+
+EXACT = {Session: exact_sessions, Event: exact_events}
+
+
+def found_on_all_pages(model: Any, user: User, query: dict[str, str]) -> Iterator[Any]:
+    """Yield the primary keys of all pages of a search, in their order."""
+    model_admin = admin.site.get_model_admin(model)
+    request = RequestFactory().get("/", query)
+    request.user = user
+    changelist: Any = model_admin.get_changelist_instance(request)
+    position = ""
+    while True:
+        page = changelist.page_after(position, 6)
+        yield from (row.pk for row in page.rows)
+        assert bool(page.next_position) == bool(page.searched_to)
+        position = page.next_position
+        if not position:
+            return
+
+
+def staff_for(app: str, people: Iterable[str]) -> User:
+    """Return a member of staff with a remit for an app and some people; empty for all."""
+    staff = User.objects.create_user("staff", is_staff=True)
+    staff.user_permissions.set(Permission.objects.filter(content_type__app_label="sessions_app"))
+    group = Group.objects.create(name="staff")
+    staff.groups.add(group)
+    seen = None
+    if people:
+        seen = Group.objects.create(name="people")
+        seen.user_set.set(User.objects.filter(username__in=people))
+    Remit.objects.create(group=group, app_name=app, people=seen)
+    return staff
+
+
+@settings(
+    max_examples=15,
+    deadline=None,
+    phases=[Phase.generate],  # a smaller example takes minutes
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(data=st.data())
+def test_12_a_search_finds_what_reading_every_row_finds(
+    data: st.DataObject, small_slices: Callable[..., None], conversations: None
+) -> None:
+    small_slices(
+        data.draw(st.integers(2, 6)),
+        data.draw(st.sampled_from((0, 3, 99))),
+        data.draw(st.sampled_from((0, 9))),
+    )
+    model: Any = data.draw(st.sampled_from((Session, Event)))
+    path = "" if model is Session else "session__"
+    term = data.draw(st.sampled_from(TERMS))
+    app = data.draw(st.sampled_from(("", "shop", "travel")))
+    people = data.draw(st.sampled_from((["ada", "bob", "cleo"], ["bob"], ["bob", "cleo"])))
+    query = {"q": term}
+    rows = model.objects.filter(**{f"{path}user__username__in": people})
+    if app and data.draw(st.booleans()):
+        query[f"{path}app_name"] = app
+    if app:
+        rows = rows.filter(**{f"{path}app_name": app})
+    User.objects.filter(username="staff").delete()
+    Remit.objects.all().delete()
+    Group.objects.all().delete()
+    staff = staff_for("" if f"{path}app_name" in query else app, people)
+    expected = rows.order_by(*(admin.site.get_model_admin(model).ordering or ()))
+    if cleaned := word_search.cleaned(term):
+        expected = expected.filter(pk__in=EXACT[model](cleaned))
+        assert list(found_on_all_pages(model, staff, query)) == [row.pk for row in expected]
+
+
+def test_a_page_says_how_far_it_has_searched_and_continues_there(
+    client: Client, small_slices: Callable[..., None], conversations: None
+) -> None:
+    sign_in(client, "session", "event")
+    small_slices(2, 0, 0)
+    for model in ("session", "event"):
+        html = read(client, list_url(model, "?q=refund"))
+        assert re.search(r"Searched back to \d+ \w+ (\d{4} )?\d\d:\d\d\.", html), model
+        pages = 1
+        while link := re.search(r'<a href="(\?[^"]*)" rel="next">Continue the search', html):
+            html = read(client, list_url(model, link[1].replace("&amp;", "&")))
+            pages += 1
+        assert pages > 2
+        assert "Everything that you may see within the filters was searched." in html, model
+
+
+def test_a_page_says_that_a_search_has_no_words(client: Client, session: Session) -> None:
+    sign_in(client, "session")
+    assert "has no letters or digits" in read(client, list_url("session", "?q=%25"))
+    assert "has no letters or digits" not in read(client, list_url("session", "?q=%25x"))
+
+
+def test_a_rare_word_is_found_although_the_time_is_over(
+    client: Client, small_slices: Callable[..., None], conversations: None
+) -> None:
+    append_event(Session.objects.order_by("updated_at")[0], {"text": "a zebra"})
+    sign_in(client, "session", "event")
+    small_slices(1, 99, 0)
+    for model in ("session", "event"):
+        html = read(client, list_url(model, "?q=zebra"))
+        assert "<mark>zebra</mark>" in html and "Everything that you may see" in html, model
+
+
+def test_19_nobody_finds_a_masked_word(client: Client, session: Session) -> None:
+    append_event(session, {"text": "my lamp, the older text"})
+    append_event(session, {"text": f"password={SECRET} lamp"})
+    sign_in(client, "session", "event", rights=("view_text", "unmask_data"))
+    for model in ("session", "event"):
+        assert str(session.pk) not in read(client, list_url(model, f"?q={SECRET}")), model
+        assert str(session.pk) not in read(client, list_url(model, f"?q=lamp+{SECRET}")), model
+        assert "<mark>lamp</mark>" in read(client, list_url(model, "?q=lamp")), model
+    assert "the older <mark>text</mark>" in read(client, list_url("session", "?q=text"))
