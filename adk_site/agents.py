@@ -232,7 +232,13 @@ help_desk = LlmAgent(
 
 app = App(name="help_desk", root_agent=help_desk)
 
-faces = {"help_desk": {"color": "teal"}, "orders": {"color": "purple"}, "technical": {"color": "blue"}}
+faces = {
+    "help_desk": {"color": "teal"},
+    "orders": {"color": "purple"},
+    "technical": {"color": "blue"},
+    **{name: {"color": "orange"} for name in ("shipping", "lookup", "stock", "fraud", "decision")},
+}
+
 starters = [
     "Where is order 1001?",
     "Refund order 1001",

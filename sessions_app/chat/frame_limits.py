@@ -18,6 +18,6 @@ def count_frame(text: str, user: User, network: str) -> None:
     """
     # The rate first: frames that are too large count as well.
     if exceeded := rates().count(quotas.frames(user.pk, network)):
-        raise LimitExceededError(f"Frames are limited to {exceeded.quota.most} a minute. Wait a minute.")
+        raise LimitExceededError(f"Requests are limited to {exceeded.quota.most} a minute. Wait a minute.")
     if len(text) > conf().frame_limit:
         raise TooLargeError(f"The frame is larger than {conf().frame_limit} characters.")

@@ -14,14 +14,12 @@ from sessions_app.errors import ConflictError, LimitExceededError
 from sessions_app.store.sql.concurrency_limits import Limit
 
 USER = gettext_noop(
-    "As many of your messages as may be answered at once are being answered already. "
+    "Too many of your messages are being answered at once. "
     "Wait until one of them is complete, then send this again."
 )
-APP = gettext_noop(
-    "As many people as can be answered at once are being answered already. Send this again in a moment."
-)
+APP = gettext_noop("Too many people are being answered at once. Send this again in a moment.")
 TOKENS = gettext_noop("You have used today's {0} tokens. Try again after midnight ({1}).")
-COST = gettext_noop("You have used today's {0} of cost. Try again after midnight ({1}).")
+COST = gettext_noop("Today's limit of cost, {0}, is reached. Try again after midnight ({1}).")
 KEY = gettext_noop("The API key has used its tokens of today. Try again after midnight ({0}).")
 
 

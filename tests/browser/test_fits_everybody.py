@@ -91,10 +91,11 @@ def test_axe_finds_no_serious_violation_on_any_page(full_chat: ChatPage) -> None
     full_chat.errors.clear()  # the browser reports the 404
 
 
-def test_axe_finds_no_serious_violation_on_the_sign_in_page(browser: Browser, site: Stack) -> None:
+def test_the_sign_in_page_suits_everybody_also_in_large_letters(browser: Browser, site: Stack) -> None:
     page = browser.new_page()
     page.goto(site.base_url)
     assert serious_problems(page) == []
+    assert width_in_large_letters(page) == PHONE["width"]
     page.close()
 
 

@@ -256,7 +256,7 @@ async def test_frames_above_the_rate_are_refused(
     responses = [await tab.post(type="ping") for _ in range(4)]
     assert [response.status_code for response in responses] == [200, 200, 200, 429]
     assert json.loads(responses[0].content)["type"] == "pong"
-    assert json.loads(responses[3].content)["message"] == "Frames are limited to 3 a minute. Wait a minute."
+    assert json.loads(responses[3].content)["message"] == "Requests are limited to 3 a minute. Wait a minute."
 
 
 HOSTILE: dict[str, tuple[str | bytes, int, str]] = {

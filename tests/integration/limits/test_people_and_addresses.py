@@ -97,7 +97,7 @@ async def test_frames_of_a_person_are_counted_over_all_sockets(
     await second.connect()
     assert await pings(first, 5) == await pings(second, 5) == ["pong"] * 5
     kind, message = await second.ping()
-    assert (kind, message) == ("error", "Frames are limited to 10 a minute. Wait a minute.")
+    assert (kind, message) == ("error", "Requests are limited to 10 a minute. Wait a minute.")
     assert await second.close_code() == 4429
     await first.leave()
 

@@ -107,7 +107,7 @@ async def test_the_cost_of_a_day_is_limited(person: User, model: ScriptedModel, 
     model.turns = [using(499), using(1)]
     assert await ask(person) == ("completed", "")
     assert await ask(person) == ("completed", "")
-    sentence = "You have used today's 0.5 of cost. Try again after midnight (UTC)."
+    sentence = "Today's limit of cost, 0.5, is reached. Try again after midnight (UTC)."
     assert await ask(person) == ("failed", sentence)
 
 
