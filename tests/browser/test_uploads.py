@@ -382,8 +382,9 @@ def test_versions_are_compared_and_a_newer_one_is_offered(chat: ChatPage, model:
     expect(pane.locator("pre")).to_have_text("tea\nsugar\nrum\n")
     expect(offer).to_be_empty()
     expect(pane.get_by_role("button", name="Next version")).to_be_disabled()
-    for _ in range(2):
+    for number in (2, 1):
         pane.get_by_role("button", name="Previous version").press("Enter")
+        expect(pane).to_contain_text(f"Version {number} of 3")
     expect(pane.locator("pre")).to_have_text("tea\nmilk\n")
     expect(offer).to_be_empty()
 
