@@ -73,7 +73,8 @@ class SessionAdmin(StateCorrectionMixin, SessionActionsMixin, SessionExportMixin
     search_columns = ("last_seq",)
     search_fields = ("title",)  # the search box needs one
     search_help_text = _(
-        "Whole words of titles and texts, a key, the name of a user, or the id of a session, event, invocation or call."
+        "Whole words of titles, texts and errors, a key, the name of a user or a tool, or the id of a session, event,"
+        " invocation or call."
     )
 
     class Media:

@@ -29,7 +29,8 @@ from django.db.models.functions import Left
 
 from runtime.valid_text import storable
 from sessions_app.base.codec import parse_uuid
-from sessions_app.models import Event, Invocation, Session, ToolJob
+from sessions_app.history.figures.labels import TOOL, label
+from sessions_app.models import Event, Invocation, Session, SessionFigures, ToolJob
 from sessions_app.models.event import CONFIG, SEARCHED_CHARACTERS
 from sessions_app.models.session import OF_OWN_KEY, WITH_OWN_TITLE
 from sessions_app.secrets.masking import mask_text
@@ -229,6 +230,10 @@ def _session_sources(term: str) -> list[Source]:
     named = {f"user__{get_user_model().USERNAME_FIELD}": term}
     return [
         Source(**_event_texts(term), key="session_id", repeats="seq"),
+        Source(_invocation_errors(term), "session_id", "error_message", repeats="id"),
+        Source(_job_errors(term), "session_id", "error", repeats="created_at"),
+        Source(_figures_with_tool(term), "session_id"),
+        Source(ToolJob.objects.filter(tool_name=term), "session_id", repeats="created_at"),
         *_named_sessions(term),
         Source(Session.objects.filter(**named)),
         Source(Event.objects.filter(event_id=term), "session_id"),
@@ -246,9 +251,8 @@ def _event_sources(term: str) -> list[Source]:
 
 
 def _invocation_sources(term: str) -> list[Source]:
-    errors = Invocation.objects.exclude(error_message="")
     return [
-        Source(_with_words(errors, "error_message", term), text="error_message"),
+        Source(_invocation_errors(term), text="error_message"),
         Source(Invocation.objects.filter(invocation_id=term)),
         Source(Invocation.objects.filter(client_id=term)),
         *_rows_of_named_sessions(Invocation.objects.all(), term),
@@ -256,9 +260,8 @@ def _invocation_sources(term: str) -> list[Source]:
 
 
 def _job_sources(term: str) -> list[Source]:
-    errors = ToolJob.objects.exclude(error="")
     return [
-        Source(_with_words(errors, "error", term), text="error"),
+        Source(_job_errors(term), text="error"),
         Source(ToolJob.objects.filter(call_id=term)),
         Source(ToolJob.objects.filter(invocation_id=term)),
         Source(ToolJob.objects.filter(tool_name=term)),
@@ -296,6 +299,19 @@ def _event_texts(term: str) -> dict[str, Any]:
     vector = SearchVector(_EVENT_TEXT, Value(""), config=CONFIG)
     read = Event.objects.filter(text__isnull=False).annotate(words=vector).filter(words=_words(term))
     return {"rows": Event.objects.with_text(_words(term)), "read": read, "text": _EVENT_TEXT}
+
+
+def _invocation_errors(term: str) -> QuerySet[Any]:
+    return _with_words(Invocation.objects.exclude(error_message=""), "error_message", term)
+
+
+def _job_errors(term: str) -> QuerySet[Any]:
+    return _with_words(ToolJob.objects.exclude(error=""), "error", term)
+
+
+def _figures_with_tool(name: str) -> QuerySet[Any]:
+    """Return the figures of sessions with an answered call of the tool, as of some seconds ago."""
+    return SessionFigures.objects.filter(labels__contains=[label(TOOL, name)])
 
 
 def _with_words(rows: QuerySet[Any], column: str, term: str) -> QuerySet[Any]:

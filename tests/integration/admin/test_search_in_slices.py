@@ -5,22 +5,25 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Callable, Iterable, Iterator
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.contrib import admin
 from django.contrib.auth.models import Group, Permission, User
 from django.db import connection
+from django.db.models.functions import Now
 from django.test import Client, RequestFactory
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from sessions_app.admin import keyset_list
 from sessions_app.history import word_search
+from sessions_app.history.figures.batches import count_figures
 from sessions_app.models import Event, Invocation, Remit, Session
 from sessions_app.models.session import TitleSource
 from sessions_app.secrets.masking import mask_text
-from tests.integration.admin.audit_rows import append_event, list_url, read, sign_in
+from tests.integration.admin.audit_rows import append_event, list_url, make_job, read, sign_in
 
 pytestmark = pytest.mark.django_db
 WORDS = (
@@ -39,6 +42,7 @@ WORDS = (
 )
 ODD = ("%", "_", "\\", "''", "&", "!x", "x & y", ":*", "ITEMS", "refun", "r" * 500)
 SECRET = "hunter2"
+DAY = timedelta(days=1)
 TERMS = (*WORDS, *ODD, SECRET, "refund items", "nobody", "bob", "s-3", "e-2", "id-2", "Broken lamp")
 
 
@@ -218,3 +222,31 @@ def test_19_nobody_finds_a_masked_word(client: Client, session: Session) -> None
         assert str(session.pk) not in read(client, list_url(model, f"?q=lamp+{SECRET}")), model
         assert "<mark>lamp</mark>" in read(client, list_url(model, "?q=lamp")), model
     assert "the older <mark>text</mark>" in read(client, list_url("session", "?q=text"))
+
+
+@pytest.mark.parametrize("few", [0, 99])
+def test_12_tools_and_causes_of_errors_are_found(
+    client: Client, session: Session, small_slices: Callable[..., None], few: int
+) -> None:
+    call = {"id": "c-1", "name": "refund_order", "args": {}}
+    append_event(session, {"functionCall": call})
+    append_event(session, {"functionResponse": {**call, "response": {}}})
+    make_job(session, error="No paper in Oslo")
+    Invocation.objects.create(
+        session=session,
+        invocation_id="e-9",
+        client_id="m",
+        message={},
+        error_message="The model is overloaded",
+    )
+    count_figures(60)
+    for n in range(4):  # newer, so the look-ups come to their turn
+        other = Session.objects.create(
+            app_name="shop", user=session.user, key=f"s-{n}", updated_at=Now() + DAY
+        )
+        append_event(other, {"text": "nothing"})
+    sign_in(client, "session")
+    small_slices(2, few, 9)
+    for words in ("refund_order", "paper", "overloaded"):
+        html = read(client, list_url("session", f"?q={words}"))
+        assert str(session.pk) in html and html.count("field-app_name") == 1, words
