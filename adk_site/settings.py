@@ -149,6 +149,7 @@ MIDDLEWARE = [
     *(["adk_site.compression.CompressStaticFiles"] if DEV else []),
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "csp.middleware.CSPMiddleware",
+    "sessions_app.asgi.device_permissions.limit_devices",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.locale.LocaleMiddleware",
     "sessions_app.asgi.time_zone.use_time_zone",

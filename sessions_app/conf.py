@@ -192,6 +192,9 @@ class PageConf:
     share_links: bool = False
     """Let users share their chats: everybody who is signed in and has a chat's link reads the whole chat
     (docs/security.md)."""
+    voice: bool = True
+    """Offer dictation and reading aloud in browsers that can do it. A browser may send the voice to its maker's speech
+    service (docs/security.md)."""
     custom_instructions_limit: int = Field(default=4_000, ge=0)
     """Maximum characters of a user's own instructions to the agents of an app (docs/state.md); 0 gives agents none."""
     message_limit: int = 32_000

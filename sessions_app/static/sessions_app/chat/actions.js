@@ -33,6 +33,7 @@ export class Actions {
       const article = button.closest("article");
       if (button.dataset.act === "copy") this.#copy(article, button);
       else if (button.dataset.act === "regenerate") onRegenerate(article.dataset.invocation);
+      else if (button.dataset.act === "read") this.#read(article, button);
       else if (button.dataset.act === "continue") onContinue(button.textContent);
       else this.#rate(article, button.dataset.act);
     });
@@ -61,6 +62,7 @@ export class Actions {
   #addBar(article) {
     const bar = this.template.cloneNode(true);
     if (!navigator.clipboard) bar.querySelector('[data-act="copy"]').remove();
+    if (!window.speechSynthesis) bar.querySelector('[data-act="read"]')?.remove();
     article.append(bar);
     this.#showOpinion(article);
     return bar;
@@ -87,6 +89,11 @@ export class Actions {
     const onChange = (changed) => this.#showOpinion(changed);
     this.#feedback ??= new FeedbackForm(this.#opinions, { url, announce, onProblem, onChange });
     this.#feedback.press(article, rating);
+  }
+
+  async #read(article, button) {
+    const { toggleReading } = await load(() => import("./reading.js"));
+    toggleReading(article, button, this);
   }
 
   // Only the newest answer can be regenerated: for an earlier one, all that follows it would be undone.

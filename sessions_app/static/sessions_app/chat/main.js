@@ -187,6 +187,16 @@ class ChatPage {
     return this.edit;
   });
 
+  /** Load the part that writes what a person says; most people type. */
+  loadDictation = loadOnce(async () => {
+    const { Dictation } = await load(() => import("./dictation.js"));
+    this.dictation = new Dictation(byId("dictate"), this.composer.field, {
+      announce: (sentence) => this.announce(sentence),
+      onProblem: (sentence) => this.showNotice(sentence),
+    });
+    return this.dictation;
+  });
+
   /** Load the part that switches between versions of messages; most chats have none. */
   loadAlternatives = loadOnce(async () => {
     this.#hasAlternatives = true; // what happens while they are loaded is for them
@@ -325,6 +335,7 @@ class ChatPage {
   }
 
   #sendWritten(text, files) {
+    this.dictation?.drop();
     this.#send(text, this.edit?.finish(), files);
   }
 
@@ -421,6 +432,11 @@ class ChatPage {
       this.socket.retry();
       this.takeFocus();
     });
+    const dictate = byId("dictate");
+    if (dictate && ("SpeechRecognition" in window || "webkitSpeechRecognition" in window)) {
+      dictate.hidden = false;
+      dictate.addEventListener("click", async () => (await this.loadDictation()).toggle());
+    }
     byId("hello").addEventListener("click", ({ target }) => {
       const starter = target.closest(".starter");
       if (starter) this.#send(starter.textContent, undefined, []);

@@ -12,6 +12,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
+from pytest_django import Settings
 
 from sessions_app.models import LegalHold, SavedCredential, Session, Tombstone
 from tests.integration.chat.pages.page_helpers import body_of
@@ -103,6 +104,17 @@ def test_staff_delete_no_account_here(client: Client, admin_user: User) -> None:
     assert "Delete my account" not in client.get(PAGE).content.decode()
     assert client.post("/settings/delete/", {"name": admin_user.username}).status_code == 403
     assert User.objects.filter(pk=admin_user.pk).exists()
+
+
+@pytest.mark.parametrize("is_on", [True, False])
+def test_a_site_offers_voice_and_the_microphone_or_neither(
+    browser_of_person: Client, session: Session, settings: Settings, is_on: bool
+) -> None:
+    settings.ADK = {**settings.ADK, "voice": is_on}
+    response = browser_of_person.get(f"/chat/{session.pk}/")
+    html = response.content.decode()
+    assert ('id="dictate"' in html, 'data-act="read"' in html) == (is_on, is_on)
+    assert response["Permissions-Policy"].endswith("microphone=(self)" if is_on else "microphone=()")
 
 
 @pytest.mark.parametrize("address", FORMS)
