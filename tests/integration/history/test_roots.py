@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from io import StringIO
 from pathlib import Path
+from typing import Any
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -161,3 +162,13 @@ def test_a_root_spans_a_bounded_number_of_keys(
     talk(person, "s-1", 7)
     assert seal(sealing).count("Root ") >= 3
     assert "0 differences" in verify(sealing)
+
+
+def test_the_place_may_be_any_storage_of_the_settings(sealing: Path, person: User, settings: Any) -> None:
+    backend = {"BACKEND": "django.core.files.storage.InMemoryStorage"}
+    settings.STORAGES = {**settings.STORAGES, "roots": backend}
+    talk(person, "s-1", 1)
+    call_command("adk_seal", to="roots", key=sealing.parent / "root.key", stdout=StringIO())
+    out = StringIO()
+    call_command("adk_verify", against="roots", public_key=sealing.parent / "root.pub", stdout=out)
+    assert "1 root compared, 0 differences" in out.getvalue()
