@@ -11,8 +11,9 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Iterable, Mapping, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import aclosing, contextmanager
+from dataclasses import dataclass
 from queue import SimpleQueue
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 from runtime._write_scope import adopt_write_scope
 from runtime.errors import BaseExceptionError, StrayCancellationError
@@ -112,54 +113,94 @@ def first_failure(settled: Sequence[object]) -> Exception | None:
     return next((value for value in settled if isinstance(value, Exception)), None)
 
 
+class TaskPool(Generic[T]):
+    """Tasks whose items go to one consumer. A task may be started while the others run.
+
+    Use `items` once, and start no task after it has ended.
+    """
+
+    def __init__(self) -> None:
+        self._entries: asyncio.Queue[_Item[T] | _End] = asyncio.Queue()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._running = 0
+
+    def start(self, subject: str, coroutine: Coroutine[Any, Any, None]) -> None:
+        """Start a task; `subject` names its code in the messages of errors."""
+        self._running += 1
+        task = asyncio.create_task(self._run(subject, coroutine))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def emit(self, item: T) -> None:
+        """Give the consumer an item of a task, and wait until it is consumed."""
+        # An agent must not run ahead of the commit of its event (contract L3); the other tasks continue.
+        consumed = asyncio.Event()
+        self._entries.put_nowait(_Item(item, consumed))
+        await consumed.wait()
+
+    async def items(self) -> AsyncGenerator[T, None]:
+        """Yield the items as they arrive, until all tasks have ended.
+
+        When a task fails, cancel the others and raise its exception.
+        """
+        try:
+            while self._running:
+                entry = await self._entries.get()
+                if isinstance(entry, _Item):
+                    yield entry.value
+                    entry.consumed.set()
+                    continue
+                self._running -= 1
+                if entry.error is not None:
+                    raise entry.error
+        finally:
+            # Also when the consumer closes this generator: no agent may run after the end of its invocation.
+            tasks = list(self._tasks)
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _run(self, subject: str, coroutine: Coroutine[Any, Any, None]) -> None:
+        adopt_write_scope()
+        try:
+            with exceptions_only(subject):
+                await coroutine
+        except Exception as error:  # noqa: BLE001  # raised where the items are consumed
+            self._entries.put_nowait(_End(error))
+        else:
+            self._entries.put_nowait(_End())
+
+
+@dataclass
+class _Item(Generic[T]):
+    value: T
+    consumed: asyncio.Event
+
+
+@dataclass
+class _End:
+    """The end of a task, with the exception of a failed one."""
+
+    error: Exception | None = None
+
+
 async def merge(streams: Mapping[str, AsyncGenerator[T, None]]) -> AsyncGenerator[T, None]:
     """Yield the items of the named streams as they arrive. Pause each stream until its item is consumed.
 
     When a stream fails, cancel the others and raise its exception.
     """
-    queue: asyncio.Queue[tuple[T, asyncio.Event]] = asyncio.Queue()
+    pool = TaskPool[T]()
 
-    async def pump(name: str, stream: AsyncGenerator[T, None]) -> None:
-        adopt_write_scope()
-        with exceptions_only(name):
-            async with aclosing(stream):
-                async for item in stream:
-                    consumed = asyncio.Event()
-                    await queue.put((item, consumed))
-                    # An agent must not run ahead of the commit of its event (contract L3); the other streams continue.
-                    await consumed.wait()
+    async def pump(stream: AsyncGenerator[T, None]) -> None:
+        async with aclosing(stream):
+            async for item in stream:
+                await pool.emit(item)
 
-    pumps = [asyncio.create_task(pump(name, stream)) for name, stream in streams.items()]
-    try:
-        while entry := await _next_entry(queue, pumps):
-            item, consumed = entry
+    for name, stream in streams.items():
+        pool.start(name, pump(stream))
+    async with aclosing(pool.items()) as items:
+        async for item in items:
             yield item
-            consumed.set()
-    finally:
-        # Also when the consumer closes this generator: no agent may run after the end of its invocation.
-        for task in pumps:
-            task.cancel()
-        await asyncio.gather(*pumps, return_exceptions=True)
-
-
-async def _next_entry(
-    queue: asyncio.Queue[tuple[T, asyncio.Event]], pumps: Sequence[asyncio.Task[None]]
-) -> tuple[T, asyncio.Event] | None:
-    """Return the next queue entry; None after the end of all streams. Raise the exception of a failed stream."""
-    getter = asyncio.create_task(queue.get())
-    try:
-        while not getter.done():
-            running = [task for task in pumps if not task.done()]
-            for task in pumps:
-                if task.done():
-                    task.result()
-            if not running and queue.empty():
-                return None
-            # Waiting for the pumps, too: a stream may end or fail without another item.
-            await asyncio.wait([getter, *running], return_when=asyncio.FIRST_COMPLETED)
-        return getter.result()
-    finally:
-        getter.cancel()
 
 
 async def call_in_executor(executor: Executor, function: Callable[[], T]) -> T:

@@ -32,6 +32,7 @@ from runtime.errors import ConfigurationError, with_article
 from runtime.events.calls import events_of_invocation, pending_calls
 from runtime.events.event import Event
 from runtime.events.event_actions import EventActions
+from runtime.events.node_runs import NodeRuns
 from runtime.events.rewound import drop_rewound
 from runtime.events.tool_confirmation import ToolConfirmation
 from runtime.invocation_scope import InvocationScope
@@ -90,6 +91,21 @@ RunChild = Callable[
 ]
 
 
+@dataclass(frozen=True)
+class NodeCall:
+    """The run of a workflow's node that an agent call belongs to.
+
+    Attributes:
+        path: path of the run.
+        message: the node's input, as the message to the agent; None: the user's message.
+        sees_history: True if the agent reads the conversation before its message.
+    """
+
+    path: str
+    message: types.Content | None = None
+    sees_history: bool = False
+
+
 @dataclass
 class InvocationContext:
     """Context of an agent call (contract L2, Q7).
@@ -102,6 +118,7 @@ class InvocationContext:
         resuming: True if this agent call continues from the invocation's events; False if it starts from the beginning.
         run_child: function of the Runner to run an agent as a tool, in a new session.
         context_cache_config: settings of the model provider's context cache.
+        node: the run of a workflow's node that this call belongs to; None outside workflows.
     """
 
     invocation_id: str
@@ -120,6 +137,7 @@ class InvocationContext:
     scope: InvocationScope = field(default_factory=InvocationScope)
     run_child: RunChild | None = None
     context_cache_config: ContextCacheConfig | None = None
+    node: NodeCall | None = None
 
     @property
     def app_name(self) -> str:
@@ -180,6 +198,13 @@ class InvocationContext:
         """Return the invocation's events so far, on any branch."""
         # Sliced first: a long session would be searched several times per step.
         return events_of_invocation(self.session.events[self.scope.begins_at :], self.invocation_id)
+
+    def node_runs(self) -> NodeRuns:
+        """Return what the invocation's events say about the runs of nodes."""
+        if self.scope.node_runs is None:
+            self.scope.node_runs = NodeRuns(self.invocation_id, self.scope.begins_at)
+        self.scope.node_runs.read(self.session.events)
+        return self.scope.node_runs
 
     def without_resuming(self) -> InvocationContext:
         """Return a copy for an agent to start from the beginning within a resumed invocation."""

@@ -9,14 +9,23 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from runtime.auth.auth_credential import AuthCredential
 from runtime.errors import LlmCallsLimitExceededError
 from runtime.events.allowances import Allowances
 from runtime.events.event import Event
+from runtime.events.node_runs import NodeRuns
 from runtime.events.summaries import session_allowances
 from runtime.sessions.deltas import is_plain_json
+
+
+class Failure(NamedTuple):
+    """An exception, with the agent that raised it and the path of its node's run, if it is in a workflow."""
+
+    error: Exception
+    agent_name: str
+    node_path: str | None = None
 
 
 @dataclass
@@ -35,7 +44,8 @@ class InvocationScope:
             in the state, which templates and child sessions read, and not in events.
         known_allowances: allowances of the session, with the number of events searched for them.
         toolset_tools: tools of each toolset asked so far, with the toolset itself, by the toolset's `id`.
-        failure: the latest exception that an agent raised, with the agent's name.
+        node_runs: what the events say about the runs of workflows' nodes; None before a workflow runs.
+        failure: the latest exception that an agent raised.
         credential_lock: held while a credential is exchanged for a token: most codes can be exchanged only once.
     """
 
@@ -50,7 +60,8 @@ class InvocationScope:
     known_allowances: tuple[int, Allowances] | None = field(default=None, repr=False)
     # The toolset is in the value, too: `id` is reused once an object is freed.
     toolset_tools: dict[int, tuple[object, list[Any]]] = field(default_factory=dict, repr=False)
-    failure: tuple[Exception, str] | None = field(default=None, repr=False)
+    node_runs: NodeRuns | None = field(default=None, repr=False)
+    failure: Failure | None = field(default=None, repr=False)
     credential_lock: asyncio.Lock = field(default_factory=asyncio.Lock, repr=False, compare=False)
 
     def changed_in_place(self, delta: Mapping[str, Any]) -> dict[str, Any]:
@@ -68,16 +79,16 @@ class InvocationScope:
             self.known_allowances = len(events), session_allowances(events)
         return self.known_allowances[1]
 
-    def note_failure(self, error: Exception, agent_name: str) -> None:
-        """Note the exception of an agent. The agents above it, which the exception passes, did not fail."""
-        if self.failure is None or self.failure[0] is not error:
-            self.failure = error, agent_name
+    def note_failure(self, error: Exception, agent_name: str, node_path: str | None = None) -> None:
+        """Note the exception of an agent or a node. Those above, which the exception passes, did not fail."""
+        if self.failure is None or self.failure.error is not error:
+            self.failure = Failure(error, agent_name, node_path)
+        elif self.failure.node_path is None:
+            self.failure = Failure(error, self.failure.agent_name, node_path)
 
-    def failed_agent(self, error: Exception) -> str | None:
-        """Return the name of the agent that raised the exception; None if no agent did."""
-        if self.failure is None or self.failure[0] is not error:
-            return None
-        return self.failure[1]
+    def failure_with(self, error: Exception) -> Failure | None:
+        """Return the agent, and the node, that raised the exception; None if no agent did."""
+        return self.failure if self.failure and self.failure.error is error else None
 
     def spend_llm_call(self, limit: int) -> None:
         """Count a model call.

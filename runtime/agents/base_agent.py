@@ -129,7 +129,7 @@ class BaseAgent(BaseModel):
             # A paused agent has not ended: the resume runs its after callbacks.
             if ctx.end_invocation or ctx.is_paused(self):
                 return
-            if ctx.is_resumable and self.sub_agents and not self.offers_transfer:
+            if ctx.is_resumable and self.sub_agents and self.records_progress:
                 ctx.set_agent_state(self.name, end_of_agent=True)
                 yield self._create_agent_state_event(ctx)
             context = Context(ctx)
@@ -174,6 +174,16 @@ class BaseAgent(BaseModel):
     @property
     def offers_transfer(self) -> bool:
         """Return True if the models of sub-agents may transfer to this agent or to its other sub-agents."""
+        return False
+
+    @property
+    def records_progress(self) -> bool:
+        """Return True if the agent records a state to resume from; otherwise its progress follows from its events."""
+        return not self.offers_transfer
+
+    @property
+    def always_resumes(self) -> bool:
+        """Return True if invocations with this agent resume also in an app without a resumability config."""
         return False
 
     def find_agent(self, name: str) -> BaseAgent | None:

@@ -74,7 +74,7 @@ def reason_not_resumable(root: BaseAgent, events: Sequence[Event]) -> str | None
         agent: BaseAgent | None = root.find_agent(name)
         while agent is not None:
             has_recorded_progress = agent.name in states or agent.name in ended
-            if not isinstance(agent, LlmAgent | ParallelAgent) and not has_recorded_progress:
+            if agent.records_progress and not has_recorded_progress and not isinstance(agent, ParallelAgent):
                 return f"Agent {agent.name!r} recorded no state to resume from."
             agent = agent.parent_agent
     return None

@@ -95,7 +95,9 @@ class App(BaseModel):
     @property
     def is_resumable(self) -> bool:
         """Return True if interrupted invocations of the app can be resumed (contract R1)."""
-        return self.resumability_config is not None and self.resumability_config.is_resumable
+        if self.resumability_config is not None and self.resumability_config.is_resumable:
+            return True
+        return any(agent.always_resumes for agent in (self.root_agent, *self.root_agent.descendants()))
 
     @field_validator("name")
     @classmethod

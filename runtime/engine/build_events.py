@@ -11,7 +11,9 @@ from runtime.context import InvocationContext, new_invocation_id
 from runtime.errors import ModelError
 from runtime.events.event import Event
 from runtime.events.event_actions import EventActions
+from runtime.events.node_info import NodeInfo
 from runtime.events.rewound import UNDONE_REWIND_KEY
+from runtime.invocation_scope import Failure
 from runtime.models.llm_request import DeclaredTool
 from runtime.models.llm_response import LlmResponse
 from runtime.valid_text import valid_values
@@ -54,6 +56,7 @@ def model_event(
         branch=ctx.branch,
         long_running_tool_ids=long_running or None,
         actions=actions,
+        node_info=_node_info(ctx),
     )
     return _with_metadata(ctx, event)
 
@@ -84,12 +87,14 @@ def agent_event(
     )
 
 
-def failure_event(ctx: InvocationContext, author: str, error: Exception) -> Event:
+def failure_event(ctx: InvocationContext, failure: Failure) -> Event:
     """Return the event for an exception at the end of an invocation."""
     # Users read the type only: the message of an exception may hold secrets.
-    event = _event(ctx, author, None, EventActions(), branch=None)
-    event.error_code = type(error).__name__
-    event.error_detail = str(error) or None
+    event = _event(ctx, failure.agent_name, None, EventActions(), branch=None)
+    event.error_code = type(failure.error).__name__
+    event.error_detail = str(failure.error) or None
+    if failure.node_path:
+        event.node_info = NodeInfo(path=failure.node_path)
     event.error_message = "Something went wrong while answering."
     return event
 
@@ -110,6 +115,8 @@ def fill_in(ctx: InvocationContext, event: Event) -> Event:
         event.invocation_id = ctx.invocation_id
     if ctx.branch and not event.branch:
         event.branch = ctx.branch
+    if ctx.node and not event.node_info:
+        event.node_info = _node_info(ctx)
     if event.content and not event.content.role:
         role = "user" if event.get_function_responses() else "model"
         event.content = with_role(event.content, role)
@@ -195,8 +202,13 @@ def _event(
         branch=branch,
         content=content,
         actions=actions,
+        node_info=_node_info(ctx),
     )
     return _with_metadata(ctx, event)
+
+
+def _node_info(ctx: InvocationContext) -> NodeInfo | None:
+    return construct(NodeInfo, path=ctx.node.path) if ctx.node else None
 
 
 def _with_metadata(ctx: InvocationContext, event: Event) -> Event:

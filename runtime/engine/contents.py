@@ -21,7 +21,7 @@ from typing import NamedTuple, TypeVar
 from runtime import types
 from runtime._pydantic_models import deep_copy
 from runtime.artifacts.referenced_artifacts import positions_of_files
-from runtime.context import InvocationContext
+from runtime.context import InvocationContext, NodeCall
 from runtime.engine.build_events import CALL_ID_PREFIX
 from runtime.engine.contents_cache import ContentsCache, ContentsPrefix
 from runtime.engine.llm_agent_protocol import LlmAgentProtocol
@@ -32,7 +32,16 @@ from runtime.engine.pairing import (
     pair_responses_with_calls,
 )
 from runtime.events.branch import is_visible_from
-from runtime.events.calls import FRAMEWORK_CALLS, MadeCall, MadeCalls, made_calls, parts_of, trailing_start
+from runtime.events.calls import (
+    FRAMEWORK_CALLS,
+    MadeCall,
+    MadeCalls,
+    call_ids,
+    made_calls,
+    parts_of,
+    response_ids,
+    trailing_start,
+)
 from runtime.events.event import Event
 from runtime.events.quotation import quote_parts
 from runtime.events.rewound import drop_rewound
@@ -65,6 +74,9 @@ async def build_contents(agent: LlmAgentProtocol, ctx: InvocationContext) -> Bui
     events = session.events
     # Parallel agents append events while this coroutine awaits: later code reads up to `count` only.
     count = len(events)
+    if ctx.node is not None and ctx.node.message is not None and not ctx.node.sees_history:
+        contents = _node_contents(events[ctx.scope.begins_at : count], agent.name, ctx.branch, ctx.node)
+        return BuiltContents(contents, positions_of_files(contents))
     if agent.include_contents == "none":
         contents = derive_contents(events, agent.name, ctx.branch, this_turn_only=True)
         return BuiltContents(contents, positions_of_files(contents))
@@ -85,7 +97,10 @@ async def build_contents(agent: LlmAgentProtocol, ctx: InvocationContext) -> Bui
         prefix.clear()
         tail = events[:count]
     _cache.put(key, prefix)
-    later = contents_of(tail, agent.name, ctx.branch)
+    if ctx.node is not None and ctx.node.message is not None:
+        later = _node_contents(tail, agent.name, ctx.branch, ctx.node)
+    else:
+        later = contents_of(tail, agent.name, ctx.branch)
     later_with_files = positions_of_files(later, len(prefix.contents))
     return BuiltContents(prefix.contents + later, prefix.with_files + later_with_files)
 
@@ -103,6 +118,27 @@ def contents_of(events: Sequence[Event], agent_name: str, branch: str | None) ->
     """Return the contents of a session that ends with these events, as the agent sees them."""
     shown = drop_text_before_latest_response(_as_shown(_effective(events), agent_name, branch))
     return _paired_contents(shown, calls_by_event(made_calls(shown)))
+
+
+def _node_contents(
+    events: Sequence[Event], agent_name: str, branch: str | None, node: NodeCall
+) -> list[types.Content]:
+    """Return the contents of the conversation, if the agent sees it, the node's message, and the node's own events."""
+    own: list[Event] = []
+    others: list[Event] = []
+    own_calls: set[str] = set()
+    for event in events:
+        is_own = event.node_info is not None and event.node_info.path == node.path
+        # An answer of the user to a call of the node has no path.
+        if is_own or (event.author == "user" and response_ids(event) & own_calls):
+            own.append(event)
+            own_calls |= call_ids(event)
+        else:
+            others.append(event)
+    contents = contents_of(own, agent_name, branch)
+    if node.message is not None:
+        contents.insert(0, to_content(node.message))
+    return contents_of(others, agent_name, branch) + contents if node.sees_history else contents
 
 
 async def _extend(

@@ -17,10 +17,11 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import dataclass
+from typing import Any
 
 from runtime import types
 from runtime.context import InvocationContext
-from runtime.engine.build_events import request_event
+from runtime.engine.build_events import agent_event, is_long_running, new_call_id, request_event
 from runtime.engine.code_execution import CodeToRun, code_to_run, run_code
 from runtime.engine.function_calls import Batch, Tools, run_function_calls
 from runtime.engine.human_input.answers import (
@@ -38,6 +39,7 @@ from runtime.engine.request import build_request, callable_tools
 from runtime.engine.resume.decide import (
     AskPerson,
     Continue,
+    Decision,
     Done,
     Pause,
     Replay,
@@ -47,6 +49,7 @@ from runtime.engine.resume.decide import (
 )
 from runtime.engine.tools import resolve_tools
 from runtime.events.event import Event
+from runtime.tools.base_tool import BaseTool
 
 
 @dataclass(frozen=True)
@@ -110,6 +113,34 @@ async def run_llm_agent(agent: LlmAgentProtocol, ctx: InvocationContext) -> Asyn
         async with aclosing(target.run_async(ctx)) as events:
             async for event in events:
                 yield event
+
+
+async def run_single_call(
+    agent: LlmAgentProtocol, ctx: InvocationContext, tool: BaseTool, args: dict[str, Any]
+) -> AsyncGenerator[Event, None]:
+    """Call the tool once, without a model; after an interruption, finish the call as it was recorded."""
+    step = Step(agent, ctx)
+    tools = {tool.name: tool}
+    answers = decide_answers(ctx.session.events, ctx.invocation_id, agent.name)
+    decision: Decision = decide_resume(ctx) if ctx.resuming else Continue()
+    if isinstance(answers, Rerun):
+        stream = run_calls(step, answers.calls, tools, answers.confirmations)
+    elif isinstance(decision, Replay):
+        stream = run_calls(step, decision.calls, tools)
+    elif isinstance(decision, AskPerson):
+        yield request_event(ctx, requests_to_person(decision.calls, decision.actions))
+        return
+    elif ctx.resuming:
+        return
+    else:
+        call = types.FunctionCall(id=new_call_id(), name=tool.name, args=args)
+        event = agent_event(ctx, types.Content(role="model", parts=[types.Part(function_call=call)]))
+        event.long_running_tool_ids = {call.id or ""} if is_long_running(call, tools) else None
+        yield event
+        stream = run_calls(step, [call], tools)
+    async with aclosing(stream) as events:
+        async for event in events:
+            yield event
 
 
 async def run_answered_calls(step: Step, answers: AlreadyAnswered | Rerun) -> AsyncGenerator[Event, None]:

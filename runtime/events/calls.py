@@ -22,7 +22,8 @@ from runtime.events.tool_confirmation import call_to_confirm
 
 REQUEST_CONFIRMATION = "adk_request_confirmation"
 REQUEST_CREDENTIAL = "adk_request_credential"
-FRAMEWORK_CALLS = frozenset({REQUEST_CONFIRMATION, REQUEST_CREDENTIAL})
+REQUEST_INPUT = "adk_request_input"
+FRAMEWORK_CALLS = frozenset({REQUEST_CONFIRMATION, REQUEST_CREDENTIAL, REQUEST_INPUT})
 """Names of the framework's questions to the person; models never see these calls (contract T7, T8)."""
 
 REMOTE_INPUT = "mock_function_call_for_required_user_input"
@@ -175,6 +176,15 @@ class MadeCall:
     def is_pending(self) -> bool:
         """Return True while the call is long-running and waits for a response from outside."""
         return self.is_long_running and self.waits
+
+    def latest_answer(self) -> Any:
+        """Return the value of the latest response; None without one.
+
+        Tools and clients wrap a value that is no object in `{"result": value}`.
+        """
+        response = self.answers[-1].part.function_response if self.answers else None
+        value = response.response if response else None
+        return value["result"] if value and value.keys() == {"result"} else value
 
     def is_answered_by(self, event: Event, response: types.FunctionResponse) -> bool:
         """Return True if a later response with the same id names the function and comes from the agent or the user."""

@@ -10,6 +10,7 @@ from pydantic.alias_generators import to_camel
 from runtime import _platform, types
 from runtime.events.event_actions import EventActions
 from runtime.events.message import content_of
+from runtime.events.node_info import NodeInfo
 from runtime.models.llm_response import LlmResponse
 
 
@@ -24,6 +25,8 @@ class Event(LlmResponse):
         branch: dotted path of agents (`parent.child`) that limits the event's visibility; None: visible to all agents.
         long_running_tool_ids: ids of the long-running function calls in `content`.
         actions: the side effects.
+        output: output of a workflow's node, as JSON values.
+        node_info: the node's run that the event belongs to; None outside workflows.
     """
 
     model_config = ConfigDict(
@@ -42,16 +45,19 @@ class Event(LlmResponse):
     branch: str | None = None
     long_running_tool_ids: set[str] | None = None
     actions: EventActions = Field(default_factory=EventActions)
+    output: Any = None
+    node_info: NodeInfo | None = None
 
     @model_validator(mode="before")
     @classmethod
-    def _place_message_and_state(cls, data: Any) -> Any:
-        """Accept `message` for the content, in any form that `content_of` reads, and `state` for the state delta."""
-        if not isinstance(data, dict) or not ("message" in data or "state" in data):
+    def _place_message_state_and_route(cls, data: Any) -> Any:
+        """Accept `message` for the content, in any form that `content_of` reads, and `state` and `route` of actions."""
+        if not isinstance(data, dict) or not data.keys() & {"message", "state", "route"}:
             return data
         fields = dict(data)
         message = fields.pop("message", None)
         state = fields.pop("state", None)
+        route = fields.pop("route", None)
         if message is not None:
             if fields.get("content") is not None:
                 raise ValueError("Give the event a message or a content, not both: they are the same.")
@@ -60,6 +66,9 @@ class Event(LlmResponse):
             actions = EventActions.model_validate(fields.get("actions") or {})
             given = EventActions(state_delta=state).state_delta
             fields["actions"] = actions.model_copy(update={"state_delta": given})
+        if route is not None:
+            actions = EventActions.model_validate(fields.get("actions") or {})
+            fields["actions"] = actions.model_copy(update={"route": route})
         return fields
 
     @property

@@ -43,6 +43,7 @@ class EventActions(BaseModel):
     rewind_before_invocation_id: str | None = None
     compaction: EventCompaction | None = None
     set_model_response: Any | None = None
+    route: bool | int | str | list[bool | int | str] | None = None
 
     @model_validator(mode="before")
     @classmethod
@@ -70,7 +71,8 @@ def merge_actions(actions_in_call_order: Iterable[EventActions]) -> EventActions
     for actions in actions_in_call_order:
         for name in EventActions.model_fields:
             value = getattr(actions, name)
-            if not value:
+            # The routes 0 and False are routes.
+            if value is None or (not value and name != "route"):
                 continue
             earlier = merged.get(name)
             if isinstance(earlier, dict):

@@ -20,6 +20,7 @@ from runtime import types
 from runtime._pydantic_models import construct
 from runtime.events.event import Event
 from runtime.events.event_actions import EventActions
+from runtime.events.node_info import NodeInfo
 
 Reader = Callable[[Any], Any]
 """Function from a JSON value to an object. Raises `_NotPlainError` or `LookupError` if pydantic has to read it."""
@@ -27,6 +28,7 @@ Reader = Callable[[Any], Any]
 _PLAIN_MODELS: set[type[BaseModel]] = {
     Event,
     EventActions,
+    NodeInfo,
     types.Content,
     types.Part,
     types.FunctionCall,

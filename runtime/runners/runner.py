@@ -43,7 +43,7 @@ from runtime.engine.user_message import answers_missing_call, check_message, use
 from runtime.errors import ConfigurationError
 from runtime.events.event import Event
 from runtime.events.rewound import drop_rewound
-from runtime.invocation_scope import InvocationScope
+from runtime.invocation_scope import Failure, InvocationScope
 from runtime.memory.base_memory_service import BaseMemoryService
 from runtime.plugins.base_plugin import BasePlugin
 from runtime.plugins.plugin_manager import PluginManager
@@ -453,9 +453,9 @@ async def agent_events(
             async for event in events:
                 yield event
     except Exception as error:
-        failed_agent = ctx.scope.failed_agent(error) or ctx.agent.name
+        failure = ctx.scope.failure_with(error) or Failure(error, ctx.agent.name)
         if ctx.run_config.on_failure is None:
-            yield failure_event(ctx, failed_agent, error)
+            yield failure_event(ctx, failure)
         else:
-            ctx.run_config.on_failure(failed_agent, error)
+            ctx.run_config.on_failure(failure.agent_name, error)
         raise

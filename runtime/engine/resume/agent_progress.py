@@ -148,8 +148,12 @@ def entry_agent(agent: AgentProtocol, began: AgentProtocol) -> AgentProtocol:
 
 def is_own(event: Event, ctx: InvocationContext) -> bool:
     """Return True if the context's agent committed the event."""
-    # The branch matters: agents on parallel branches may transfer to the same agent.
-    return event.author == ctx.agent.name and event.branch == ctx.branch
+    # The branch matters: agents on parallel branches may transfer to the same agent. So does the node's run: an agent
+    # in the loop of a workflow starts anew in each round.
+    if event.author != ctx.agent.name or event.branch != ctx.branch:
+        return False
+    path = event.node_info.path if event.node_info else None
+    return path == (ctx.node.path if ctx.node else None)
 
 
 def _ancestors(agent: AgentProtocol) -> list[AgentProtocol]:

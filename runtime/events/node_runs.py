@@ -1,0 +1,129 @@
+"""What the events of an invocation say about the runs of nodes.
+
+A workflow keeps nothing else: after a crash its place follows from the committed events alone. The events are read
+once, as they are committed.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from runtime.events.calls import REQUEST_INPUT, MadeCall, MadeCalls
+from runtime.events.event import Event
+from runtime.events.node_info import NodeInfo, is_at_or_below
+
+
+@dataclass
+class RunRecord:
+    """One run of a node, as its events tell it.
+
+    Attributes:
+        has_begun: True if the run, or a run below it, has an event.
+        has_ended: True if the run is complete and must not run again.
+        output: output of the complete run; None without one.
+        route: route that the run chose; None without one.
+        message: text of the latest message of the run.
+        failed_attempts: number of attempts that have failed.
+        retry_at: time of the next attempt after a failure (seconds since the epoch).
+        calls: the function calls of the run, oldest first, also its questions to the person.
+    """
+
+    has_begun: bool = False
+    has_ended: bool = False
+    output: Any = None
+    route: Any = None
+    message: str = ""
+    failed_attempts: int = 0
+    retry_at: float = 0.0
+    calls: list[MadeCall] = field(default_factory=list)
+
+    @property
+    def questions(self) -> list[MadeCall]:
+        """The questions that the node itself has asked the person, oldest first."""
+        return [made for made in self.calls if made.call.name == REQUEST_INPUT and made.is_long_running]
+
+    @property
+    def answers(self) -> dict[str, Any]:
+        """The answers to the node's questions, by the question's id."""
+        return {made.call.id or "": made.latest_answer() for made in self.questions if not made.waits}
+
+
+class NodeRuns:
+    """Records of all runs of nodes in an invocation, by path."""
+
+    def __init__(self, invocation_id: str, begins_at: int) -> None:
+        self._invocation_id = invocation_id
+        self._position = begins_at
+        self._records: defaultdict[str, RunRecord] = defaultdict(RunRecord)
+        self._ended_below: defaultdict[str, list[str]] = defaultdict(list)
+        self._made = MadeCalls()
+        self._pending: list[MadeCall] = []
+
+    def read(self, events: Sequence[Event]) -> None:
+        """Read the session's events that were committed since the last call."""
+        for event in events[self._position :]:
+            if event.invocation_id == self._invocation_id:
+                self._add(event)
+        self._position = len(events)
+
+    def of(self, path: str) -> RunRecord:
+        """Return the record of the run at `path`, which later events change."""
+        return self._records[path]
+
+    def ended_below(self, path: str) -> Sequence[str]:
+        """Return the paths of the complete runs directly below `path`, in the order of their ends."""
+        return self._ended_below[path] if path in self._ended_below else ()
+
+    def number_of_runs(self, parent: str, name: str) -> int:
+        """Return how many runs of the node `name` have begun directly below `parent`."""
+        first = f"{parent}/{name}@" if parent else f"{name}@"
+        below = [
+            path for path, record in self._records.items() if record.has_begun and path.startswith(first)
+        ]
+        return sum(1 for path in below if "/" not in path[len(first) :])
+
+    def has_open_question(self, path: str) -> bool:
+        """Return True if a long-running call of the run, or of a run below, waits for its answer."""
+        self._pending = [made for made in self._pending if made.is_pending]
+        return any(is_at_or_below(_path_of(made.event), path) for made in self._pending)
+
+    def _add(self, event: Event) -> None:
+        count = len(self._made.in_order)
+        self._made.add([event])
+        path = _path_of(event)
+        if not path:
+            return
+        record = self._records[path]
+        self._note_begin(path)
+        for made in self._made.in_order[count:]:
+            record.calls.append(made)
+            if made.is_long_running:
+                self._pending.append(made)
+        if event.node_info is not None:
+            self._note_progress(path, record, event, event.node_info)
+
+    def _note_begin(self, path: str) -> None:
+        """Note that the run at `path` and the runs above it have begun."""
+        while path and not self._records[path].has_begun:
+            self._records[path].has_begun = True
+            path = path.rpartition("/")[0]
+
+    def _note_progress(self, path: str, record: RunRecord, event: Event, info: NodeInfo) -> None:
+        text = event.text()
+        if text and not event.get_function_calls():
+            record.message = text
+        if info.failed_attempts is not None:
+            record.failed_attempts = info.failed_attempts
+            record.retry_at = info.retry_at or 0.0
+        if info.has_ended:
+            record.has_ended = True
+            record.output = record.message if info.message_as_output else event.output
+            record.route = event.actions.route
+            self._ended_below[path.rpartition("/")[0]].append(path)
+
+
+def _path_of(event: Event) -> str:
+    return event.node_info.path if event.node_info else ""

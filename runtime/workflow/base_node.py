@@ -1,0 +1,90 @@
+"""BaseNode: a step of a workflow."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import Any, final
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+from runtime.errors import ConfigurationError
+from runtime.events.event import Event
+from runtime.events.request_input import RequestInput
+from runtime.workflow.node_context import NodeContext
+from runtime.workflow.node_data import as_json, fit
+from runtime.workflow.retry_config import RetryConfig
+
+START_NAME = "__START__"
+
+
+class BaseNode(BaseModel):
+    """A step of a workflow. Subclasses implement `_run_impl`.
+
+    All sessions share the node objects, so a node keeps nothing about a run on itself.
+
+    Attributes:
+        name: identifier, unique in its graph.
+        description: purpose of the node.
+        rerun_on_resume: True to run the node again after the answer to a question of it, with the answers so far in
+            `ctx.resume_inputs`; False: the answer is the node's output.
+        retry_config: when the node runs again after a failure; None: never.
+        timeout: most seconds for an attempt; None: no limit.
+        input_schema: type that the node's input is converted to.
+        output_schema: type that the node's output must have.
+    """
+
+    model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
+
+    name: str
+    description: str = ""
+    rerun_on_resume: bool = False
+    retry_config: RetryConfig | None = None
+    timeout: float | None = Field(default=None, gt=0)
+    input_schema: Any = None
+    output_schema: Any = None
+
+    @field_validator("name")
+    @classmethod
+    def _check_name(cls, name: str) -> str:
+        if not name.isidentifier():
+            raise ConfigurationError(
+                f"Node name {name!r} is not allowed: it must be a valid Python identifier. Give the node one by "
+                "node(…, name='…')."
+            )
+        return name
+
+    @property
+    def waits_for_all(self) -> bool:
+        """Return True if the node runs once when all nodes before it have ended, with their outputs by name."""
+        return False
+
+    @final
+    async def run(self, *, ctx: NodeContext, node_input: Any) -> AsyncGenerator[Event | RequestInput, None]:
+        """Run the node; yield its events and questions. A value that is neither becomes the output of an event.
+
+        Raises:
+            NodeDataError: the input or the output does not fit its schema.
+        """
+        node_input = fit(node_input, self.input_schema, f"The input of node {self.name!r}")
+        async with aclosing(self._run_impl(ctx=ctx, node_input=node_input)) as items:
+            async for item in items:
+                if item is None:
+                    continue
+                if isinstance(item, RequestInput):
+                    yield item
+                    continue
+                event = item if isinstance(item, Event) else Event(output=as_json(item))
+                if event.output is not None:
+                    event.output = fit(event.output, self.output_schema, f"The output of node {self.name!r}")
+                    event.output = as_json(event.output)
+                yield event
+
+    async def _run_impl(self, *, ctx: NodeContext, node_input: Any) -> AsyncGenerator[Any, None]:
+        """Yield events, questions, or the output. Subclasses implement this method."""
+        raise NotImplementedError(f"Node {self.name!r} ({type(self).__name__}) does not implement _run_impl.")
+        yield  # makes this an async generator, as every implementation is
+
+
+START = BaseNode(name=START_NAME)
+"""Place before the first nodes of a graph. It never runs."""

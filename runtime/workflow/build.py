@@ -1,0 +1,148 @@
+"""Make nodes of agents, tools and functions, and edges of the short forms that authors write."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
+from typing import Any
+
+from runtime.agents.base_agent import BaseAgent
+from runtime.errors import ConfigurationError, with_article
+from runtime.tools.base_tool import BaseTool
+from runtime.workflow.agent_node import AgentNode
+from runtime.workflow.base_node import START, BaseNode
+from runtime.workflow.errors import GraphValidationError
+from runtime.workflow.function_node import FunctionNode
+from runtime.workflow.graph import Edge, RouteValue
+from runtime.workflow.parallel_worker import ParallelWorker
+from runtime.workflow.retry_config import RetryConfig
+from runtime.workflow.tool_node import ToolNode
+
+
+def node(
+    node_like: Any = None,
+    *,
+    name: str | None = None,
+    rerun_on_resume: bool | None = None,
+    retry_config: RetryConfig | None = None,
+    timeout: float | None = None,
+    parallel_worker: bool = False,
+    max_parallel_workers: int | None = None,
+) -> Any:
+    """Return a node made of a function, an agent or a tool, with these settings; also a decorator.
+
+    Args:
+        node_like: function, agent, tool or node; a node is copied.
+        name: name of the node; None: that of the function or agent.
+        parallel_worker: True to run it once for each item of the input list.
+        max_parallel_workers: most items at once; None: no limit.
+
+    Raises:
+        ConfigurationError: no node can be made of `node_like`, or `max_parallel_workers` is set alone.
+    """
+    if max_parallel_workers is not None and not parallel_worker:
+        raise ConfigurationError("max_parallel_workers needs parallel_worker=True.")
+    given = {
+        "name": name,
+        "rerun_on_resume": rerun_on_resume,
+        "retry_config": retry_config,
+        "timeout": timeout,
+    }
+    settings = {key: value for key, value in given.items() if value is not None}
+
+    def make(node_like: Any) -> BaseNode:
+        made = build_node(node_like, **settings)
+        if not parallel_worker:
+            return made
+        return ParallelWorker(
+            name=made.name,
+            description=made.description,
+            worker=made,
+            max_parallel_workers=max_parallel_workers,
+        )
+
+    return make if node_like is None else make(node_like)
+
+
+def build_node(node_like: Any, **settings: Any) -> BaseNode:
+    """Return the node itself, or one made of an agent, a tool or a function; `settings` are fields of the node.
+
+    Raises:
+        ConfigurationError: it is none of these.
+    """
+    if node_like == "START":
+        return START
+    if isinstance(node_like, BaseNode):
+        return node_like.model_copy(update=settings) if settings else node_like
+    if isinstance(node_like, BaseAgent):
+        fields = {"name": node_like.name, "description": node_like.description, **settings}
+        return AgentNode(agent=node_like, **fields)
+    if isinstance(node_like, BaseTool):
+        return ToolNode(tool=node_like, **settings)
+    if isinstance(node_like, Callable):  # type: ignore[arg-type]
+        return FunctionNode(func=node_like, **settings)
+    raise ConfigurationError(
+        f"A node cannot be {with_article(type(node_like).__name__)}: {node_like!r}. Give a function, an agent, a tool, "
+        "a node, or 'START'."
+    )
+
+
+class EdgeParser:
+    """Makes edges of what an author writes: each function or agent becomes one node, however often it is named."""
+
+    def __init__(self) -> None:
+        self._nodes: dict[int, tuple[Any, BaseNode]] = {}
+
+    def parse(self, items: Sequence[Any]) -> Iterator[Edge]:
+        """Yield the edges of `Edge` objects and chains.
+
+        A chain is a tuple of elements: a node, a tuple of nodes that run at once, or a dict of routes.
+
+        Raises:
+            GraphValidationError: an item is no edge.
+        """
+        for item in items:
+            if isinstance(item, Edge):
+                yield item
+            elif isinstance(item, tuple) and len(item) > 1:
+                for before, after in pairwise(item):
+                    yield from self._between(before, after)
+            else:
+                raise GraphValidationError(
+                    f"{item!r} is no edge. Write a tuple of nodes, such as ('START', first, second), or an Edge."
+                )
+
+    def _between(self, before: Any, after: Any) -> Iterator[Edge]:
+        """Yield the edges between two neighbours in a chain."""
+        for from_node in self._ends(before):
+            if not isinstance(after, dict):
+                for to_node in self._starts(after):
+                    yield Edge(from_node=from_node, to_node=to_node)
+                continue
+            for route, targets in after.items():
+                if not isinstance(route, RouteValue):
+                    raise GraphValidationError(
+                        f"The route {route!r} is {with_article(type(route).__name__)}. Routes are texts, numbers or "
+                        "booleans."
+                    )
+                for to_node in self._starts(targets):
+                    yield Edge(from_node=from_node, to_node=to_node, route=route)
+
+    def _starts(self, element: Any) -> list[BaseNode]:
+        members = element if isinstance(element, tuple) else (element,)
+        return [self._node(member) for member in members]
+
+    def _ends(self, element: Any) -> list[BaseNode]:
+        """Return the nodes of an element that has one after it in its chain."""
+        if not isinstance(element, dict):
+            return self._starts(element)
+        nodes = []
+        for targets in element.values():
+            nodes += [node for node in self._starts(targets) if node not in nodes]
+        return nodes
+
+    def _node(self, node_like: Any) -> BaseNode:
+        # With the object: an `id` is used again once an object is gone.
+        if id(node_like) not in self._nodes:
+            self._nodes[id(node_like)] = node_like, build_node(node_like)
+        return self._nodes[id(node_like)][1]

@@ -1,0 +1,263 @@
+"""WorkflowEngine: runs the nodes that the plan names, and records each end in one event.
+
+    plan -> node runs -> its events are committed -> its output, route and state in one last event -> plan
+
+A run whose code has ended without this last event waits for an answer: a question of it, or below it, is open. A run
+without either begins again after a crash, so its effects happen at least once, and its output exactly once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import AsyncGenerator
+from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager, nullcontext
+from dataclasses import dataclass, replace
+from typing import Any
+
+from runtime import _platform, types
+from runtime._tasks import TaskPool, exceptions_only
+from runtime.context import InvocationContext, NodeCall
+from runtime.engine.build_events import agent_event
+from runtime.events.event import Event
+from runtime.events.event_actions import EventActions, merge_actions
+from runtime.events.node_info import NodeInfo
+from runtime.events.node_runs import RunRecord
+from runtime.events.request_input import RequestInput
+from runtime.workflow.child_runs import ChildRuns
+from runtime.workflow.errors import NodeDataError, NodeTimeoutError, NodeWaitsError
+from runtime.workflow.node_context import NodeContext
+from runtime.workflow.node_data import as_json
+from runtime.workflow.plan import NodeRun, Plan
+
+
+class WorkflowEngine:
+    """Runs one workflow within an invocation.
+
+    Args:
+        ctx: context of the workflow's call.
+        max_concurrency: most nodes of the graph at once; None: no limit.
+        shows_output: True if a text that is the output of a last node is a message to the user, too.
+    """
+
+    def __init__(
+        self, ctx: InvocationContext, plan: Plan, max_concurrency: int | None, *, shows_output: bool
+    ) -> None:
+        self._ctx = ctx
+        self._plan = plan
+        self._shows_output = shows_output
+        self._pool = TaskPool[Event]()
+        self._slots: AbstractAsyncContextManager[Any] = nullcontext()
+        if max_concurrency and max_concurrency > 0:
+            self._slots = asyncio.Semaphore(max_concurrency)
+
+    async def events(self) -> AsyncGenerator[Event, None]:
+        """Yield the events of the nodes, until none can run."""
+        self._start_next()
+        async with aclosing(self._pool.items()) as events:
+            async for event in events:
+                yield event
+                # The event is committed now.
+                if event.node_info and event.node_info.has_ended:
+                    self._start_next()
+
+    def _start_next(self) -> None:
+        for run in self._plan.next_runs(self._ctx.node_runs()):
+            self._pool.start(f"Node {run.node.name!r}", self._run_in_slot(run))
+
+    async def _run_in_slot(self, run: NodeRun) -> None:
+        async with self._slots:
+            await self.run(run)
+
+    async def run(self, run: NodeRun) -> RunRecord:
+        """Run a node until it has ended or waits for an answer; return its record.
+
+        Raises:
+            Exception: the exception of the node, if it is not tried again.
+        """
+        record = self._ctx.node_runs().of(run.path)
+        while not record.has_ended:
+            self._ctx.node_runs()  # reads the events since
+            # After a restart, the rest of the delay.
+            await asyncio.sleep(max(0.0, record.retry_at - _platform.now()))
+            try:
+                await self._attempt(run, record)
+                break
+            except Exception as error:
+                failed_attempts = record.failed_attempts + 1
+                retry = run.node.retry_config
+                delay = retry.delay_after(failed_attempts, error) if retry else None
+                if delay is None:
+                    self._ctx.scope.note_failure(error, self._ctx.agent.name, run.path)
+                    raise
+                await self._emit_failure(run, failed_attempts, delay, error)
+        return record
+
+    async def _attempt(self, run: NodeRun, record: RunRecord) -> None:
+        """Run the node's code, and commit its end if it does not wait."""
+        if record.questions and not run.node.rerun_on_resume:
+            if all(not made.waits for made in record.questions):
+                await self._emit_end(run, _Outcome(run.node.name, output=list(record.answers.values())[-1]))
+            return
+        if record.questions and not record.answers:
+            return
+        children = ChildRuns(run, self.run)
+        ctx = NodeContext(self._ctx_of(run), run.path, record, children.run)
+        execution = _Execution(run, ctx, record, children)
+        try:
+            async with _time_limit(run.node.name, run.node.timeout):
+                with exceptions_only(f"Node {run.node.name!r}"):
+                    await self._execute(execution)
+        except Exception:
+            ctx.discard_changes()
+            raise
+        finally:
+            await children.cancel()
+        if not (execution.waits or self._ctx.node_runs().has_open_question(run.path)):
+            await self._emit_end(run, execution.outcome)
+
+    async def _execute(self, execution: _Execution) -> None:
+        """Commit the events of the node's code, and keep its output."""
+        run = execution.run
+        ctx = execution.ctx
+        try:
+            async with aclosing(run.node.run(ctx=ctx, node_input=run.input)) as items:
+                async for item in items:
+                    if isinstance(item, RequestInput):
+                        await self._ask(execution, item)
+                    elif _is_outcome(item, run.path):
+                        execution.outcome.add(item)
+                    else:
+                        await self._emit(run, item, ctx)
+            execution.outcome.take_actions(ctx)
+        except NodeWaitsError:
+            execution.waits = True
+            await execution.children.settle()
+
+    async def _ask(self, execution: _Execution, request: RequestInput) -> None:
+        """Commit a question, unless the node has asked it before."""
+        execution.number_of_questions += 1
+        name = f"{execution.run.path}#{execution.number_of_questions}"
+        # The same in each run of the node, and another one in each invocation.
+        made_id = str(uuid.uuid5(uuid.NAMESPACE_OID, f"{self._ctx.invocation_id} {name}"))
+        question_id = request.interrupt_id or made_id
+        if any(made.call.id == question_id and made.waits for made in execution.record.questions):
+            return
+        content = types.Content(role="model", parts=[types.Part(function_call=request.as_call(question_id))])
+        event = agent_event(execution.ctx.invocation, content, execution.ctx.take_actions())
+        event.actions.route = None
+        event.long_running_tool_ids = {question_id}
+        await self._emit(execution.run, event, execution.ctx)
+
+    async def _emit(self, run: NodeRun, event: Event, ctx: NodeContext) -> None:
+        """Commit an event of the node, with the state that it has changed so far."""
+        if event.node_info is None:
+            event.node_info = NodeInfo(path=run.path)
+            event.author = event.author or self._ctx.agent.name
+            event.branch = event.branch or run.branch
+            event.invocation_id = event.invocation_id or self._ctx.invocation_id
+            if not event.partial and ctx.has_changes():
+                taken = ctx.take_actions()
+                taken.route = None  # It belongs to the end of the run.
+                event.actions = merge_actions([taken, event.actions])
+        await self._pool.emit(event)
+
+    async def _emit_end(self, run: NodeRun, outcome: _Outcome) -> None:
+        content = outcome.content
+        if (
+            content is None
+            and self._shows_output
+            and self._plan.is_last(run)
+            and isinstance(outcome.output, str)
+        ):
+            content = types.Content(role="model", parts=[types.Part(text=outcome.output)])
+        event = agent_event(self._ctx_of(run), content, outcome.actions)
+        event.output = outcome.output
+        event.node_info = NodeInfo(
+            path=run.path, has_ended=True, message_as_output=outcome.is_message or None
+        )
+        await self._pool.emit(event)
+
+    async def _emit_failure(self, run: NodeRun, failed_attempts: int, delay: float, error: Exception) -> None:
+        """Commit a failed attempt: the wait for the next one outlives a restart."""
+        event = agent_event(self._ctx_of(run))
+        event.node_info = NodeInfo(
+            path=run.path, failed_attempts=failed_attempts, retry_at=_platform.now() + delay
+        )
+        event.error_detail = f"{type(error).__name__}: {error}"
+        await self._pool.emit(event)
+
+    def _ctx_of(self, run: NodeRun) -> InvocationContext:
+        return replace(self._ctx, branch=run.branch, node=NodeCall(run.path))
+
+
+@dataclass
+class _Outcome:
+    """What the code of a node has given for the last event of its run."""
+
+    node_name: str
+    output: Any = None
+    content: types.Content | None = None
+    is_message: bool = False
+    actions: EventActions | None = None
+
+    def add(self, event: Event) -> None:
+        """Take in an event with an output or a route."""
+        if event.output is not None:
+            if self.output is not None:
+                raise NodeDataError(
+                    f"Node {self.node_name!r} gave two outputs. Let it yield one, a list for example."
+                )
+            self.output = event.output
+        self.content = event.content or self.content
+        self.is_message = self.is_message or bool(event.node_info and event.node_info.message_as_output)
+        self.actions = merge_actions([self.actions or EventActions(), event.actions])
+
+    def take_actions(self, ctx: NodeContext) -> None:
+        """Take in what the code has done with its context."""
+        self.output = as_json(self.output)
+        self.actions = merge_actions([ctx.take_actions(), self.actions or EventActions()])
+
+
+@dataclass
+class _Execution:
+    """One attempt of a node.
+
+    Attributes:
+        waits: True if a node that it runs waits for an answer.
+    """
+
+    run: NodeRun
+    ctx: NodeContext
+    record: RunRecord
+    children: ChildRuns
+    waits: bool = False
+    number_of_questions: int = 0
+
+    def __post_init__(self) -> None:
+        self.outcome = _Outcome(self.run.node.name)
+
+
+def _is_outcome(event: Event, path: str) -> bool:
+    """Return True if the event is for the end of the run at `path`, and not one on the way."""
+    info = event.node_info
+    if event.partial or (info is not None and info.path not in ("", path)):
+        return False
+    is_message = info is not None and bool(info.message_as_output)
+    return event.output is not None or event.actions.route is not None or is_message
+
+
+@asynccontextmanager
+async def _time_limit(node_name: str, seconds: float | None) -> AsyncGenerator[None, None]:
+    """Raise a NodeTimeoutError if the block takes longer."""
+    if seconds is None:
+        yield
+        return
+    limit = asyncio.timeout(seconds)
+    try:
+        async with limit:
+            yield
+    except TimeoutError as error:
+        if not limit.expired():
+            raise
+        raise NodeTimeoutError(node_name=node_name, timeout=seconds) from error

@@ -1,0 +1,164 @@
+"""Graph: the nodes of a workflow and the edges between them.
+
+An edge without a route is always followed. An edge with a route is followed when the node before it chose that route,
+and an edge with the default route when none of the others was.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+
+from runtime.workflow.base_node import START, BaseNode
+from runtime.workflow.errors import GraphValidationError
+
+DEFAULT_ROUTE = "__DEFAULT__"
+RouteValue = bool | int | str
+
+
+class Edge(BaseModel):
+    """An edge of a graph.
+
+    Attributes:
+        route: the route, or the routes, on which the edge is followed; None: always.
+    """
+
+    model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
+
+    from_node: BaseNode
+    to_node: BaseNode
+    route: RouteValue | list[RouteValue] | None = None
+
+    def routes(self) -> list[RouteValue]:
+        """Return the routes of the edge, as a list."""
+        if self.route is None:
+            return []
+        return self.route if isinstance(self.route, list) else [self.route]
+
+
+@dataclass(frozen=True)
+class Graph:
+    """Checked nodes and edges. `nodes` are in the order of the edges, without `START`."""
+
+    nodes: dict[str, BaseNode]
+    edges_from: dict[str, list[Edge]]
+    names_before: dict[str, set[str]]
+
+    @classmethod
+    def from_edges(cls, edges: Sequence[Edge], owner: str) -> Graph:
+        """Check the edges and return their graph; `owner` is the workflow's name for messages.
+
+        Raises:
+            GraphValidationError: the graph cannot run.
+        """
+        nodes: dict[str, BaseNode] = {}
+        edges_from: dict[str, list[Edge]] = defaultdict(list)
+        names_before: dict[str, set[str]] = defaultdict(set)
+        for edge in edges:
+            for node in (edge.from_node, edge.to_node):
+                if nodes.setdefault(node.name, node) is not node:
+                    raise GraphValidationError(
+                        f"Workflow {owner!r} has two nodes called {node.name!r}. Give one of them another name by "
+                        "node(…, name='…'), or use one node object in both places."
+                    )
+            edges_from[edge.from_node.name].append(edge)
+            names_before[edge.to_node.name].add(edge.from_node.name)
+        graph = cls(nodes, dict(edges_from), dict(names_before))
+        graph._check(owner)
+        del nodes[START.name]
+        return graph
+
+    def is_terminal(self, name: str) -> bool:
+        """Return True if no edge leaves the node."""
+        return name not in self.edges_from
+
+    def nodes_after(self, name: str, route: Any) -> list[BaseNode]:
+        """Return the nodes that follow a node that chose `route`: a value, several in a list, or None."""
+        chosen = route if isinstance(route, list) else [route]
+        followed: list[BaseNode] = []
+        by_default: list[BaseNode] = []
+        has_matched = False
+        for edge in self.edges_from.get(name, ()):
+            if edge.route is None:
+                followed.append(edge.to_node)
+            elif edge.route == DEFAULT_ROUTE:
+                by_default.append(edge.to_node)
+            elif any(_is_same(one, other) for one in edge.routes() for other in chosen):
+                followed.append(edge.to_node)
+                has_matched = True
+        return followed if has_matched else followed + by_default
+
+    def _check(self, owner: str) -> None:
+        def fail(problem: str) -> None:
+            raise GraphValidationError(f"Workflow {owner!r}: {problem}")
+
+        if START.name not in self.edges_from:
+            fail("no edge begins at START. Begin with ('START', first_node).")
+        if START.name in self.names_before:
+            fail("an edge leads back to START. Let it lead to the first node.")
+        unreachable = sorted(self.nodes.keys() - set(self._reachable()))
+        if unreachable:
+            fail(f"{_named(unreachable)} cannot be reached from START. Add an edge to it, or remove it.")
+        for name, edges in self.edges_from.items():
+            _check_edges(name, edges, fail)
+        circle = self._circle_without_route()
+        if circle:
+            fail(f"{_named(circle)} follow each other without end. Give an edge of this circle a route.")
+
+    def _reachable(self) -> Iterator[str]:
+        seen = {START.name}
+        unread = [START.name]
+        while unread:
+            name = unread.pop()
+            yield name
+            for edge in self.edges_from.get(name, ()):
+                if edge.to_node.name not in seen:
+                    seen.add(edge.to_node.name)
+                    unread.append(edge.to_node.name)
+
+    def _circle_without_route(self) -> list[str]:
+        """Return the names of nodes that would run for ever, in their order; empty if there are none."""
+        following: dict[str, set[str]] = {}
+        for name, edges in self.edges_from.items():
+            following[name] = {edge.to_node.name for edge in edges if edge.route is None}
+        try:
+            TopologicalSorter(following).prepare()
+        except CycleError as error:
+            circle: list[str] = error.args[1]
+            return sorted(set(circle))
+        return []
+
+
+def _check_edges(name: str, edges: Iterable[Edge], fail: Any) -> None:
+    """Check the edges that leave one node."""
+    seen: set[str] = set()
+    for edge in edges:
+        routes = edge.routes()
+        if name == START.name and routes:
+            fail(
+                f"the edge from START to {edge.to_node.name!r} has a route, but START chooses none. Leave it out."
+            )
+        if isinstance(edge.route, list) and DEFAULT_ROUTE in routes:
+            fail(f"an edge from {name!r} has the default route among others. Give it an edge of its own.")
+        keys: list[RouteValue | None] = [*routes] or [None]
+        for route in keys:
+            key = f"{edge.to_node.name} {type(route).__name__} {route}"
+            if key in seen:
+                fail(
+                    f"two edges lead from {name!r} to {edge.to_node.name!r} on the route {route!r}. Remove one."
+                )
+            seen.add(key)
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    # 1 == True in Python, but they are two routes.
+    return type(one) is type(other) and bool(one == other)
+
+
+def _named(names: Sequence[str]) -> str:
+    return ("Node " if len(names) == 1 else "Nodes ") + ", ".join(map(repr, names))

@@ -1,0 +1,95 @@
+"""NodeContext: what the code of a node can read and do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from runtime.context import Context, InvocationContext
+from runtime.events.event_actions import EventActions
+from runtime.events.node_runs import RunRecord
+
+
+class RunChild(Protocol):
+    """Function that runs a node for `NodeContext.run_node`."""
+
+    async def __call__(
+        self, node: Any, node_input: Any, run_id: str | None, *, use_sub_branch: bool
+    ) -> Any: ...
+
+
+class NodeContext(Context):
+    """Context of a run of a node.
+
+    Attributes:
+        node_path: path of the run, such as `refund@1/check_stock@2`.
+        resume_inputs: answers to the node's questions so far, by the question's id.
+        has_begun: True if an earlier attempt, or the part before an interruption, has left an event.
+        attempt_count: number of the attempt, from 1.
+        route: set it to choose the edges to follow.
+    """
+
+    def __init__(self, ctx: InvocationContext, path: str, record: RunRecord, run_child: RunChild) -> None:
+        super().__init__(ctx)
+        self.node_path = path
+        self.has_begun = record.has_begun
+        self.resume_inputs: Mapping[str, Any] = record.answers
+        self.attempt_count = record.failed_attempts + 1
+        self._run_child = run_child
+
+    @property
+    def run_id(self) -> str:
+        """Id of the run: its number among the runs of the node."""
+        return self.node_path.rpartition("@")[2]
+
+    @property
+    def route(self) -> Any:
+        """Route of the node's edges to follow; None: only edges without a route."""
+        return self.actions.route
+
+    @route.setter
+    def route(self, route: Any) -> None:
+        self.actions.route = route
+
+    def record(self) -> RunRecord:
+        """Return what the events say about this run."""
+        return self.invocation.node_runs().of(self.node_path)
+
+    def take_actions(self) -> EventActions:
+        """Return what the code has changed since the last call, for an event."""
+        self.state.note_changes()
+        taken = self.actions.model_copy(
+            update={
+                "state_delta": dict(self.actions.state_delta),
+                "artifact_delta": dict(self.actions.artifact_delta),
+            }
+        )
+        # Emptied, not replaced: the code may hold the state.
+        self.actions.state_delta.clear()
+        self.actions.artifact_delta.clear()
+        return taken
+
+    def discard_changes(self) -> None:
+        """Take back the state that a failed attempt has written and no event has stored."""
+        self.state.note_changes()
+        state = self.session.state
+        stored = self.invocation.scope.own_state
+        for key in self.actions.state_delta:
+            if key in stored:
+                state[key] = stored[key]
+            else:
+                state.pop(key, None)
+        self.actions.state_delta.clear()
+
+    async def run_node(
+        self, node: Any, node_input: Any = None, *, run_id: str | None = None, use_sub_branch: bool = False
+    ) -> Any:
+        """Run a node, or what can become one, and return its output.
+
+        When this code runs again, after a crash or an answer, a node that has ended does not: its output is in the log.
+        Its place is told by `run_id`, by default its number among the nodes of its name, in the order of the calls.
+
+        Raises:
+            ConfigurationError: two nodes have the same name and `run_id`.
+        """
+        return await self._run_child(node, node_input, run_id, use_sub_branch=use_sub_branch)

@@ -1,0 +1,76 @@
+"""Inputs and outputs of nodes: JSON values, or the content of a message."""
+
+from __future__ import annotations
+
+import json
+from functools import lru_cache
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+from pydantic_core import PydanticSerializationError, to_jsonable_python
+
+from runtime import types
+from runtime.tools.schema import argument_adapter_of
+from runtime.workflow.errors import NodeDataError
+
+
+def fit(value: Any, schema: Any, subject: str) -> Any:
+    """Return the value as an object of the schema, a type. A JSON schema, or no schema, changes nothing.
+
+    The text of a message is read as JSON where the type needs more than a text.
+
+    Raises:
+        NodeDataError: the value does not fit. The message begins with `subject`.
+    """
+    if schema is None or schema is Any or isinstance(schema, dict | types.Schema):
+        return value
+    if isinstance(value, types.Content) and schema is not types.Content:
+        value = text_of(value)
+    adapter = _adapter_of(schema, subject)
+    try:
+        return adapter.validate_python(value)
+    except ValidationError as error:
+        if isinstance(value, str):
+            try:
+                return adapter.validate_json(value)
+            except ValidationError:
+                pass  # The first error says more about the value.
+        problems = "; ".join(problem["msg"] for problem in error.errors(include_url=False))
+        raise NodeDataError(f"{subject} does not fit {schema!r}: {problems}.") from error
+
+
+def as_json(value: Any) -> Any:
+    """Return the value as JSON values.
+
+    Raises:
+        NodeDataError: it is none.
+    """
+    try:
+        return to_jsonable_python(value, bytes_mode="base64")
+    except PydanticSerializationError as error:
+        raise NodeDataError(f"An output must be JSON, a pydantic model or a dataclass: {error}") from error
+
+
+def as_content(value: Any) -> types.Content:
+    """Return an input as a message of the user: a text as it is, other values as JSON."""
+    if isinstance(value, types.Content):
+        return value
+    text = value if isinstance(value, str) else json.dumps(as_json(value), ensure_ascii=False)
+    return types.Content(role="user", parts=[types.Part(text=text)])
+
+
+def text_of(content: types.Content) -> str:
+    """Return the text of a content."""
+    return "".join(part.text for part in content.parts or () if part.text and not part.thought)
+
+
+@lru_cache(maxsize=1024)
+def _cached_adapter(schema: Any, subject: str) -> TypeAdapter[Any]:
+    return argument_adapter_of(schema, subject)
+
+
+def _adapter_of(schema: Any, subject: str) -> TypeAdapter[Any]:
+    try:
+        return _cached_adapter(schema, subject)
+    except TypeError:  # An annotation that cannot be hashed.
+        return argument_adapter_of(schema, subject)

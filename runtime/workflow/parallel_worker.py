@@ -1,0 +1,51 @@
+"""ParallelWorker: a node that runs once for each item of a list."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import nullcontext
+from typing import Any
+
+from pydantic import Field
+
+from runtime._tasks import first_failure, settle
+from runtime.workflow.base_node import BaseNode
+from runtime.workflow.errors import NodeWaitsError
+from runtime.workflow.node_context import NodeContext
+
+_WAITS = object()
+"""In place of the output of an item that waits for an answer: the other items go on."""
+
+
+class ParallelWorker(BaseNode):
+    """Runs a node for each item of its input at once; the output is the list of the outputs, in the items' order.
+
+    An input that is no list is one item.
+
+    Attributes:
+        worker: node to run.
+        max_parallel_workers: most items at once; None: no limit.
+    """
+
+    worker: BaseNode
+    max_parallel_workers: int | None = Field(default=None, ge=1)
+
+    async def _run_impl(self, *, ctx: NodeContext, node_input: Any) -> AsyncGenerator[Any, None]:
+        items = node_input if isinstance(node_input, list) else [node_input]
+        limit = asyncio.Semaphore(self.max_parallel_workers) if self.max_parallel_workers else nullcontext()
+
+        async def run(number: int, item: Any) -> Any:
+            async with limit:
+                try:
+                    return await ctx.run_node(self.worker, item, run_id=str(number), use_sub_branch=True)
+                except NodeWaitsError:
+                    return _WAITS
+
+        outputs = await settle([run(number, item) for number, item in enumerate(items, 1)])
+        failure = first_failure(outputs)
+        if failure is not None:
+            raise failure
+        if _WAITS in outputs:
+            raise NodeWaitsError
+        yield outputs

@@ -1,0 +1,123 @@
+"""Plan: which nodes of a workflow run next, a function of the graph and the committed events.
+
+    a run ends -> its output goes to the nodes that follow -> each gets a new run, in the order of the log
+
+The plan acts on nothing. After a crash, another process makes the same plan from the same events.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from runtime.events.branch import child_of
+from runtime.events.node_info import child_path
+from runtime.events.node_runs import NodeRuns
+from runtime.workflow.base_node import START, BaseNode
+from runtime.workflow.graph import Graph
+
+
+@dataclass(frozen=True)
+class NodeRun:
+    """A run of a node that has to happen.
+
+    Attributes:
+        path: path of the run.
+        input: output of the node before it.
+        branch: branch of the run's events.
+    """
+
+    node: BaseNode
+    path: str
+    input: Any
+    branch: str | None
+
+
+class Plan:
+    """The runs of a workflow.
+
+    Args:
+        name: name of the workflow.
+        path: path of the workflow's own run.
+        workflow_input: input of the first nodes.
+        branch: branch of the workflow.
+    """
+
+    def __init__(self, graph: Graph, name: str, path: str, workflow_input: Any, branch: str | None) -> None:
+        self._graph = graph
+        self._name = name
+        self._path = path
+        self._branch = branch
+        self._numbers: Counter[str] = Counter()
+        self._queues: dict[str, deque[NodeRun]] = {name: deque() for name in graph.nodes}
+        self._arrivals: dict[str, dict[str, Any]] = {}
+        self._position = 0
+        self._fresh: list[NodeRun] = []
+        self.outputs: dict[str, Any] = {}
+        """Outputs of the nodes that no edge leaves, by name. A node without an output is left out."""
+        self._follow(START.name, None, workflow_input, branch)
+
+    def is_last(self, run: NodeRun) -> bool:
+        """Return True if no edge leaves the node of the run."""
+        return self._graph.nodes.get(run.node.name) is run.node and self._graph.is_terminal(run.node.name)
+
+    def next_runs(self, runs: NodeRuns) -> Iterator[NodeRun]:
+        """Take in the runs that have ended since the last call; yield the runs that can begin now, each once."""
+        ended = runs.ended_below(self._path)
+        for path in ended[self._position :]:
+            self._end(path, runs)
+        self._position = len(ended)
+        fresh = self._fresh
+        self._fresh = []
+        for run in fresh:
+            # It may have ended before this process began.
+            if not runs.of(run.path).has_ended:
+                yield run
+
+    def _end(self, path: str, runs: NodeRuns) -> None:
+        name = path.rpartition("/")[2].rpartition("@")[0]
+        queue = self._queues.get(name)
+        # A path that is not expected: the graph has changed since. What still fits goes on.
+        if not queue or queue[0].path != path:
+            return
+        run = queue.popleft()
+        if queue:
+            self._fresh.append(queue[0])
+        record = runs.of(path)
+        if self._graph.is_terminal(name) and record.output is not None:
+            self.outputs[name] = record.output
+        self._follow(name, record.route, record.output, run.branch)
+
+    def _follow(self, name: str, route: Any, output: Any, branch: str | None) -> None:
+        """Queue the runs that follow a run of the node `name`."""
+        followers = self._graph.nodes_after(name, route)
+        for node in followers:
+            if node.waits_for_all:
+                self._arrive(node, name, output)
+                continue
+            # Nodes that run at once do not see each other's events, as in a ParallelAgent.
+            own_branch = branch
+            if len(followers) > 1:
+                own_branch = child_of(branch, self._name, f"{node.name}@{self._numbers[node.name] + 1}")
+            self._queue(node, output, own_branch)
+
+    def _arrive(self, node: BaseNode, name: str, output: Any) -> None:
+        """Note the output of a node before one that waits for all; queue its run when all have arrived."""
+        arrived = self._arrivals.setdefault(node.name, {})
+        arrived[name] = output
+        if arrived.keys() < self._graph.names_before[node.name]:
+            return
+        del self._arrivals[node.name]
+        # In the order of the graph: the order of the ends differs from run to run.
+        outputs = {before: arrived[before] for before in self._graph.nodes if before in arrived}
+        self._queue(node, outputs, self._branch)
+
+    def _queue(self, node: BaseNode, node_input: Any, branch: str | None) -> None:
+        self._numbers[node.name] += 1
+        run = NodeRun(node, child_path(self._path, node.name, self._numbers[node.name]), node_input, branch)
+        queue = self._queues[node.name]
+        queue.append(run)
+        if len(queue) == 1:
+            self._fresh.append(run)

@@ -1,0 +1,85 @@
+"""ToolNode: a tool as a node."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from dataclasses import replace
+from typing import Any
+
+from pydantic import BaseModel, PrivateAttr
+
+from runtime import types
+from runtime.agents.llm_agent import LlmAgent
+from runtime.context import NodeCall
+from runtime.engine.step import run_single_call
+from runtime.tools.base_tool import BaseTool
+from runtime.workflow.agent_node import AgentNode
+from runtime.workflow.errors import NodeDataError
+from runtime.workflow.node_context import NodeContext
+from runtime.workflow.node_data import as_json, fit, text_of
+
+
+class ToolNode(AgentNode):
+    """Calls a tool with the node's input as its arguments; the output is the tool's result.
+
+    The call is recorded as the call of an agent is. So a tool that asks for a confirmation or a credential waits for
+    the answer, and one that runs as a job waits for its result.
+
+    Args:
+        tool: the tool.
+        name: name of the node; None: the tool's.
+    """
+
+    _tool: BaseTool = PrivateAttr()
+    _owner: LlmAgent = PrivateAttr()
+
+    def __init__(self, *, tool: BaseTool, name: str | None = None, **fields: Any) -> None:
+        # The agent never asks its model: it is the owner of the call.
+        owner = LlmAgent(name=name or tool.name, description=tool.description, tools=[tool])
+        super().__init__(**{"description": tool.description, **fields}, name=owner.name, agent=owner)
+        self._tool = tool
+        self._owner = owner
+
+    async def _run_impl(self, *, ctx: NodeContext, node_input: Any) -> AsyncGenerator[Any, None]:
+        invocation = replace(self._invocation(ctx), node=NodeCall(ctx.node_path))
+        calls = run_single_call(self._owner, invocation, self._tool, self._arguments(ctx, node_input))
+        async with aclosing(calls) as events:
+            async for event in events:
+                yield event
+        yield self._result(ctx)
+
+    def _arguments(self, ctx: NodeContext, node_input: Any) -> dict[str, Any]:
+        """Return the input as arguments: an object as it is, another value as the only parameter's.
+
+        Raises:
+            NodeDataError: the tool has several parameters and the input is no object.
+        """
+        declaration = self._tool._get_declaration()
+        schema = declaration.parameters if declaration else None
+        names = list(schema.properties or ()) if schema else []
+        required = list(schema.required or ()) if schema else []
+        if isinstance(node_input, types.Content):
+            node_input = text_of(node_input)
+        if isinstance(node_input, str) and len(names) != 1:
+            node_input = fit(node_input, dict[str, Any], f"The input of node {self.name!r}") if names else {}
+        if isinstance(node_input, BaseModel):
+            node_input = node_input.model_dump()
+        if node_input is None:
+            node_input = {}
+        if not isinstance(node_input, dict):
+            if len(names) != 1:
+                raise NodeDataError(
+                    f"Node {self.name!r} needs an object with the arguments {', '.join(names)}, and its input is "
+                    f"{type(node_input).__name__}. Let the node before it return a dict."
+                )
+            node_input = {names[0]: node_input}
+        missing = {name: ctx.state[name] for name in required if name not in node_input and name in ctx.state}
+        arguments: dict[str, Any] = as_json({**missing, **node_input})
+        return arguments
+
+    def _result(self, ctx: NodeContext) -> Any:
+        for made in ctx.record().calls:
+            if made.call.name == self._tool.name and made.answers:
+                return made.latest_answer()
+        return None

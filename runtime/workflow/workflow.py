@@ -1,0 +1,104 @@
+"""Workflow: an agent that runs the nodes of a graph."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import Any
+
+from pydantic import Field, PrivateAttr
+
+from runtime.agents.base_agent import BaseAgent
+from runtime.context import InvocationContext
+from runtime.errors import ConfigurationError
+from runtime.events.event import Event
+from runtime.events.node_info import child_path
+from runtime.workflow.agent_node import AgentNode
+from runtime.workflow.base_node import BaseNode
+from runtime.workflow.build import EdgeParser
+from runtime.workflow.engine import WorkflowEngine
+from runtime.workflow.graph import Graph
+from runtime.workflow.node_data import as_json, fit
+from runtime.workflow.parallel_worker import ParallelWorker
+from runtime.workflow.plan import Plan
+
+
+class Workflow(BaseAgent):
+    """Runs nodes in the order of a graph: functions, agents, and other workflows.
+
+    A node's output is the input of the nodes that follow. The first nodes get the user's message. The output of the
+    node that no edge leaves is the workflow's; a text is shown to the user. An interrupted workflow goes on where it
+    was: nodes that have ended do not run again.
+
+    Attributes:
+        edges: `Edge` objects and chains, such as `("START", look_up, (stock, fraud), join, {True: refund})`.
+        max_concurrency: most nodes at once; None: no limit.
+        input_schema: type that the input is converted to.
+        output_schema: type that the output must have.
+
+    Raises:
+        GraphValidationError: the graph cannot run. The message names the nodes.
+    """
+
+    edges: list[Any] = Field(default_factory=list, exclude=True)
+    max_concurrency: int | None = None
+    input_schema: Any = None
+    output_schema: Any = None
+    _graph: Graph = PrivateAttr()
+
+    def model_post_init(self, context: Any, /) -> None:
+        """Check the graph; make its agents sub-agents."""
+        if self.sub_agents:
+            raise ConfigurationError(
+                f"Workflow {self.name!r} has sub_agents. Put its agents into the edges, as nodes."
+            )
+        self._graph = Graph.from_edges(list(EdgeParser().parse(self.edges)), self.name)
+        self.sub_agents = [agent for node in self._graph.nodes.values() for agent in _agents_of(node)]
+        super().model_post_init(context)
+
+    @property
+    def graph(self) -> Graph:
+        """The checked graph."""
+        return self._graph
+
+    @property
+    def records_progress(self) -> bool:
+        """Return False: the progress follows from the events of the nodes."""
+        return False
+
+    @property
+    def always_resumes(self) -> bool:
+        """Return True: a question of a node is answered in the same invocation."""
+        return True
+
+    async def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
+        path = self._path(ctx)
+        given = ctx.node.message if ctx.node and ctx.node.message else ctx.user_content
+        workflow_input = fit(given, self.input_schema, f"The input of workflow {self.name!r}")
+        plan = Plan(self._graph, self.name, path, workflow_input, ctx.branch)
+        engine = WorkflowEngine(ctx, plan, self.max_concurrency, shows_output=ctx.node is None)
+        async with aclosing(engine.events()) as events:
+            async for event in events:
+                yield event
+        if len(plan.outputs) > 1:
+            raise ConfigurationError(
+                f"Workflow {self.name!r} has several outputs, of the nodes {', '.join(map(repr, plan.outputs))}. Let "
+                "them lead to a JoinNode."
+            )
+        for output in plan.outputs.values():
+            checked = as_json(fit(output, self.output_schema, f"The output of workflow {self.name!r}"))
+            if ctx.node is not None:
+                yield Event(output=checked)
+
+    def _path(self, ctx: InvocationContext) -> str:
+        """Return the path of this run: the node's own, or the next number in the invocation."""
+        if ctx.node is not None:
+            return ctx.node.path
+        number = ctx.node_runs().number_of_runs("", self.name)
+        return child_path("", self.name, number if ctx.resuming and number else number + 1)
+
+
+def _agents_of(node: BaseNode) -> list[BaseAgent]:
+    if isinstance(node, ParallelWorker):
+        return _agents_of(node.worker)
+    return [node.agent] if isinstance(node, AgentNode) else []

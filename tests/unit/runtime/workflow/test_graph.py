@@ -1,0 +1,168 @@
+"""Construction of workflows: edges, routes, and errors that name the nodes and the remedy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from runtime.agents import LlmAgent
+from runtime.errors import ConfigurationError
+from runtime.workflow import (
+    DEFAULT_ROUTE,
+    START,
+    Edge,
+    FunctionNode,
+    JoinNode,
+    Workflow,
+    node,
+)
+
+
+def a() -> str:
+    return "a"
+
+
+def b() -> str:
+    return "b"
+
+
+def c() -> str:
+    return "c"
+
+
+def edges_of(*items: Any) -> list[tuple[str, str, Any]]:
+    graph = Workflow(name="flow", edges=list(items)).graph
+    return [
+        (edge.from_node.name, edge.to_node.name, edge.route)
+        for edges in graph.edges_from.values()
+        for edge in edges
+    ]
+
+
+def test_a_chain_connects_neighbours() -> None:
+    assert edges_of(("START", a, b)) == [("__START__", "a", None), ("a", "b", None)]
+
+
+def test_a_tuple_in_a_chain_fans_out_and_in() -> None:
+    join = JoinNode(name="join")
+    assert edges_of((START, a, (b, c), join)) == [
+        ("__START__", "a", None),
+        ("a", "b", None),
+        ("a", "c", None),
+        ("b", "join", None),
+        ("c", "join", None),
+    ]
+
+
+def test_a_dict_in_a_chain_holds_routes() -> None:
+    routes: dict[Any, Any] = {"left": b, 2: c, DEFAULT_ROUTE: (b, c)}
+    assert edges_of(("START", a, routes))[1:] == [
+        ("a", "b", "left"),
+        ("a", "c", 2),
+        ("a", "b", DEFAULT_ROUTE),
+        ("a", "c", DEFAULT_ROUTE),
+    ]
+
+
+def test_an_edge_may_have_several_routes() -> None:
+    first, second = node(a), node(b)
+    edge = Edge(from_node=first, to_node=second, route=["x", "y"])
+    graph = Workflow(name="flow", edges=[("START", first), edge]).graph
+    assert [found.name for found in graph.nodes_after("a", "y")] == ["b"]
+    assert graph.nodes_after("a", "z") == []
+
+
+@pytest.mark.parametrize(
+    ("route", "expected"),
+    [("one", ["b"]), (True, ["c"]), (1, ["d"]), ("1", ["e"]), (None, ["e"]), (["one", True], ["b", "c"])],
+)
+def test_a_route_is_followed_if_value_and_type_are_the_same(route: Any, expected: list[str]) -> None:
+    """In Python 1 and True are equal; as routes they are not."""
+    names = {name: FunctionNode(func=a, name=name) for name in "bcde"}
+    routes: dict[Any, Any] = {"one": names["b"], DEFAULT_ROUTE: names["e"]}
+    first = node(a)
+    graph = Workflow(
+        name="flow",
+        edges=[
+            ("START", first, routes),
+            Edge(from_node=first, to_node=names["c"], route=True),
+            Edge(from_node=first, to_node=names["d"], route=1),
+        ],
+    ).graph
+    assert [found.name for found in graph.nodes_after("a", route)] == expected
+
+
+def test_an_edge_without_a_route_is_always_followed() -> None:
+    graph = Workflow(name="flow", edges=[("START", a, b), (a, {"x": c})]).graph
+    assert [found.name for found in graph.nodes_after("a", "x")] == ["b", "c"]
+    assert [found.name for found in graph.nodes_after("a", "y")] == ["b"]
+
+
+@pytest.mark.parametrize(
+    ("edges", "problem"),
+    [
+        ([], "no edge begins at START"),
+        ([(a, b)], "no edge begins at START"),
+        ([("START", a), (b, c)], "Nodes 'b', 'c' cannot be reached"),
+        ([("START", a, "START")], "leads back to START"),
+        ([("START", {"x": a})], "START chooses none"),
+        ([("START", a, b, a)], "Nodes 'a', 'b' follow each other without end"),
+        ([("START", a, a)], "Node 'a' follow"),
+        ([("START", a, b), (a, b)], "two edges lead from 'a' to 'b'"),
+        ([("START", a, {1: b}), (a, {1: b})], "on the route 1"),
+        ([("START", a, FunctionNode(func=b, name="a"))], "two nodes called 'a'"),
+        ([("START", a, {None: b})], "The route None is a NoneType"),
+        ([("START",)], "is no edge"),
+        (["START"], "is no edge"),
+    ],
+)
+def test_a_graph_that_cannot_run_is_refused(edges: list[Any], problem: str) -> None:
+    with pytest.raises(ValueError, match=problem):
+        Workflow(name="flow", edges=edges)
+
+
+def test_a_loop_with_a_route_is_allowed() -> None:
+    assert edges_of(("START", a, b, {"again": a}))[-1] == ("b", "a", "again")
+
+
+@pytest.mark.parametrize("wrong", [7, None, [a]])
+def test_a_node_is_made_of_functions_agents_and_tools_only(wrong: Any) -> None:
+    with pytest.raises(ValueError, match="A node cannot be"):
+        Workflow(name="flow", edges=[("START", wrong)])
+
+
+def test_names_are_identifiers() -> None:
+    with pytest.raises(ValueError, match="'not one'"):
+        node(a, name="not one")
+
+
+def test_a_parameter_that_needs_a_position_is_refused() -> None:
+    def positional(value: int, /) -> None: ...
+
+    with pytest.raises(ConfigurationError, match="'value'"):
+        node(positional)
+
+
+def test_limits_need_a_parallel_worker() -> None:
+    with pytest.raises(ConfigurationError, match="parallel_worker"):
+        node(a, max_parallel_workers=2)
+
+
+def test_agents_become_sub_agents_and_belong_to_one_workflow() -> None:
+    writer = LlmAgent(name="writer")
+    flow = Workflow(name="flow", edges=[("START", writer)])
+    assert flow.find_agent("writer") is writer
+    with pytest.raises(ValueError, match="'writer' already has a parent"):
+        Workflow(name="other", edges=[("START", writer)])
+    with pytest.raises(ValueError, match="sub_agents"):
+        Workflow(name="other", edges=[("START", a)], sub_agents=[LlmAgent(name="more")])
+
+
+def test_node_is_a_decorator_too() -> None:
+    @node(name="double", timeout=3)
+    def twice(node_input: int) -> int:
+        """Double a number."""
+        return node_input * 2
+
+    assert (twice.name, twice.timeout, twice.description) == ("double", 3, "Double a number.")

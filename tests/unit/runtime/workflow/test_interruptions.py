@@ -1,0 +1,392 @@
+"""Workflows that are interrupted after any event and go on in another process; questions and their answers."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Sequence
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from runtime import types
+from runtime.agents import BaseAgent, LlmAgent, LoopAgent
+from runtime.apps import App
+from runtime.events import Event
+from runtime.events.calls import REQUEST_INPUT, pending_calls
+from runtime.events.request_input import RequestInput
+from runtime.runners import Runner
+from runtime.sessions import InMemorySessionService, Session
+from runtime.tools import FunctionTool, LongRunningFunctionTool
+from runtime.workflow import JoinNode, NodeContext, Workflow, node
+from tests.fakes import ScriptedModel, call, say
+from tests.unit.runtime.conversation import Conversation, answer_to
+
+IDS: dict[str, Any] = {"user_id": "ada", "session_id": "s1"}
+
+
+class Process:
+    """A process with its own workflow, which knows earlier events only from the session.
+
+    Attributes:
+        ran: names of the functions that ran, in order.
+    """
+
+    def __init__(self, make: Callable[[Process], BaseAgent], log: Sequence[Event] = ()) -> None:
+        self.ran: list[str] = []
+        self.log = log
+        self._root = make(self)
+        self.sessions = InMemorySessionService()
+
+    async def start(self) -> Process:
+        session = await self.sessions.create_session(app_name="shop", **IDS)
+        for event in self.log:
+            await self.sessions.append_event(session, event.model_copy(deep=True))
+        self.runner = Runner(app=App(name="shop", root_agent=self._root), session_service=self.sessions)
+        return self
+
+    async def send(
+        self, message: types.Content | None = None, invocation_id: str | None = None
+    ) -> list[Event]:
+        run = self.runner.run_async(**IDS, new_message=message, invocation_id=invocation_id)
+        return [event async for event in run]
+
+    async def session(self) -> Session:
+        session = await self.sessions.get_session(app_name="shop", **IDS)
+        assert session is not None
+        return session
+
+    async def answer_all(self) -> None:
+        """Answer questions, the latest first, until none is open."""
+        while waiting := pending_calls((await self.session()).events):
+            await self.send(answer((await self.session()).events, list(waiting)[-1]))
+
+    def note(self, name: str) -> None:
+        self.ran.append(name)
+
+    def writer(self, name: str, *texts: Any) -> LlmAgent:
+        """Return an agent whose model gives the texts that are not in the log yet."""
+        given = [
+            event
+            for event in self.log
+            if event.author == name and event.content and event.content.role == "model" and not _asks(event)
+        ]
+        return LlmAgent(
+            name=name,
+            model=ScriptedModel(turns=list(texts)[len(given) :]),
+            tools=[FunctionTool(self.pay, require_confirmation=True), LongRunningFunctionTool(self.order)],
+        )
+
+    def pay(self, amount: int) -> str:
+        """Pay."""
+        self.note("pay")
+        return f"paid {amount}"
+
+    def order(self) -> dict[str, str]:
+        """Order something that comes later."""
+        self.note("order")
+        return {"status": "pending"}
+
+
+def _asks(event: Event) -> bool:
+    return any(made.name == "adk_request_confirmation" for made in event.get_function_calls())
+
+
+def answer(events: Sequence[Event], call_id: str) -> types.Content:
+    [made] = [made for event in events for made in event.get_function_calls() if made.id == call_id]
+    response: dict[str, Any] = {"confirmed": True}
+    if made.name == REQUEST_INPUT:
+        response = {"result": f"answer to {(made.args or {})['message']}"}
+    elif made.name == "order":
+        response = {"status": "delivered"}
+    part = types.FunctionResponse(id=made.id, name=made.name, response=response)
+    return types.Content(role="user", parts=[types.Part(function_response=part)])
+
+
+def big(process: Process) -> BaseAgent:  # noqa: C901  # one workflow with everything
+    """Functions, agents, a join, a loop, questions, a tool, a worker, dynamic nodes and a nested workflow."""
+
+    def look_up(node_input: str, ctx: NodeContext) -> dict[str, str]:
+        process.note("look_up")
+        ctx.state["order"] = node_input
+        return {"order": node_input}
+
+    def stock(order: str) -> int:
+        process.note("stock")
+        return len(order)
+
+    def ask(node_input: dict[str, Any]) -> RequestInput:
+        process.note("ask")
+        return RequestInput(message="Really?", payload=node_input)
+
+    async def check(ctx: NodeContext) -> AsyncGenerator[Any, None]:
+        process.note("check")
+        answered = ctx.resume_inputs
+        if "one" not in answered:
+            yield RequestInput(interrupt_id="one", message="One?")
+        if "two" not in answered:
+            yield RequestInput(interrupt_id="two", message="Two?")
+        yield sorted(answered.values())
+
+    def ask_inside() -> RequestInput:
+        process.note("ask_inside")
+        return RequestInput(message="Inside?")
+
+    async def dynamic(ctx: NodeContext) -> list[Any]:
+        process.note("dynamic")
+        return list(
+            await asyncio.gather(
+                *(ctx.run_node(part, number) for number in range(3)), ctx.run_node(ask_inside)
+            )
+        )
+
+    def part(node_input: int) -> int:
+        process.note(f"part{node_input}")
+        return node_input
+
+    def count(n: int = 0) -> Event:
+        process.note(f"count{n}")
+        return Event(output={"amount": n}, state={"n": n + 1}, route="again" if n < 2 else "done")
+
+    def items() -> list[str]:
+        process.note("items")
+        return ["a", "b"]
+
+    def each(node_input: str) -> str:
+        process.note(f"each {node_input}")
+        return node_input * 2
+
+    def finish(node_input: Any) -> str:
+        process.note("finish")
+        return f"finished with {node_input}"
+
+    inner = Workflow(name="inner", edges=[("START", items, node(each, parallel_worker=True))])
+    writer = process.writer("writer", call("order", "o1"), "Ordered.", "A text.")
+    payer = FunctionTool(process.pay, require_confirmation=True)
+    join = JoinNode(name="join")
+    return Workflow(
+        name="flow",
+        edges=[
+            ("START", look_up, (stock, writer, node(check, rerun_on_resume=True)), join, ask),
+            (ask, dynamic, count, {"again": count, "done": payer}),
+            (payer, inner, finish),
+        ],
+    )
+
+
+async def uninterrupted(make: Callable[[Process], BaseAgent]) -> Process:
+    process = await Process(make).start()
+    await process.send(say("go"))
+    await process.answer_all()
+    return process
+
+
+def ends(events: Sequence[Event]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for event in events:
+        if event.node_info and event.node_info.has_ended:
+            assert event.node_info.path not in found, "a run has ended twice"
+            found[event.node_info.path] = event.output
+    return found
+
+
+async def test_a_workflow_goes_on_wherever_it_was_interrupted() -> None:
+    """Each output once, the same end, and no run again after its end."""
+    whole = await uninterrupted(big)
+    expected = await whole.session()
+    assert ends(expected.events)["flow@1/finish@1"] == "finished with ['aa', 'bb']"
+    assert len(expected.events) > 30
+    for count in range(1, len(expected.events) + 1):
+        kept = expected.events[:count]
+        process = await Process(big, kept).start()
+        await process.send(invocation_id=kept[0].invocation_id)
+        await process.answer_all()
+        session = await process.session()
+        assert ends(session.events) == ends(expected.events), count
+        assert session.state == expected.state, count
+        assert {event.invocation_id for event in session.events} == {kept[0].invocation_id}
+        ended = {path.rpartition("/")[2].rpartition("@")[0] for path in ends(kept)}
+        again = {"look_up", "stock", "dynamic", "items", "finish"} & set(process.ran) & ended
+        assert not again, count
+
+
+async def test_a_complete_workflow_has_nothing_to_resume() -> None:
+    log = (await (await uninterrupted(big)).session()).events
+    process = await Process(big, log).start()
+    assert await process.send(invocation_id=log[0].invocation_id) == []
+    assert process.ran == []
+
+
+async def test_questions_are_answered_in_any_order() -> None:
+    def ask(name: str) -> Any:
+        return node(lambda: RequestInput(message=name), name=name)
+
+    join = JoinNode(name="join")
+    conversation = Conversation(
+        Workflow(name="flow", edges=[("START", (ask("a"), ask("b"), ask("c")), join)])
+    )
+    questions = await conversation.say("go")
+    for question in (questions[2], questions[0], questions[1]):
+        events = await conversation.say(answer_to(question, {"result": question.branch}))
+    assert ends(events)["flow@1/join@1"] == {"a": "flow.a@1", "b": "flow.b@1", "c": "flow.c@1"}
+
+
+async def test_an_answer_that_is_an_object_is_the_output() -> None:
+    conversation = Conversation(
+        Workflow(name="flow", edges=[("START", node(lambda: RequestInput(), name="ask"))])
+    )
+    [question] = await conversation.say("go")
+    events = await conversation.say(answer_to(question, {"amount": 3, "note": ""}))
+    assert ends(events) == {"flow@1/ask@1": {"amount": 3, "note": ""}}
+
+
+async def test_a_node_that_reruns_asks_the_same_question_once() -> None:
+    ran = 0
+
+    def ask(ctx: NodeContext) -> Any:
+        nonlocal ran
+        ran += 1
+        if not ctx.resume_inputs:
+            return RequestInput(message="Which?")
+        return next(iter(ctx.resume_inputs.values()))
+
+    conversation = Conversation(Workflow(name="flow", edges=[("START", node(ask, rerun_on_resume=True))]))
+    [question] = await conversation.say("go")
+    assert await conversation.say("Hello?", invocation_id=question.invocation_id) == []
+    assert ran == 1
+    assert ends(await conversation.say(answer_to(question, {"result": "this"}))) == {"flow@1/ask@1": "this"}
+    assert ran == 2
+
+
+async def test_a_question_in_a_loop_is_asked_in_each_round() -> None:
+    def ask(n: int = 0) -> RequestInput:
+        return RequestInput(interrupt_id="same", message=f"Round {n}?")
+
+    def decide(node_input: str) -> Event:
+        return Event(output=node_input, route=node_input)
+
+    def accept() -> str:
+        return "accepted"
+
+    conversation = Conversation(
+        Workflow(name="flow", edges=[("START", ask, decide, {"no": ask, "yes": accept})])
+    )
+    [question] = await conversation.say("go")
+    question = (await conversation.say(answer_to(question, {"result": "no"})))[-1]
+    events = await conversation.say(answer_to(question, {"result": "yes"}))
+    assert list(ends(events)) == ["flow@1/ask@2", "flow@1/decide@2", "flow@1/accept@1"]
+
+
+async def test_a_workflow_in_a_loop_agent_begins_anew_in_each_round() -> None:
+    def step() -> str:
+        return "step"
+
+    loop = LoopAgent(
+        name="loop", max_iterations=2, sub_agents=[Workflow(name="flow", edges=[("START", step)])]
+    )
+    events = await Conversation(loop).say("go")
+    assert list(ends(events)) == ["flow@1/step@1", "flow@2/step@1"]
+
+
+async def test_a_changed_graph_goes_on_with_what_still_fits() -> None:
+    def make(names: str) -> Callable[[Process], BaseAgent]:
+        def build(process: Process) -> BaseAgent:
+            def step(name: str) -> Any:
+                return node(lambda: process.note(name) or name, name=name)
+
+            return Workflow(name="flow", edges=[("START", *(step(name) for name in names))])
+
+        return build
+
+    log = (await (await uninterrupted(make("abc"))).session()).events
+    process = await Process(make("axc"), log[:3]).start()  # `a` and `b` have ended
+    await process.send(invocation_id=log[0].invocation_id)
+    assert process.ran == ["x", "c"]
+
+
+async def test_a_hundred_pauses_take_as_many_events_each() -> None:
+    def ask(n: int = 0) -> RequestInput:
+        return RequestInput(message=f"{n}?")
+
+    def on(ctx: NodeContext, n: int = 0) -> Event:
+        return Event(state={"n": n + 1}, route="again" if n < 100 else "end")
+
+    conversation = Conversation(Workflow(name="flow", edges=[("START", ask, on, {"again": ask})]))
+    question = (await conversation.say("go"))[-1]
+    sizes = []
+    for _ in range(100):
+        events = await conversation.say(answer_to(question, {"result": "on"}))
+        question = events[-1]
+        sizes.append(sum(len(event.model_dump_json(exclude_none=True)) for event in events))
+    assert sizes[-1] <= 1.2 * sizes[0]
+
+
+@st.composite
+def graphs(draw: st.DrawFn) -> list[tuple[str, str]]:
+    """Edges of a graph without circles in which each node is reached."""
+    size = draw(st.integers(2, 7))
+    edges = [("START", "n0")]
+    for number in range(1, size):
+        before = draw(st.sets(st.integers(0, number - 1), min_size=1, max_size=3))
+        edges += [(f"n{other}", f"n{number}") for other in sorted(before)]
+    return edges
+
+
+@given(edges=graphs(), asking=st.sets(st.integers(0, 6)), data=st.data())
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+def test_an_interrupted_graph_ends_as_an_uninterrupted_one(
+    edges: list[tuple[str, str]], asking: set[int], data: st.DataObject
+) -> None:
+    def make(process: Process) -> BaseAgent:
+        def step(number: int) -> Any:
+            def run(node_input: Any, ctx: NodeContext) -> Any:
+                ctx.state[f"n{number}"] = True
+                return RequestInput(message=f"n{number}") if number in asking else f"n{number}"
+
+            several = [one for one, other in edges if other == f"n{number}"]
+            if len(several) > 1:
+                return JoinNode(name=f"n{number}")
+            return node(run, name=f"n{number}")
+
+        # A last node takes in all ends, since a workflow has one output.
+        names = {other for _, other in edges}
+        last = JoinNode(name="last")
+        nodes = {name: step(int(name[1:])) for name in sorted(names)}
+        inner = [(nodes.get(one, one), nodes[other]) for one, other in edges]
+        ends_of_graph = names - {one for one, _ in edges}
+        return Workflow(name="flow", edges=[*inner, *((nodes[name], last) for name in sorted(ends_of_graph))])
+
+    async def run() -> None:
+        expected = await (await uninterrupted(make)).session()
+        count = data.draw(st.integers(1, len(expected.events)))
+        process = await Process(make, expected.events[:count]).start()
+        await process.send(invocation_id=expected.events[0].invocation_id)
+        await process.answer_all()
+        session = await process.session()
+        assert ends(session.events) == ends(expected.events)
+        assert session.state == expected.state
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("count", [10, 100])
+async def test_dynamic_nodes_are_read_from_the_log(count: int) -> None:
+    def make(process: Process) -> BaseAgent:
+        def step(node_input: int) -> int:
+            process.note("step")
+            return node_input
+
+        async def run_all(ctx: NodeContext) -> int:
+            total = 0
+            for number in range(count):
+                total += await ctx.run_node(step, number)
+            return total
+
+        return Workflow(name="flow", edges=[("START", run_all)])
+
+    log = (await (await uninterrupted(make)).session()).events
+    process = await Process(make, log[: count // 2 + 1]).start()
+    events = await process.send(invocation_id=log[0].invocation_id)
+    assert process.ran == ["step"] * (count - count // 2)
+    assert events[-1].output == sum(range(count))
