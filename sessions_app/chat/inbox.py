@@ -17,13 +17,24 @@ from sessions_app.base.codec import event_to_show
 from sessions_app.models import AnswerRequest
 from sessions_app.process.threads import in_thread
 from sessions_app.rendering.blocks import Block, ConfirmationRequestBlock, blocks_of
-from sessions_app.rendering.questions import ChoiceBlock, CredentialRequestBlock, RemoteQuestionBlock
+from sessions_app.rendering.questions import (
+    ChoiceBlock,
+    CredentialRequestBlock,
+    InputRequestBlock,
+    RemoteQuestionBlock,
+)
 from sessions_app.rendering.session_view import Reader, SessionView
 from sessions_app.sessions.list.activity import activity_of
 from sessions_app.sessions.ownership import User
 
 logger = logging.getLogger(__name__)
-QUESTIONS = (ConfirmationRequestBlock, ChoiceBlock, CredentialRequestBlock, RemoteQuestionBlock)
+QUESTIONS = (
+    ConfirmationRequestBlock,
+    ChoiceBlock,
+    CredentialRequestBlock,
+    RemoteQuestionBlock,
+    InputRequestBlock,
+)
 
 
 @require_GET

@@ -22,6 +22,7 @@ from runtime.events.calls import (
     REMOTE_QUESTIONS,
     REQUEST_CONFIRMATION,
     REQUEST_CREDENTIAL,
+    REQUEST_INPUT,
     MadeCall,
     made_calls,
 )
@@ -138,6 +139,8 @@ def _effect(app_name: str, made: MadeCall, kind: RequestKind, tool_name: str, ar
         return f"Give a credential to {as_words(made.event.author)}"[:EFFECT_LENGTH]
     with masking():
         args = mask(args)
+    if tool_name == REQUEST_INPUT:
+        return one_line(args.get("message") or "An answer is needed.")[:EFFECT_LENGTH]
     if tool_name in REMOTE_QUESTIONS:
         return one_line(next(iter(args.values()), ""))[:EFFECT_LENGTH]
     options = args.get("options")

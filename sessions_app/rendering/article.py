@@ -17,7 +17,6 @@ from django.utils.timezone import localtime
 from django.utils.translation import gettext, ngettext
 
 from sessions_app.rendering.blocks import (
-    MAX_UNFOLDED_LENGTH,
     Block,
     CallBlock,
     ConfirmationBlock,
@@ -29,7 +28,13 @@ from sessions_app.rendering.faces import signature
 from sessions_app.rendering.hidden_characters import escape_hidden, mark_hidden
 from sessions_app.rendering.markdown import render_markdown
 from sessions_app.rendering.outline import as_words, labels_of
-from sessions_app.rendering.questions import ChosenBlock, CredentialBlock, RepliedBlock, StoppedBlock
+from sessions_app.rendering.questions import (
+    MAX_UNFOLDED_LENGTH,
+    ChosenBlock,
+    CredentialBlock,
+    RepliedBlock,
+    StoppedBlock,
+)
 
 MAX_UNFOLDED_LINES = 20
 """Lines of a message from which the page folds it."""

@@ -26,7 +26,7 @@ from runtime.events import Event
 from runtime.events.allowances import used_allowance
 from runtime.events.answer_rules import PERSON
 from runtime.events.call_times import call_seconds
-from runtime.events.calls import REMOTE_QUESTIONS, REQUEST_CONFIRMATION, REQUEST_CREDENTIAL, CallFailure
+from runtime.events.calls import REQUEST_CONFIRMATION, REQUEST_CREDENTIAL, CallFailure
 from runtime.events.tool_confirmation import call_to_confirm, confirmer_of, offers_allowance, question_in
 from sessions_app.base.actors import ActorKind
 from sessions_app.history.event_marks import answerer_in, scheduled_task_in
@@ -41,13 +41,17 @@ from sessions_app.rendering.files import FileLink, file_link
 from sessions_app.rendering.outline import labels_of, one_line, outline
 from sessions_app.rendering.questions import (
     CHOICE_TOOL,
+    MAX_BRIEF_LENGTH,
+    TEXT_QUESTIONS,
     ChoiceBlock,
     ChosenBlock,
     CredentialBlock,
     CredentialRequestBlock,
     Field,
+    InputRequestBlock,
     RemoteQuestionBlock,
     RepliedBlock,
+    ShownArgument,
     StoppedBlock,
     chosen_block,
     form_block,
@@ -58,15 +62,11 @@ from sessions_app.rendering.sentences import in_language
 from sessions_app.rendering.session_view import SessionView
 from sessions_app.secrets.masking import beginning_of, shortened
 
-QUESTIONS = (REQUEST_CONFIRMATION, REQUEST_CREDENTIAL, CHOICE_TOOL, *REMOTE_QUESTIONS)
+QUESTIONS = (REQUEST_CONFIRMATION, REQUEST_CREDENTIAL, CHOICE_TOOL, *TEXT_QUESTIONS)
 TRANSFER_TOOL = "transfer_to_agent"
 SCHEDULE_TOOL = "schedule_task"
 MAX_RESPONSE_LENGTH = 4_000
 """Maximum characters of a result, and of an argument."""
-MAX_UNFOLDED_LENGTH = 1_000
-"""Characters above which a question folds an argument, and the page a message of the user."""
-MAX_BRIEF_LENGTH = 60
-"""Characters of an argument in the line of its call."""
 NO_CITATIONS: Mapping[int, Sequence[Citation]] = {}
 
 
@@ -113,24 +113,6 @@ class CallBlock:
         labels = labels_of(name for name, _ in self.args)
         arguments = [f"{labels[name]}: {shortened(value, MAX_BRIEF_LENGTH)}" for name, value in self.args]
         return ", ".join(arguments)
-
-
-@dataclass(frozen=True)
-class ShownArgument:
-    """An argument of a call to approve or reject."""
-
-    label: str
-    text: str
-
-    @property
-    def is_long(self) -> bool:
-        """True if the page shows only the beginning until the user asks for the whole text."""
-        return len(self.text) > MAX_UNFOLDED_LENGTH
-
-    @property
-    def beginning(self) -> str:
-        """Return the beginning of the text, in one line."""
-        return shortened(" ".join(self.text[: 2 * MAX_BRIEF_LENGTH].split()), MAX_BRIEF_LENGTH)
 
 
 @dataclass(frozen=True)
@@ -270,6 +252,7 @@ Block = (
     | CredentialRequestBlock
     | CredentialBlock
     | RemoteQuestionBlock
+    | InputRequestBlock
     | RepliedBlock
     | StoppedBlock
     | ResponseBlock

@@ -21,11 +21,21 @@ from runtime.auth.auth_credential import AuthCredentialTypes
 from runtime.auth.auth_schemes import APIKey, HTTPBase
 from runtime.auth.auth_tool import AuthConfig, AuthToolArguments
 from runtime.events import Event
-from runtime.events.calls import REMOTE_AUTH, REMOTE_QUESTIONS, REQUEST_CREDENTIAL
+from runtime.events.calls import REMOTE_AUTH, REMOTE_QUESTIONS, REQUEST_CREDENTIAL, REQUEST_INPUT
+from sessions_app.base.codec import json_object
 from sessions_app.history.event_marks import answerer_in
-from sessions_app.rendering.outline import as_words, one_line
+from sessions_app.rendering.outline import as_words, labels_of, one_line, outline
+from sessions_app.secrets.masking import shortened
 
 CHOICE_TOOL = "get_user_choice"
+TEXT_QUESTIONS = REMOTE_QUESTIONS | {REQUEST_INPUT}
+"""Names of questions that the user answers in words."""
+_SCHEMA_INPUTS = {"integer": "number", "number": "number", "boolean": "checkbox"}
+"""Types of HTML inputs by the type of a JSON schema; a text for all others."""
+MAX_UNFOLDED_LENGTH = 1_000
+"""Characters above which a question folds an argument, and the page a message of the user."""
+MAX_BRIEF_LENGTH = 60
+"""Characters of an argument in the line of its call."""
 MAX_EXACT_INTEGER = 2**53 - 1
 """Largest integer that a browser's number input keeps exactly."""
 
@@ -76,6 +86,24 @@ class Field:
     label: str
     type: str
     value: str = ""
+
+
+@dataclass(frozen=True)
+class ShownArgument:
+    """An argument of a call to approve or reject, or a value that a question is about."""
+
+    label: str
+    text: str
+
+    @property
+    def is_long(self) -> bool:
+        """True if the page shows only the beginning until the user asks for the whole text."""
+        return len(self.text) > MAX_UNFOLDED_LENGTH
+
+    @property
+    def beginning(self) -> str:
+        """Return the beginning of the text, in one line."""
+        return shortened(" ".join(self.text[: 2 * MAX_BRIEF_LENGTH].split()), MAX_BRIEF_LENGTH)
 
 
 @dataclass(frozen=True)
@@ -137,8 +165,27 @@ class RemoteQuestionBlock:
 
 
 @dataclass(frozen=True)
+class InputRequestBlock:
+    """A question of a workflow's node.
+
+    Attributes:
+        text: the question, in Markdown; empty if the node gave none.
+        args: the data to decide on, as (label, text).
+        fields: inputs of the answer.
+    """
+
+    kind: ClassVar = "input_request"
+    call_id: str
+    name: str
+    agent: str
+    text: str
+    args: list[ShownArgument]
+    fields: list[Field]
+
+
+@dataclass(frozen=True)
 class RepliedBlock:
-    """The user's answer to a remote agent.
+    """The user's answer to a remote agent, or to a workflow's node.
 
     Attributes:
         text: the answer; empty if the user wrote a message instead.
@@ -164,13 +211,28 @@ class RepliedBlock:
 
 def form_block(
     call: types.FunctionCall, event: Event
-) -> ChoiceBlock | CredentialRequestBlock | RemoteQuestionBlock | None:
+) -> ChoiceBlock | CredentialRequestBlock | RemoteQuestionBlock | InputRequestBlock | None:
     """Return the block of a call that is answered in a form; None for other calls."""
     return (
         choice_block(call, event)
         or credential_request_block(call, event)
         or remote_question_block(call, event)
+        or input_request_block(call, event)
     )
+
+
+def input_request_block(call: types.FunctionCall, event: Event) -> InputRequestBlock | None:
+    """Return the block of a question of a workflow's node; None for other calls."""
+    if call.name != REQUEST_INPUT or call.id not in (event.long_running_tool_ids or ()):
+        return None
+    args = call.args or {}
+    payload = args.get("payload")
+    values = payload if isinstance(payload, Mapping) else {} if payload is None else {"": payload}
+    labels = labels_of(values)
+    shown = [ShownArgument(labels[name], outline(value, None)[0]) for name, value in values.items()]
+    schema = json_object(args.get("response_schema"))
+    text = str(args.get("message") or "")
+    return InputRequestBlock(call.id or "", call.name, event.author, text, shown, schema_fields(schema))
 
 
 def remote_question_block(call: types.FunctionCall, event: Event) -> RemoteQuestionBlock | None:
@@ -183,11 +245,12 @@ def remote_question_block(call: types.FunctionCall, event: Event) -> RemoteQuest
 
 
 def replied_block(response: types.FunctionResponse, event: Event) -> RepliedBlock | None:
-    """Return the block of an answer to a remote agent; None for other responses."""
-    if response.name not in REMOTE_QUESTIONS:
+    """Return the block of an answer to a remote agent, or to a workflow's node; None for other responses."""
+    if response.name not in TEXT_QUESTIONS:
         return None
     content = response.response or {}
-    text = one_line(content.get("result") or "") if event.author == "user" else ""
+    answer = content.get("result", content) if response.name == REQUEST_INPUT else content.get("result") or ""
+    text = _answer_text(answer) if event.author == "user" else ""
     return RepliedBlock(response.id or "", text, response.name == REMOTE_AUTH)
 
 
@@ -249,6 +312,19 @@ def payload_fields(payload: Any) -> list[Field]:
     ]
 
 
+def schema_fields(schema: Mapping[str, Any]) -> list[Field]:
+    """Return the inputs for an answer that follows a JSON schema; a text without one."""
+    properties = schema.get("properties")
+    if not isinstance(properties, Mapping) or not properties:
+        return [Field("result", pgettext("noun", "Answer"), _SCHEMA_INPUTS.get(schema.get("type"), "text"))]
+    return [
+        Field(
+            name, labels_of(properties)[name], _SCHEMA_INPUTS.get(json_object(property_).get("type"), "text")
+        )
+        for name, property_ in properties.items()
+    ]
+
+
 def _form_of(config: AuthConfig) -> tuple[str, list[Field], list[tuple[str, str]], str]:
     """Return title, inputs, constants and link of the form for a scheme."""
     scheme = config.auth_scheme
@@ -278,6 +354,12 @@ def _form_of(config: AuthConfig) -> tuple[str, list[Field], list[tuple[str, str]
 
 def _title_alone(title: str) -> tuple[str, list[Field], list[tuple[str, str]], str]:
     return title, [], [], ""
+
+
+def _answer_text(answer: Any) -> str:
+    """Return an answer on one line."""
+    lines, _ = outline(answer, None)
+    return one_line(" · ".join(lines.split("\n")))
 
 
 def _is_web_address(address: str) -> bool:

@@ -37,6 +37,7 @@ from sessions_app.rendering.questions import (
     ChosenBlock,
     CredentialBlock,
     CredentialRequestBlock,
+    InputRequestBlock,
     RemoteQuestionBlock,
     RepliedBlock,
     StoppedBlock,
@@ -156,7 +157,13 @@ def _pieces_of(block: Block, event: Event, context: EntryContext) -> Iterator[Pi
             yield from _call_pieces(block, context)
         case ResponseBlock():
             yield from _response_pieces(block, context)
-        case ConfirmationRequestBlock() | ChoiceBlock() | CredentialRequestBlock() | RemoteQuestionBlock():
+        case (
+            ConfirmationRequestBlock()
+            | ChoiceBlock()
+            | CredentialRequestBlock()
+            | RemoteQuestionBlock()
+            | InputRequestBlock()
+        ):
             yield Piece("note", _question(block))
         case ConfirmationBlock() | ChosenBlock() | CredentialBlock() | StoppedBlock() | RepliedBlock():
             yield Piece("note", _answer(block, context.owner))
@@ -188,7 +195,11 @@ def _attached_pieces(block: CodeBlock | FileBlock | PicturesBlock | UploadBlock)
 
 
 def _question(
-    block: ConfirmationRequestBlock | ChoiceBlock | CredentialRequestBlock | RemoteQuestionBlock,
+    block: ConfirmationRequestBlock
+    | ChoiceBlock
+    | CredentialRequestBlock
+    | RemoteQuestionBlock
+    | InputRequestBlock,
 ) -> str:
     match block:
         case ConfirmationRequestBlock():
@@ -201,6 +212,9 @@ def _question(
             return f"{block.title}: {block.description}"
         case RemoteQuestionBlock():
             return block.text
+        case InputRequestBlock():
+            values = [f"{argument.label}: {argument.text}" for argument in block.args]
+            return "\n".join([block.text or gettext("An answer is needed."), *values])
         case _:
             assert_never(block)
 

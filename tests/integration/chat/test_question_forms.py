@@ -15,7 +15,13 @@ from runtime.apps import App
 from runtime.auth import AuthConfig, AuthCredential, AuthCredentialTypes, OAuth2Auth
 from runtime.auth.auth_schemes import APIKey, ApiKeyLocation, HTTPBase, OAuth2, OAuthFlows
 from runtime.auth.auth_tool import AuthToolArguments
-from runtime.events.calls import REMOTE_AUTH, REMOTE_INPUT, REQUEST_CONFIRMATION, REQUEST_CREDENTIAL
+from runtime.events.calls import (
+    REMOTE_AUTH,
+    REMOTE_INPUT,
+    REQUEST_CONFIRMATION,
+    REQUEST_CREDENTIAL,
+    REQUEST_INPUT,
+)
 from runtime.tools import ToolContext, get_user_choice
 from sessions_app import use_cases
 from sessions_app.base import actors
@@ -133,6 +139,39 @@ def test_a_question_of_a_remote_agent_without_a_text_breaks_no_page(
 ) -> None:
     asks(session, REMOTE_INPUT, args)
     assert forms(client, person, session).names("input") == [("result", "text")]
+
+
+TEXT = ("result", "text")
+
+
+@pytest.mark.usefixtures("background_end")
+@pytest.mark.parametrize(
+    ("args", "inputs"),
+    [
+        ({"message": "<script>alert(1)</script> **Where?** \u202e"}, [TEXT]),
+        ({"response_schema": {"type": "boolean"}}, [("result", "checkbox")]),
+        ({"response_schema": {"type": "integer"}, "payload": {"items": "<b>"}}, [("result", "number")]),
+        (
+            {
+                "response_schema": {
+                    "properties": {"items": {"type": "number"}, "x<": {}, "ok": {"type": "boolean"}}
+                }
+            },
+            [("ok", "checkbox"), ("x<", "text"), ("items", "number")],  # PostgreSQL sorts the keys by length
+        ),
+        ({}, [TEXT]),
+        ({"message": 7, "payload": [1, {"a": None}], "response_schema": "odd"}, [TEXT]),
+        ({"response_schema": {"properties": []}, "payload": "x" * 2_000}, [TEXT]),
+        ({"response_schema": {"type": ["string", "null"], "properties": {"a": 3}}}, [("a", "text")]),
+    ],
+)
+def test_a_question_of_a_node_has_the_inputs_of_its_schema(
+    person: User, session: Session, client: Client, args: dict[str, Any], inputs: list[tuple[str, str]]
+) -> None:
+    asks(session, REQUEST_INPUT, args)
+    shown = forms(client, person, session)
+    assert (shown.labels, shown.names("input")) == (["Question from Asking"], inputs)
+    assert not [part for part in shown.parts if part["tag"] == "script" and not part.get("type")]
 
 
 SCHEMES: list[tuple[Any, dict[str, str], list[tuple[str, str]]]] = [

@@ -80,10 +80,10 @@ function readField(field) {
 // The names of fields are dotted paths in the response. Objects without a prototype take every name.
 function readResponse(form) {
   const response = Object.create(null);
-  for (const [path, value] of new FormData(form)) {
-    const names = path.split(".");
+  for (const field of form.querySelectorAll("[name]:is(input, textarea)")) {
+    const names = field.name.split(".");
     const last = names.pop();
-    names.reduce((parent, name) => (parent[name] ??= Object.create(null)), response)[last] = value;
+    names.reduce((parent, name) => (parent[name] ??= Object.create(null)), response)[last] = readField(field);
   }
   return response;
 }

@@ -1,0 +1,92 @@
+"""Workflows on the site: a job and a question as nodes, each answered while no process waits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+
+from runtime.events.calls import REQUEST_INPUT
+from runtime.events.request_input import RequestInput
+from runtime.workflow import JoinNode, Workflow
+from sessions_app import use_cases
+from sessions_app.base import actors
+from sessions_app.errors import NotFoundError
+from sessions_app.history.effective_events import effective_events
+from sessions_app.jobs import job_tool
+from sessions_app.models import AnswerRequest, Invocation, Session, ToolJob
+from sessions_app.process import threads
+from tests.integration.chat.pages.page_helpers import page
+from tests.integration.jobs.job_helpers import run_queue, run_task, talk
+from tests.served_agents import Served
+
+COUNTED: list[str] = []
+
+
+@job_tool
+def count_stock(order: str) -> dict[str, Any]:
+    """Count the stock."""
+    COUNTED.append(order)
+    return {"left": len(order)}
+
+
+def read_order(node_input: str) -> dict[str, str]:
+    return {"order": node_input}
+
+
+def check_fraud() -> str:
+    return "no sign of it"
+
+
+def ask(node_input: dict[str, Any]) -> RequestInput:
+    return RequestInput(message="Refund **it**?", payload=node_input, response_schema=bool)
+
+
+def finish(node_input: bool) -> str:
+    return "Refunded." if node_input else "Not refunded."
+
+
+@pytest.fixture
+def session(served: Served, person: User, broker: list[tuple[str, str]], background_end: None) -> Session:
+    """A session whose workflow waits for its job."""
+    COUNTED.clear()
+    both = JoinNode(name="both")
+    served(
+        Workflow(name="refunds", edges=[("START", read_order, (count_stock, check_fraud), both, ask, finish)])
+    )
+    return Session.objects.get(pk=talk(person, "refunds", "1001"))
+
+
+def statuses(session: Session) -> list[str]:
+    return list(Invocation.objects.filter(session=session).order_by("pk").values_list("status", flat=True))
+
+
+def answer(person: User, session: Session, call_id: str, response: dict[str, Any]) -> None:
+    threads.run(use_cases.answer_call(actors.person(person), session.pk, call_id, REQUEST_INPUT, response))
+    run_queue(session.pk)
+
+
+def test_a_job_and_a_question_are_nodes_of_a_workflow(
+    person: User, session: Session, client: Client, django_user_model: type[User]
+) -> None:
+    assert statuses(session) == ["waiting"]
+    run_task(ToolJob.objects.get(session=session))
+    run_queue(session.pk)
+    assert COUNTED == ["1001"]
+    asked = AnswerRequest.objects.get(session=session)
+    assert (asked.tool_name, asked.effect, asked.answered_by) == (REQUEST_INPUT, "Refund **it**?", "person")
+    client.force_login(person)
+    shown = client.get(page(session)).content.decode()
+    assert f'data-call-id="{asked.call_id}"' in shown
+    assert "no sign of it" in shown
+    stranger = django_user_model.objects.create_user("mallory")
+    with pytest.raises(NotFoundError):
+        answer(stranger, session, asked.call_id, {"result": True})
+    answer(person, session, asked.call_id, {"result": True})
+    assert threads.run(effective_events(session))[-1].text() == "Refunded."
+    assert not AnswerRequest.objects.filter(session=session).exists()
+    assert set(statuses(session)) == {"completed"}
+    assert "You answered <bdi>yes</bdi>" in client.get(page(session)).content.decode()
+    assert COUNTED == ["1001"]
