@@ -3,5 +3,6 @@
 from runtime.agents import Agent, Context
 from runtime.events import Event
 from runtime.runners import Runner
+from runtime.workflow import Workflow
 
-__all__ = ["Agent", "Context", "Event", "Runner"]
+__all__ = ["Agent", "Context", "Event", "Runner", "Workflow"]

@@ -2,6 +2,8 @@
 
 from runtime.events.event import Event
 from runtime.events.event_actions import EventActions, EventCompaction
+from runtime.events.node_info import NodeInfo
+from runtime.events.request_input import RequestInput
 from runtime.events.tool_confirmation import ToolConfirmation
 
-__all__ = ["Event", "EventActions", "EventCompaction", "ToolConfirmation"]
+__all__ = ["Event", "EventActions", "EventCompaction", "NodeInfo", "RequestInput", "ToolConfirmation"]

@@ -13,6 +13,9 @@ from runtime.events.message import content_of
 from runtime.events.node_info import NodeInfo
 from runtime.models.llm_response import LlmResponse
 
+_PLACED = {"message", "state", "route", "node_info", "nodeInfo"}
+"""Fields that an Event takes in another form."""
+
 
 class Event(LlmResponse):
     """Content of a user, an agent or a tool, with its actions (contract E1, E2, E8).
@@ -50,11 +53,15 @@ class Event(LlmResponse):
 
     @model_validator(mode="before")
     @classmethod
-    def _place_message_state_and_route(cls, data: Any) -> Any:
+    def _place_message_and_state(cls, data: Any) -> Any:
         """Accept `message` for the content, in any form that `content_of` reads, and `state` and `route` of actions."""
-        if not isinstance(data, dict) or not data.keys() & {"message", "state", "route"}:
+        if not isinstance(data, dict) or not data.keys() & _PLACED:
             return data
         fields = dict(data)
+        # google-adk writes an empty path into each event outside of workflows.
+        for name in ("node_info", "nodeInfo"):
+            if isinstance(fields.get(name), dict) and not fields[name].get("path"):
+                del fields[name]
         message = fields.pop("message", None)
         state = fields.pop("state", None)
         route = fields.pop("route", None)

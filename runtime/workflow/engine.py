@@ -1,4 +1,4 @@
-"""WorkflowEngine: runs the nodes that the plan names, and records each end in one event.
+"""WorkflowEngine: runs the nodes that the plan names, and records each end in one event (contract W2).
 
     plan -> node runs -> its events are committed -> its output, route and state in one last event -> plan
 

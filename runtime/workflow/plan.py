@@ -1,4 +1,4 @@
-"""Plan: which nodes of a workflow run next, a function of the graph and the committed events.
+"""Plan: which nodes of a workflow run next, a function of the graph and the committed events (contract W3).
 
     a run ends -> its output goes to the nodes that follow -> each gets a new run, in the order of the log
 

@@ -1,4 +1,4 @@
-"""Workflow: an agent that runs the nodes of a graph."""
+"""Workflow: an agent that runs the nodes of a graph (contract W1)."""
 
 from __future__ import annotations
 

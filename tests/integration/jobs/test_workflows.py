@@ -1,4 +1,4 @@
-"""Workflows on the site: a job and a question as nodes, each answered while no process waits."""
+"""Workflows on the site: a job and a question as nodes, each answered while no process waits (contract W4)."""
 
 from __future__ import annotations
 

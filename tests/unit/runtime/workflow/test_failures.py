@@ -1,4 +1,4 @@
-"""Nodes that fail, are tried again, or take too long."""
+"""Nodes that fail, are tried again, or take too long (contract W5)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Construction of workflows: edges, routes, and errors that name the nodes and the remedy."""
+"""Construction of workflows: edges, routes, and errors that name the nodes and the remedy (contract W1)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Workflows that are interrupted after any event and go on in another process; questions and their answers."""
+"""Workflows that are interrupted after any event and go on in another process, and questions (contract W3, W4)."""
 
 from __future__ import annotations
 

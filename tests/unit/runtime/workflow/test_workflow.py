@@ -1,4 +1,4 @@
-"""Running workflows: inputs, outputs, routes, loops, joins, parallel work and nested nodes."""
+"""Running workflows: inputs, outputs, routes, loops, joins, parallel work and nested nodes (contract W1, W2)."""
 
 from __future__ import annotations
 
