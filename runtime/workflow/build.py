@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypedDict, Unpack, overload
 
 from runtime.agents.base_agent import BaseAgent
 from runtime.errors import ConfigurationError, with_article
@@ -19,46 +19,48 @@ from runtime.workflow.retry_config import RetryConfig
 from runtime.workflow.tool_node import ToolNode
 
 
-def node(
-    node_like: Any = None,
-    *,
-    name: str | None = None,
-    rerun_on_resume: bool | None = None,
-    retry_config: RetryConfig | None = None,
-    timeout: float | None = None,
-    parallel_worker: bool = False,
-    max_parallel_workers: int | None = None,
-) -> Any:
+class NodeSettings(TypedDict, total=False):
+    """Settings of `node`."""
+
+    name: str
+    rerun_on_resume: bool
+    retry_config: RetryConfig | None
+    timeout: float | None
+    parallel_worker: bool
+    max_parallel_workers: int | None
+
+
+@overload
+def node(node_like: None = None, **settings: Unpack[NodeSettings]) -> Callable[[Any], BaseNode]: ...
+
+
+@overload
+def node(node_like: Any, **settings: Unpack[NodeSettings]) -> BaseNode: ...
+
+
+def node(node_like: Any = None, **settings: Unpack[NodeSettings]) -> Any:
     """Return a node made of a function, an agent or a tool, with these settings; also a decorator.
 
     Args:
         node_like: function, agent, tool or node; a node is copied.
-        name: name of the node; None: that of the function or agent.
-        parallel_worker: True to run it once for each item of the input list.
-        max_parallel_workers: most items at once; None: no limit.
+        settings: fields of the node. With `parallel_worker`, it runs once for each item of the input list, for at most
+            `max_parallel_workers` items at once.
 
     Raises:
         ConfigurationError: no node can be made of `node_like`, or `max_parallel_workers` is set alone.
     """
-    if max_parallel_workers is not None and not parallel_worker:
+    fields: dict[str, Any] = dict(settings)
+    is_parallel = fields.pop("parallel_worker", False)
+    limit = fields.pop("max_parallel_workers", None)
+    if limit is not None and not is_parallel:
         raise ConfigurationError("max_parallel_workers needs parallel_worker=True.")
-    given = {
-        "name": name,
-        "rerun_on_resume": rerun_on_resume,
-        "retry_config": retry_config,
-        "timeout": timeout,
-    }
-    settings = {key: value for key, value in given.items() if value is not None}
 
     def make(node_like: Any) -> BaseNode:
-        made = build_node(node_like, **settings)
-        if not parallel_worker:
+        made = build_node(node_like, **fields)
+        if not is_parallel:
             return made
         return ParallelWorker(
-            name=made.name,
-            description=made.description,
-            worker=made,
-            max_parallel_workers=max_parallel_workers,
+            name=made.name, description=made.description, worker=made, max_parallel_workers=limit
         )
 
     return make if node_like is None else make(node_like)

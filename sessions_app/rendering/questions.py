@@ -316,13 +316,16 @@ def schema_fields(schema: Mapping[str, Any]) -> list[Field]:
     """Return the inputs for an answer that follows a JSON schema; a text without one."""
     properties = schema.get("properties")
     if not isinstance(properties, Mapping) or not properties:
-        return [Field("result", pgettext("noun", "Answer"), _SCHEMA_INPUTS.get(schema.get("type"), "text"))]
+        return [Field("result", pgettext("noun", "Answer"), _schema_input(schema))]
     return [
-        Field(
-            name, labels_of(properties)[name], _SCHEMA_INPUTS.get(json_object(property_).get("type"), "text")
-        )
+        Field(name, labels_of(properties)[name], _schema_input(json_object(property_)))
         for name, property_ in properties.items()
     ]
+
+
+def _schema_input(schema: Mapping[str, Any]) -> str:
+    """Return the type of the HTML input for a value that follows a JSON schema."""
+    return _SCHEMA_INPUTS.get(str(schema.get("type")), "text")
 
 
 def _form_of(config: AuthConfig) -> tuple[str, list[Field], list[tuple[str, str]], str]:

@@ -162,6 +162,7 @@ TEXT = ("result", "text")
         ({}, [TEXT]),
         ({"message": 7, "payload": [1, {"a": None}], "response_schema": "odd"}, [TEXT]),
         ({"response_schema": {"properties": []}, "payload": "x" * 2_000}, [TEXT]),
+        ({"response_schema": {"type": ["string", "null"]}}, [TEXT]),
         ({"response_schema": {"type": ["string", "null"], "properties": {"a": 3}}}, [("a", "text")]),
     ],
 )

@@ -293,7 +293,11 @@ async def test_a_changed_graph_goes_on_with_what_still_fits() -> None:
     def make(names: str) -> Callable[[Process], BaseAgent]:
         def build(process: Process) -> BaseAgent:
             def step(name: str) -> Any:
-                return node(lambda: process.note(name) or name, name=name)
+                def run() -> str:
+                    process.note(name)
+                    return name
+
+                return node(run, name=name)
 
             return Workflow(name="flow", edges=[("START", *(step(name) for name in names))])
 

@@ -181,8 +181,8 @@ async def test_nodes_that_fan_out_run_at_once_and_a_join_waits_for_all() -> None
         await both.wait()
         return "r"
 
-    def show(node_input: dict[str, str]) -> list[str]:
-        return sorted(node_input.items())  # type: ignore[return-value]
+    def show(node_input: dict[str, str]) -> list[tuple[str, str]]:
+        return sorted(node_input.items())
 
     join = JoinNode(name="join")
     events = await Conversation(Workflow(name="flow", edges=[("START", (left, right), join, show)])).say("go")
@@ -374,8 +374,8 @@ async def test_a_node_may_run_others() -> None:
         return node_input * node_input
 
     async def sum_of_squares(ctx: NodeContext) -> int:
-        first = await ctx.run_node(square, 2)
-        others = await asyncio.gather(*(ctx.run_node(square, number) for number in (3, 4)))
+        first: int = await ctx.run_node(square, 2)
+        others: list[int] = await asyncio.gather(*(ctx.run_node(square, number) for number in (3, 4)))
         return first + sum(others)
 
     assert await outputs_of(("START", sum_of_squares)) == {
