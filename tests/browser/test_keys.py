@@ -101,10 +101,10 @@ def test_what_an_agent_has_noted_is_changed_and_forgotten(chat: ChatPage, model:
     section = page.get_by_role("region", name="What agents know of you")
     section.get_by_role("textbox", name="Name", exact=True).fill("Grace")
     section.get_by_role("button", name="Save Name").press("Enter")
-    expect(page.get_by_role("status").first).to_have_text("The value is saved.")
+    expect(section.get_by_role("status")).to_have_text("The value is saved.")
     expect(section.get_by_role("textbox", name="Name", exact=True)).to_have_value("Grace")
     section.get_by_role("button", name="Forget Name").press("Enter")
-    expect(page.get_by_role("status").first).to_have_text("The value is forgotten.")
+    expect(section.get_by_role("status")).to_have_text("The value is forgotten.")
     expect(section.get_by_role("textbox", name="Name", exact=True)).to_have_count(0)
 
 
