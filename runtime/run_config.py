@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 
 from runtime import types
 from runtime.events.event import Event
+from runtime.models.base_llm import BaseLlm
 
 logger = logging.getLogger(__name__)
 
@@ -121,6 +122,8 @@ class RunConfig(_IgnoredSettings):
             event (contract L5): the caller records the failure. It must not raise.
         on_model_call: callback at the start of each model call. Its argument is complete when the event of the answer
             is committed. For an agent that runs as a tool, this is the event with the tool's answer.
+        choose_model: returns the model for the next call of an LLM agent, from the session's state; None for the
+            agent's own model.
         custom_metadata: metadata added to every event of the invocation.
         model_input_context: contents sent to the model before the user's message, but not stored.
         user_instructions_limit: characters of the user's own instructions, the state's `user:custom_instructions`, that
@@ -141,6 +144,7 @@ class RunConfig(_IgnoredSettings):
     on_tool_error: Callable[[str, str, Exception], None] | None = None
     on_failure: Callable[[str, Exception], None] | None = None
     on_model_call: Callable[[ModelCall], None] | None = None
+    choose_model: Callable[[Mapping[str, Any]], BaseLlm | None] | None = None
     save_input_blobs_as_artifacts: bool = False
     custom_metadata: dict[str, Any] | None = None
     model_input_context: list[types.Content] | None = None

@@ -134,6 +134,8 @@ class ModelConf:
     """Rate limits, `{"requests": ..., "tokens": ...}`, shared by all processes and all models with that prefix."""
     model_wait_seconds: float = Field(default=120.0, gt=0)
     """Maximum seconds that a model call waits under a rate limit."""
+    chat_models: Mapping[str, str] = field(default_factory=dict)
+    """Models that people may choose in a chat in place of those of its agents: labels by the names of models."""
     title_model: str | None = ""
     """Model for titles of chats, called once after the first answer; empty for the model of the app's root agent, None
     to keep the title made from the first message."""
@@ -377,7 +379,7 @@ class Conf(
     """All settings of a site, in `settings.ADK` under their names. Durations are in seconds."""
 
     apps: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """Overrides by app name, of `queue_policy`, `max_invocations_per_app`, `retention_days`,
+    """Overrides by app name, of `queue_policy`, `chat_models`, `max_invocations_per_app`, `retention_days`,
     `custom_instructions_limit` and the limits of an invocation."""
 
     def of_app(self, app_name: str) -> Conf:

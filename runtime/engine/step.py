@@ -49,6 +49,7 @@ from runtime.engine.resume.decide import (
 )
 from runtime.engine.tools import resolve_tools
 from runtime.events.event import Event
+from runtime.models.base_llm import BaseLlm
 from runtime.tools.base_tool import BaseTool
 
 
@@ -183,7 +184,7 @@ async def run_resumed_step(step: Step) -> AsyncGenerator[Event, None]:
             yield request_event(step.ctx, requests_to_person(calls, actions))
         case Replay(calls):
             # The request is built only for its tools: `resolve_tools` lacks tools such as `set_model_response`.
-            request = (await build_request(step.agent, step.ctx, step.agent.canonical_model)).request
+            request = (await build_request(step.agent, step.ctx, _model_of(step.agent, step.ctx))).request
             async with aclosing(run_calls(step, calls, callable_tools(request))) as events:
                 async for event in events:
                     yield event
@@ -193,7 +194,7 @@ async def run_step(step: Step) -> AsyncGenerator[Event, None]:
     """Call the model once, then run the function calls of its response."""
     agent = step.agent
     ctx = step.ctx
-    model = agent.canonical_model
+    model = _model_of(agent, ctx)
     built = await build_request(agent, ctx, model)
     async with aclosing(stream_model_events(agent, ctx, model, built)) as events:
         async for event in events:
@@ -210,6 +211,12 @@ async def run_step(step: Step) -> AsyncGenerator[Event, None]:
                         yield answer
             if code is not None:
                 yield await execute_code(step, code)
+
+
+def _model_of(agent: LlmAgentProtocol, ctx: InvocationContext) -> BaseLlm:
+    choose = ctx.run_config.choose_model
+    chosen = choose(ctx.session.state) if choose else None
+    return chosen or agent.canonical_model
 
 
 async def execute_code(step: Step, code: CodeToRun) -> Event:

@@ -45,6 +45,7 @@ async def session_page(request: HttpRequest, app_name: str, session_id: UUID) ->
     except NotFoundError:
         return redirect("chat:embedded_new", app_name)
     context = await context_of_session(user, session, is_new=not session.has_begun)
+    context["several_apps"] = False  # the page around has chosen the app
     return _render_framed(request, "chat/embedded.html", context)
 
 

@@ -39,7 +39,9 @@ async def begin_session(first: Message, user: User, session_id: UUID, app_name: 
         AdkError: the message is refused; no session is created.
     """
     files = [(file.name, file.version) for file in first.files]
-    await use_cases.begin_session(user, session_id, app_name, first.id, first.text, files, network)
+    await use_cases.begin_session(
+        user, session_id, app_name, first.id, first.text, files, network, first.model
+    )
 
 
 @singledispatch
@@ -59,9 +61,13 @@ async def handle_frame(frame: ClientFrame, by: UserActor, session_id: UUID) -> I
 async def _message(frame: Message, by: UserActor, session_id: UUID) -> InvocationNotice:
     files = [(file.name, file.version) for file in frame.files]
     if frame.replaces is None:
-        admitted = await use_cases.send_message(by, session_id, frame.id, frame.text, files)
+        admitted = await use_cases.send_message(
+            by, session_id, frame.id, frame.text, files, model=frame.model
+        )
     else:
-        admitted = await use_cases.edit_message(by, session_id, frame.id, frame.text, frame.replaces, files)
+        admitted = await use_cases.edit_message(
+            by, session_id, frame.id, frame.text, frame.replaces, files, model=frame.model
+        )
     invocation_id, status = admitted
     return InvocationNotice(invocation_id, frame.id, status)
 

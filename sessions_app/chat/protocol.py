@@ -66,6 +66,7 @@ class Message(ClientFrame):
         files: uploads of the session. Their bytes came by HTTP.
         replaces: id of the invocation whose message this message replaces. The session is rewound to before this
             invocation (contract R3). Refused with `conflict` while an invocation runs or is queued.
+        model: name of the model that answers from now on, empty for those of the agents; None keeps the choice.
     """
 
     type: Literal["message"]
@@ -74,6 +75,7 @@ class Message(ClientFrame):
     text: str
     files: list[UploadedFileName] = Field(default_factory=list, max_length=100)
     replaces: str | None = Field(default=None, max_length=64, pattern=PRINTABLE)
+    model: str | None = None
 
 
 class Switch(ClientFrame):

@@ -29,6 +29,7 @@ from sessions_app.data_protection.transcripts.session_json import state_of_user
 from sessions_app.errors import InvalidInputError
 from sessions_app.history.alternatives import find_forks
 from sessions_app.history.rewinds import find_rewinds
+from sessions_app.invocations.chosen_model import chosen_name, offered_models
 from sessions_app.models import Session
 from sessions_app.process.threads import in_thread
 from sessions_app.rendering.outline import one_line
@@ -153,6 +154,10 @@ async def context_of_session(user: User, session: Session, is_new: bool) -> dict
         "is_new": is_new,
         "agent": agent,
         "starters": registry.starters(session.app_name),
+        "apps": list(registry.apps()),
+        "several_apps": len(registry.apps()) > 1,
+        "models": list(offered_models(session.app_name).items()),
+        "chosen_model": chosen_name(session.app_name, session.state),
         "log_page": log_page,
         "state": state,
         "shows_details": shows_details,

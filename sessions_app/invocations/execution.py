@@ -11,7 +11,7 @@ import asyncio
 import logging
 import time
 from contextlib import aclosing
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import count
 from typing import Any
 
@@ -44,6 +44,7 @@ from sessions_app.conf import conf
 from sessions_app.errors import LimitExceededError, NotResumableError
 from sessions_app.invocations.answer_requests import sync_answer_requests
 from sessions_app.invocations.call_errors import CallErrors
+from sessions_app.invocations.chosen_model import chosen_model
 from sessions_app.invocations.closing_events import (
     answers_calls,
     closing_events,
@@ -209,6 +210,7 @@ class Execution:
             on_tool_error=self._call_errors.note,
             on_model_call=self._model_call_log.note,
             on_failure=self._note_failed_agent,  # `ending` records failures, with a sentence of the site.
+            choose_model=partial(chosen_model, claim.app_name),
             custom_metadata=marks_of(claim),
         )
         events = runner.run_async(

@@ -57,9 +57,10 @@ def face_mark(face: Face) -> SafeString:
     )
 
 
-def signatures(app_name: str) -> dict[str, SafeString]:
-    """Return the signatures of the agents with a declared face, by name of the agent."""
-    return {name: signature(face_of(app_name, name)) for name in _declared(app_name)}
+def signatures(app_name: str) -> list[tuple[str, SafeString]]:
+    """Return the names and signatures of the agents with a declared face."""
+    # No dict: its `items` is an agent's face in a template, if an agent has this name.
+    return [(name, signature(face_of(app_name, name))) for name in _declared(app_name)]
 
 
 def _own_mark(face: Face) -> str:

@@ -17,6 +17,7 @@ from sessions_app.base.codec import content_to_json
 from sessions_app.conf import conf
 from sessions_app.errors import ConflictError, NotFoundError
 from sessions_app.invocations.cancel import cancel_invocation
+from sessions_app.invocations.chosen_model import choice_of_model
 from sessions_app.invocations.message_text import validated_text
 from sessions_app.invocations.retry import failed_invocation, invocation_of_retry, must_restart, queue_again
 from sessions_app.invocations.rewind import rewind_before, switch_to
@@ -41,6 +42,7 @@ async def send_message(
     files: Sequence[FileName] = (),
     *,
     state_delta: Mapping[str, Any] | None = None,
+    model: str | None = None,
 ) -> tuple[str, str]:
     """Queue a message and start its invocation. Idempotent: a repeated client id starts nothing.
 
@@ -49,9 +51,11 @@ async def send_message(
     Args:
         files: uploads of the session.
         state_delta: state changes to commit with the message.
+        model: see `choice_of_model`.
 
     Raises:
-        InvalidInputError: the message or the state delta is empty or too long, or the client id has a reserved prefix.
+        InvalidInputError: the message or the state delta is empty or too long, the client id has a reserved prefix, or
+            the model is not offered.
         PermissionDeniedError: the state delta changes state of the app.
         NotFoundError: the user has no such session, or the session no such upload.
         ConflictError: another message is being answered, and the app's queue policy is `reject`.
@@ -62,9 +66,10 @@ async def send_message(
     delta = {}
     parts = [types.Part(text=text)] if text else []
     # A message of text only needs no query here: the statement that queues it checks the owner.
-    if files or state_delta:
+    if files or state_delta or model is not None:
         session = await own_session(by.user, session_id)
-        delta = await validated_delta(session, state_delta)
+        choice = choice_of_model(session.app_name, model)
+        delta = await validated_delta(session, {**(state_delta or {}), **choice})
         parts += [reference.as_part() for reference in await in_thread(uploads.references_to, session, files)]
     new = NewInvocation(
         session_id,
@@ -88,6 +93,7 @@ async def edit_message(
     files: Sequence[FileName] = (),
     *,
     state_delta: Mapping[str, Any] | None = None,
+    model: str | None = None,
 ) -> tuple[str, str]:
     """Replace an earlier message: rewind to before it, and send the new message (contract R3).
 
@@ -103,6 +109,7 @@ async def edit_message(
     session = await own_session(by.user, session_id)
     await in_thread(uploads.references_to, session, files)
     await validated_delta(session, state_delta)
+    choice_of_model(session.app_name, model)
     try:
         await rewind_before(session, replaces, by)
     except (ConflictError, NotFoundError):
@@ -112,7 +119,7 @@ async def edit_message(
             raise
     else:
         await in_thread(changes.forget_title_of_first_message, session)
-    return await send_message(by, session_id, client_id, text, files, state_delta=state_delta)
+    return await send_message(by, session_id, client_id, text, files, state_delta=state_delta, model=model)
 
 
 async def rewind(by: UserActor, session_id: UUID, invocation_id: str) -> None:

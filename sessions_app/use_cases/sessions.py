@@ -13,6 +13,7 @@ from sessions_app.agent_apps.registry import get_app
 from sessions_app.base import client_ids
 from sessions_app.base.actors import UserActor
 from sessions_app.errors import LimitExceededError, NotFoundError
+from sessions_app.invocations.chosen_model import choice_of_model
 from sessions_app.invocations.message_text import validated_text
 from sessions_app.limits import quotas
 from sessions_app.limits.rates import rates
@@ -64,6 +65,7 @@ async def begin_session(
     text: str,
     files: Sequence[FileName] = (),
     network: str = "",
+    model: str | None = None,
 ) -> None:
     """Create a session for its first message, which the caller sends next. Idempotent.
 
@@ -76,6 +78,7 @@ async def begin_session(
     # Before the session is created: a refused message must not leave an empty session.
     client_ids.refuse_reserved(client_id)
     validated_text(text, has_files=bool(files))
+    choice_of_model(app_name, model)
     if not files:
         await create_session(user, app_name, network, session_id=session_id)
     elif not await in_thread(Session.objects.owned_by(user).filter(pk=session_id).exists):

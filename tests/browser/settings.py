@@ -15,6 +15,7 @@ ADK = {
     "lease_seconds": 4.0,
     "heartbeat_seconds": 0.5,
     "invocation_attempts": 2,
+    "apps": {"questions": {"chat_models": {"gemini-thorough": "Thorough"}}},
 }
 INSTALLED_APPS += ["tests.browser.outside", "tests.browser.questions"]
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]

@@ -306,3 +306,31 @@ def test_an_answer_that_was_lost_with_a_connection_can_be_given_again(chat: Chat
     approve.click()
     chat.wait_for_answer("Paid.")
     expect(chat.page.locator("#notice")).to_be_hidden()
+
+
+def test_a_model_and_another_agent_are_chosen_with_the_keyboard(chat: ChatPage, model: Model) -> None:
+    model.play(Turn(text=["Slowly."]), Turn(text=["Again."]))
+    choice = chat.page.locator("#picker")
+    chat.page.locator("#pick").press("Enter")
+    choice.get_by_label("The agent's own").press("ArrowDown")
+    expect(choice.get_by_label("Thorough")).to_be_checked()
+    chat.page.keyboard.press("Escape")
+    expect(chat.page.locator("#pick")).to_have_text(re.compile(r"Questions\s+Thorough"))
+    chat.send("Think about it")
+    chat.wait_for_answer("Slowly.")
+    chat.page.reload()
+    chat.page.locator("#pick").click()
+    expect(choice.get_by_label("Thorough")).to_be_checked()
+    chat.page.keyboard.press("Escape")
+    chat.send("Once more")
+    chat.wait_for_answer("Again.")
+    assert [request["model"] for request in model.requests()] == ["gemini-thorough"] * 2
+
+
+def test_a_text_goes_along_to_a_new_chat_with_another_agent(chat: ChatPage) -> None:
+    chat.page.get_by_label("Message", exact=True).fill("Where is my order?")
+    chat.page.locator("#pick").click()
+    chat.page.locator("#picker").get_by_role("link", name="Help desk").click()
+    expect(chat.page.locator(".invitation-name")).to_have_text("Help desk")
+    expect(chat.page.get_by_label("Message", exact=True)).to_have_value("Where is my order?")
+    chat.page.get_by_label("Message", exact=True).fill("")

@@ -2,7 +2,7 @@
 
 - E007  a setting is unknown or has an invalid value
 - E008  settings are given for an app that no agents.py or agent folder defines
-- E015  no class of models supports the model of titles
+- E015  no class of models supports the model of titles, or a model that people may choose
 - E016  `a2a_apps` names an app that does not exist
 - E017  `a2a_apps` names apps, but the package of A2A is not installed
 - E018  `a2a_apps` names apps, but the Django app that serves them is not installed
@@ -113,7 +113,14 @@ def _problems_of_app(settings: Conf, name: str, apps: dict[str, App]) -> Iterato
     except ValidationError as error:
         yield from _errors(error, f"settings.ADK['apps'][{name!r}]")
         return
-    unpriced = sorted({model for model in _models(apps[name]) if of_app.price(model) is None})
+    for model in of_app.chat_models:
+        if not LLMRegistry.supports(model):
+            message = (
+                f"'chat_models' of {name!r} names {model!r}, which no registered class of models supports."
+            )
+            yield Error(message, hint="Name a model as agents do.", id="sessions_app.E015")
+    models = {*_models(apps[name]), *of_app.chat_models}
+    unpriced = sorted(model for model in models if of_app.price(model) is None)
     if (of_app.invocation_cost or settings.max_cost_per_user) and unpriced:
         message = f"The cost of invocations of {name!r} is limited, but {', '.join(unpriced)} has no price."
         yield Warning(message, hint="Add it to settings.ADK['prices'].", id="sessions_app.W002")

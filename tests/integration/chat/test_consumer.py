@@ -298,7 +298,7 @@ async def test_a_notice_and_an_event_that_come_while_the_status_is_read_follow_i
 async def test_an_unexpected_error_of_a_frame_is_told_with_a_reference_and_the_socket_stays_open(
     tab: Tab, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def fail(*args: object) -> None:
+    async def fail(*args: object, **values: object) -> None:
         raise KeyError("odd row")
 
     monkeypatch.setattr(use_cases, "send_message", fail)

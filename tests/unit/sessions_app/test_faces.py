@@ -30,7 +30,7 @@ def test_an_agent_without_a_face_goes_by_its_name(faces: dict[str, Face]) -> Non
     html = event_html({"text": "Hello"})
     assert "Help desk" in Tags(html).text
     assert 'class="face' not in html
-    assert signatures("help_desk") == signatures("no_such_app") == {}
+    assert signatures("help_desk") == signatures("no_such_app") == []
     assert face_of("no_such_app", "order_desk") == Face("Order desk")
 
 

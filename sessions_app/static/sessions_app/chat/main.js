@@ -20,6 +20,7 @@ import { Notifications } from "./notifications.js";
 import { Outbox } from "./outbox.js";
 import { Outcomes } from "./outcomes.js";
 import { load, loadOnce, showMissingParts } from "./parts.js";
+import { Picker } from "./picker.js";
 import { toggleSaid } from "./said.js";
 import { Schedules } from "./schedules.js";
 import { Scroll } from "./scroll.js";
@@ -67,6 +68,7 @@ class ChatPage {
       onFrame: (frame) => this.#handleFrame(frame),
       onState: (state) => this.#showConnection(state),
     });
+    this.picker = new Picker(byId("picker"), { person, draft: () => (this.newChat ? byId("message").value : "") });
     this.outbox = new Outbox(byId("outbox"), storage, {
       deliver: (message) => this.#deliver(message),
       isShown: (invocationId) => this.conversation.messageOf(invocationId) !== null,
@@ -347,7 +349,7 @@ class ChatPage {
 
   #deliver(message) {
     this.newChat?.noteUnsent();
-    return this.socket.isReady && this.socket.send("message", message);
+    return this.socket.isReady && this.socket.send("message", { ...message, ...this.picker.fields });
   }
 
   // Request what is missing, but not again for every frame that arrives before the response.

@@ -13,10 +13,13 @@ from django.test import Client
 from django.urls import reverse
 from pytest_django import DjangoAssertNumQueries, Settings
 
+from runtime.agents import LlmAgent
+from runtime.apps import App
 from sessions_app.agent_apps import registry
 from sessions_app.models import Invocation, Session, ToolJob, UserState
 from tests.integration.chat.pages.page_helpers import add_event, body_of, file_url, page
 from tests.integration.tampering import tamper
+from tests.served_agents import Served
 
 LOGIN_QUERIES = 2  # Django's session and the user
 
@@ -368,3 +371,16 @@ def test_no_cache_keeps_a_page(browser_of_person: Client, session: Session, path
 def test_a_page_of_the_admin_is_kept_by_no_cache(admin_client: Client) -> None:
     answer = admin_client.get(reverse("admin:sessions_app_session_changelist"))
     assert {"private", "no-store"} <= set(answer["Cache-Control"].split(", "))
+
+
+def test_a_page_offers_the_models_of_its_app_and_the_other_apps(
+    browser_of_person: Client, settings: Settings, served: Served
+) -> None:
+    served(*(App(name=name, root_agent=LlmAgent(name=name, model="demo")) for name in ("desk", "help_desk")))
+    settings.ADK = {"apps": {"desk": {"chat_models": {"items": '<b>"All"'}}}}
+    html = browser_of_person.get("/chat/new/desk/", follow=True).content.decode()
+    assert '<input type="radio" name="model" value="items"' in html
+    assert "&lt;b&gt;&quot;All&quot;" in html
+    assert 'data-app="help_desk"' in html and 'data-app="desk"' not in html
+    framed = browser_of_person.get("/embedded/desk/", follow=True).content.decode()
+    assert 'value="items"' in framed and "data-app=" not in framed
