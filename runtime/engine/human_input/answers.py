@@ -25,6 +25,8 @@ from runtime.events.event_actions import EventActions
 from runtime.events.rewound import drop_rewound
 from runtime.events.tool_confirmation import ToolConfirmation
 
+Caller = tuple[str, str | None]
+"""Name of an agent, and the path of its node's run in a workflow: the runs of a node share the agent."""
 Confirmations = Mapping[str, ToolConfirmation | None]
 """Confirmations by the id of the call to rerun; None for a call that needed only a credential."""
 
@@ -52,6 +54,11 @@ class Rerun:
     confirmations: Confirmations
 
 
+def caller_of(event: Event) -> Caller:
+    """Return the agent, and the run of its node, that an event belongs to."""
+    return event.author, event.node_info.path if event.node_info else None
+
+
 def requests_to_person(
     calls: Sequence[types.FunctionCall], actions: EventActions
 ) -> list[types.FunctionCall]:
@@ -60,7 +67,7 @@ def requests_to_person(
 
 
 def decide_answers(
-    events: Sequence[Event], invocation_id: str, agent_name: str
+    events: Sequence[Event], invocation_id: str, caller: Caller
 ) -> NoAnswers | AlreadyAnswered | Rerun:
     """Decide which calls the agent reruns, by the answers in the invocation's latest message.
 
@@ -79,7 +86,7 @@ def decide_answers(
         log.add(event)
     if log.is_already_answered(message):
         return AlreadyAnswered()
-    calls = log.calls_to_run(agent_name)
+    calls = log.calls_to_run(caller)
     if not calls:
         return NoAnswers()
     return Rerun(calls, {call.id or "": log.confirmation(call) for call in calls})
@@ -98,7 +105,7 @@ class _Request:
 
     Attributes:
         kind: name of the framework call.
-        author: agent that made the call.
+        caller: agent that made the call, and the path of its node's run in a workflow.
         call: the call; None if the agent made no such call. Compared by identity, because models may reuse ids.
         answer: the latest answer before the rerun.
         is_fresh: True if the answer came in this invocation.
@@ -106,7 +113,7 @@ class _Request:
     """
 
     kind: str
-    author: str
+    caller: Caller
     call: types.FunctionCall | None
     answer: types.FunctionResponse | None = None
     is_fresh: bool = False
@@ -119,17 +126,17 @@ class _RequestLog:
     def __init__(self, invocation_id: str) -> None:
         self._invocation_id = invocation_id
         self._requests: dict[str, _Request] = {}
-        self._calls: dict[tuple[str, str], types.FunctionCall] = {}
+        self._calls: dict[tuple[Caller, str], types.FunctionCall] = {}
         self._late_answers: set[tuple[str, str | None]] = set()
 
     def add(self, event: Event) -> None:
         """Add the next event of the session."""
         for call in event.get_function_calls():
             if call.id and call.name not in FRAMEWORK_CALLS:
-                self._calls[event.author, call.id] = call
+                self._calls[caller_of(event), call.id] = call
             # A model may make a call of the same name, but only the framework's calls are long-running.
             elif call.id and call.id in (event.long_running_tool_ids or ()):
-                self._record_request(event.author, call)
+                self._record_request(caller_of(event), call)
         for response in event.get_function_responses():
             if event.author == "user" and _is_answer(response):
                 self._record_answer(event, response)
@@ -141,11 +148,11 @@ class _RequestLog:
         answered = [part.function_response for part in parts_of(message)]
         return all(response and (message.id, response.id) in self._late_answers for response in answered)
 
-    def calls_to_run(self, agent_name: str) -> list[types.FunctionCall]:
-        """Return the agent's answered calls that were not rerun yet, in the order of their requests."""
+    def calls_to_run(self, caller: Caller) -> list[types.FunctionCall]:
+        """Return the caller's answered calls that were not rerun yet, in the order of their requests."""
         calls: list[types.FunctionCall] = []
         for request in self._requests.values():
-            if request.author == agent_name and request.is_fresh and not request.is_settled:
+            if request.caller == caller and request.is_fresh and not request.is_settled:
                 # A call may have two answered requests: for a confirmation and for a credential.
                 if request.call and not any(request.call is call for call in calls):
                     calls.append(request.call)
@@ -161,14 +168,14 @@ class _RequestLog:
                 return read_confirmation(request.answer)
         return None
 
-    def _record_request(self, author: str, request_call: types.FunctionCall) -> None:
+    def _record_request(self, caller: Caller, request_call: types.FunctionCall) -> None:
         """Record a request in place of an earlier request of the same kind for the same call."""
-        call = self._calls.get((author, id_of_requested_call(request_call) or ""))
+        call = self._calls.get((caller, id_of_requested_call(request_call) or ""))
         kind = request_call.name or ""
         for request_id, earlier in list(self._requests.items()):
             if call is not None and earlier.call is call and earlier.kind == kind:
                 del self._requests[request_id]
-        self._requests[request_call.id or ""] = _Request(kind, author, call)
+        self._requests[request_call.id or ""] = _Request(kind, caller, call)
 
     def _record_answer(self, event: Event, response: types.FunctionResponse) -> None:
         request = self._requests.get(response.id or "")

@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from tests.fuzz.test_markdown import UNITS
@@ -157,6 +157,7 @@ def test_only_the_answer_of_an_agent_has_sources() -> None:
 )
 def test_without_its_citations_an_answer_looks_as_without_sources(pieces: list[str], ends: list[int]) -> None:
     text = "".join(pieces)
-    html = answer(text, supports=[support(end, 0) for end in ends]).partition('<details class="sources"')[0]
     plain = event_html({"text": text}).partition("</article>")[0]
+    assume(plain)  # Without words there is nothing to show, but sources alone are shown.
+    html = answer(text, supports=[support(end, 0) for end in ends]).partition('<details class="sources"')[0]
     assert MARK.sub("", html) == plain

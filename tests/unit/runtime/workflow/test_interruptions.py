@@ -16,6 +16,7 @@ from runtime.apps import App
 from runtime.events import Event
 from runtime.events.calls import REQUEST_INPUT, pending_calls
 from runtime.events.request_input import RequestInput
+from runtime.models import BaseLlm, LlmRequest, LlmResponse
 from runtime.runners import Runner
 from runtime.sessions import InMemorySessionService, Session
 from runtime.tools import FunctionTool, LongRunningFunctionTool
@@ -394,3 +395,40 @@ async def test_dynamic_nodes_are_read_from_the_log(count: int) -> None:
     events = await process.send(invocation_id=log[0].invocation_id)
     assert process.ran == ["step"] * (count - count // 2)
     assert events[-1].output == sum(range(count))
+
+
+@pytest.mark.parametrize("order", [[0, 1], [1, 0]])
+async def test_runs_of_one_agent_each_get_their_own_answers(order: list[int]) -> None:
+    paid: list[str] = []
+
+    def pay(to: str) -> str:
+        """Pay."""
+        paid.append(to)
+        return f"paid {to}"
+
+    class Payer(BaseLlm):
+        model: str = "payer"
+
+        async def generate_content_async(
+            self, llm_request: LlmRequest, stream: bool = False
+        ) -> AsyncGenerator[LlmResponse, None]:
+            contents = llm_request.contents
+            [first] = contents[0].parts or []
+            responses = [part.function_response for content in contents for part in content.parts or []]
+            last = responses[-1].response if responses[-1] else None
+            part = call("pay", "p1", to=first.text) if last is None else types.Part(text=f"{last['result']}")
+            yield LlmResponse(content=types.Content(role="model", parts=[part]))
+
+    def people() -> list[str]:
+        return ["ada", "bob"]
+
+    payer = LlmAgent(name="payer", model=Payer(), tools=[FunctionTool(pay, require_confirmation=True)])
+    conversation = Conversation(
+        Workflow(name="flow", edges=[("START", people, node(payer, parallel_worker=True))])
+    )
+    events = await conversation.say("go")
+    questions = [event for event in events if event.long_running_tool_ids]
+    for number in order:
+        events = await conversation.say(answer_to(questions[number], {"confirmed": True}))
+    assert sorted(paid) == ["ada", "bob"]
+    assert ends(events)["flow@1/payer@1"] == ["paid ada", "paid bob"]
