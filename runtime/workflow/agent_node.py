@@ -27,11 +27,12 @@ class AgentNode(BaseNode):
 
     async def _run_impl(self, *, ctx: NodeContext, node_input: Any) -> AsyncGenerator[Any, None]:
         message = None if node_input is None else as_content(node_input)
+        sees_history = "include_contents" in self.agent.model_fields_set
         call = NodeCall(
             ctx.node_path,
             # The message that began the invocation is in the history already.
-            message=None if message is ctx.user_content else message,
-            sees_history="include_contents" in self.agent.model_fields_set,
+            message=None if sees_history and message is ctx.user_content else message,
+            sees_history=sees_history,
         )
         invocation = replace(self._invocation(ctx), node=call, user_content=message or ctx.user_content)
         async with aclosing(self.agent.run_async(invocation)) as events:

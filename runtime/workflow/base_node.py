@@ -8,8 +8,10 @@ from typing import Any, final
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
+from runtime import types
 from runtime.errors import ConfigurationError
 from runtime.events.event import Event
+from runtime.events.node_info import NodeInfo
 from runtime.events.request_input import RequestInput
 from runtime.workflow.node_context import NodeContext
 from runtime.workflow.node_data import as_json, fit
@@ -74,7 +76,7 @@ class BaseNode(BaseModel):
                 if isinstance(item, RequestInput):
                     yield item
                     continue
-                event = item if isinstance(item, Event) else Event(output=as_json(item))
+                event = _as_event(item)
                 if event.output is not None:
                     event.output = fit(event.output, self.output_schema, f"The output of node {self.name!r}")
                     event.output = as_json(event.output)
@@ -84,6 +86,15 @@ class BaseNode(BaseModel):
         """Yield events, questions, or the output. Subclasses implement this method."""
         raise NotImplementedError(f"Node {self.name!r} ({type(self).__name__}) does not implement _run_impl.")
         yield  # makes this an async generator, as every implementation is
+
+
+def _as_event(item: Any) -> Event:
+    """Return an event; of a content, one whose message is the output; of another value, one with it as output."""
+    if isinstance(item, Event):
+        return item
+    if isinstance(item, types.Content):
+        return Event(content=item, node_info=NodeInfo(message_as_output=True))
+    return Event(output=as_json(item))
 
 
 START = BaseNode(name=START_NAME)

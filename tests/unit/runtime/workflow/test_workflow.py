@@ -416,6 +416,27 @@ async def test_workers_that_are_agents_do_not_mix_their_conversations() -> None:
     assert outputs["flow@1/echo@1"] == ["echo ['a']", "echo ['b']"]
 
 
+async def test_an_agent_at_the_beginning_reads_the_message_alone() -> None:
+    model = ScriptedModel(turns=["One.", "Two."])
+    flow = Workflow(name="flow", edges=[("START", LlmAgent(name="writer", model=model))])
+    conversation = Conversation(flow)
+    await conversation.say("first")
+    await conversation.say("second")
+    texts = [[part.text for part in content.parts or []] for content in model.requests[1].contents]
+    assert texts == [["second"]]
+
+
+async def test_a_content_is_a_message_and_the_output() -> None:
+    def write() -> types.Content:
+        return types.ModelContent("a message")
+
+    def read(node_input: str) -> str:
+        return node_input.upper()
+
+    events = await Conversation(Workflow(name="flow", edges=[("START", write, read)])).say("go")
+    assert outline(events) == ["flow: a message", "flow: A MESSAGE"]
+
+
 async def test_a_second_message_runs_the_workflow_anew() -> None:
     def greet(node_input: str) -> str:
         return f"Hello, {node_input}"
