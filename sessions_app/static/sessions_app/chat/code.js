@@ -2,7 +2,6 @@
 
 import { make, makeButton } from "./dom.js";
 import { t } from "./language.js";
-import { load } from "./parts.js";
 
 const COPIED_MILLISECONDS = 2000;
 const LONG_LINES = 20;
@@ -22,7 +21,7 @@ export function addCodeHeads(root, { isOpen = false, isInPane = false } = {}) {
     const buttons = make("span", "code-buttons");
     buttons.append(makeWrapButton(pre));
     const isLong = pre.textContent.split("\n").length > LONG_LINES;
-    if (isLong && !isOpen && !isInPane) buttons.append(makeOpenButton(pre));
+    if (isLong && !isOpen && !isInPane) buttons.append(makeOpenButton());
     if (navigator.clipboard) buttons.append(makeCopyButton(pre));
     head.append(buttons);
     pre.replaceWith(block);
@@ -44,11 +43,12 @@ function makeWrapButton(pre) {
   return button;
 }
 
-function makeOpenButton(pre) {
-  return makeButton("plain", t("Open"), async () => {
-    const { showCode } = await load(() => import("./pane.js"));
-    showCode(pre);
-  });
+// `files.js` opens the pane, which itself has headers of this module.
+function makeOpenButton() {
+  const button = make("button", "plain", t("Open"));
+  button.type = "button";
+  button.dataset.openCode = "";
+  return button;
 }
 
 function makeCopyButton(pre) {

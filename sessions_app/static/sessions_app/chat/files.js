@@ -1,4 +1,4 @@
-// Files in the conversation: facts beside their names, and the pane with a file or the list.
+// Files in the conversation: facts beside their names, and the pane with a file, the list, or long code.
 
 import { load } from "./parts.js";
 import { readPart } from "./requests.js";
@@ -20,6 +20,8 @@ export class Files {
     this.url = url;
     button.addEventListener("click", () => showFiles(url));
     document.addEventListener("click", (event) => {
+      const code = event.target.closest("[data-open-code]")?.closest(".code");
+      if (code) showCode(code.querySelector("pre"));
       const control = event.target.closest("[data-preview]");
       if (!control || event.ctrlKey || event.metaKey || event.shiftKey) return;
       event.preventDefault();
@@ -58,6 +60,11 @@ export class Files {
 async function showFiles(url) {
   pane = await load(() => import("./pane.js"));
   pane.showFiles(url);
+}
+
+async function showCode(pre) {
+  pane = await load(() => import("./pane.js"));
+  pane.showCode(pre);
 }
 
 // A file with the name of a picture may hold something else.
