@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 from django.conf import settings
-from django.utils.translation import gettext_noop
 from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
@@ -181,10 +180,9 @@ class PageConf:
 
     site_name: str = "Agents"
     """Name of the site on its pages, on the sign-in page and in the admin of this project."""
-    site_description: str = gettext_noop("Agents that answer questions and do work for you.")
-    """Sentence that says on the sign-in page and the first page what this site is; empty for none.
-
-    A project's catalogues may translate the sentence."""
+    site_description: str | None = None
+    """Sentence that says on the sign-in page and the first page what this site is; None for a general one, empty for
+    none. A project's catalogues may translate the sentence."""
     site_logo: str = ""
     """Path of a picture among the static files, shown next to the name; empty for none."""
     show_details: bool = False

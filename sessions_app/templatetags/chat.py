@@ -91,7 +91,11 @@ def site_name() -> str:
 @register.simple_tag
 def site_description() -> str:
     """Return the sentence that says what the site is, in the active language; empty for none."""
-    return gettext(conf().site_description) if conf().site_description else ""
+    description = conf().site_description
+    if description is None:
+        return gettext("Agents that answer questions and do work for you.")
+    # The translation of an empty text is the header of the catalogue.
+    return gettext(description) if description else ""
 
 
 @register.simple_tag
