@@ -46,7 +46,7 @@ class Knowledge:
     """What the agents of an app keep about a user: values of the state, and memory entries with their texts."""
 
     app_name: str
-    values: list[StoredValue] = field(default_factory=list)
+    stored_values: list[StoredValue] = field(default_factory=list)
     entries: list[tuple[MemoryEntry, str]] = field(default_factory=list)
 
 

@@ -12,9 +12,10 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 
 from sessions_app.agent_apps import registry
-from sessions_app.agent_apps.loading.faces import Face
+from sessions_app.agent_apps.loading.faces import MAX_NAME_LENGTH, Face
 from sessions_app.rendering.failures import once
 from sessions_app.rendering.outline import as_words
+from sessions_app.secrets.masking import shortened
 
 logger = logging.getLogger(__name__)
 logger.addFilter(once)
@@ -68,7 +69,8 @@ def _own_mark(face: Face) -> str:
 
 
 def _with_name(face: Face, name: str) -> Face:
-    return replace(face, name=gettext(face.name) if face.name else as_words(name))
+    shown = gettext(face.name) if face.name else shortened(as_words(name), MAX_NAME_LENGTH - 1)
+    return replace(face, name=shown)
 
 
 def _declared(app_name: str) -> Mapping[str, Face]:

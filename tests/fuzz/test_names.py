@@ -12,7 +12,7 @@ from hypothesis import given
 
 from sessions_app.models import Session, ToolJob
 from sessions_app.rendering.call_words import describe_call
-from sessions_app.rendering.hidden_characters import escape_hidden, show_hidden_characters
+from sessions_app.rendering.hidden_characters import escape_hidden, mark_hidden, show_hidden_characters
 from tests.fuzz.conftest import Errors, add_event, said
 from tests.fuzz.profile import examples
 from tests.fuzz.values import NAMES, json_values, names, storable
@@ -54,7 +54,7 @@ def test_a_name_is_shown_as_the_text_that_it_is(
     add_event(session, event_about(name, "some value"))
     html = read(browser, session)
     shown = html["chat:session"]
-    assert f'<dt dir="auto">{escape(name)}</dt><dd dir="auto">some value</dd>' in shown
+    assert f'<dt dir="auto">{mark_hidden(name)}</dt><dd dir="auto">some value</dd>' in shown
     assert '<dt dir="auto">other</dt><dd dir="auto">1</dd>' in shown
     assert f'aria-label="Approval: {escape(escape_hidden(describe_call(None, name, {}).plain))}"' in shown
     assert show_hidden_characters(conditional_escape(name)) in html["admin:sessions_app_session_change"]

@@ -134,9 +134,9 @@ def rows_of_account(owner: User) -> dict[str, Model]:
     return {
         "user": owner,
         "apikey": ApiKey.objects.all().make(user=owner, name="Laptop", scopes=["read"])[0],
-        "savedcredential": SavedCredential.objects.create(
-            app_name=APP, user=owner, key=digest_of("calendar"), encrypted="", saved_at=LATER
-        ),
+        "savedcredential": SavedCredential.objects.get_or_create(
+            app_name=APP, user=owner, key=digest_of("calendar"), defaults={"saved_at": LATER}
+        )[0],
         "webhook": (hook := make_webhook(owner)),
         "webhookdelivery": WebhookDelivery.objects.create(
             webhook=hook, event="test", subject="1", payload={}

@@ -19,6 +19,7 @@ from sessions_app.agent_apps.loading.load_errors import reason_of
 
 Color = Literal["", "red", "orange", "green", "teal", "blue", "purple", "pink", "gray"]
 """Names of the colours; `event.css` has their tones for the light and the dark theme."""
+MAX_NAME_LENGTH = 60
 
 
 @dataclass(frozen=True, config=ConfigDict(extra="forbid"))
@@ -31,7 +32,7 @@ class Face:
         picture: path among the static files of a picture in place of the initial; empty for none.
     """
 
-    name: str = Field(default="", max_length=60)
+    name: str = Field(default="", max_length=MAX_NAME_LENGTH)
     color: Color = ""
     picture: str = Field(default="", max_length=500)
 

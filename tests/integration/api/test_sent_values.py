@@ -108,7 +108,7 @@ async def test_an_answer_belongs_to_the_run_that_asks(
     await worker().wait_until_idle()
     answer = {"call_id": (await AnswerRequest.objects.aget()).call_id, "response": {"a": 1}}
     status, problem = await post(program, f"/api/v1/runs/{other}/responses", answer)
-    assert (status, asking in problem) == (404, True)
+    assert (status, "Another run asks" in problem) == (404, True)
     assert [(await post(program, f"/api/v1/runs/{asking}/responses", answer))[0] for _ in "12"] == [202, 409]
     await worker().wait_until_idle()
 
