@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.stack]
 
 DOCS = CHECKOUT / "docs"
 PICTURES = DOCS / "tour"
-WIDE, PHONE = (1100, 760), (360, 720)
+WIDE, BESIDE, PHONE = (1100, 760), (1280, 760), (360, 720)
 HEAD = """# Tour
 
 The pages of the site as they are. `make tour` makes this page anew, with a scripted model.
@@ -129,6 +129,50 @@ def test_an_approval(chat: ChatPage, open_tab: OpenTab, model: Model, tour: Tour
     staff = open_tab(STAFF).page
     staff.goto(f"{chat.base_url}/admin/sessions_app/session/{chat.session_id}/change/")
     tour.add(staff, "admin", "The same chat in the admin: every event, and what it changed.")
+
+
+def test_a_file(chat: ChatPage, model: Model, tour: Tour) -> None:
+    model.play(Turn(text=["Thanks. The lamp is the dearest."]))
+    prices = "name,price,in stock\nlamp,49,yes\nchair,35,yes\ntable,48,no\n"
+    chat.attach({"name": "prices.csv", "mimeType": "text/csv", "buffer": prices.encode()})
+    chat.send("Which of these is the dearest?")
+    chat.wait_for_answer("dearest")
+    chat.wait_until_idle()
+    chat.page.set_viewport_size({"width": BESIDE[0], "height": BESIDE[1]})
+    chat.files.filter(has_text="prices.csv").click()
+    pane = chat.page.get_by_role("dialog", name="prices.csv", exact=True)
+    expect(pane.get_by_role("columnheader").first).to_be_visible()
+    tour.add(
+        chat.page, "pane", "A file beside the chat: as a table, or its source, with its versions.", BESIDE
+    )
+    tour.add(chat.page, "pane-phone", "The same on a phone, dark.", PHONE, dark=True)
+    pane.press("Escape")
+    chat.page.emulate_media(color_scheme="light")
+    chat.page.set_viewport_size({"width": WIDE[0], "height": WIDE[1]})
+
+
+def test_the_activity(chat: ChatPage, model: Model, tour: Tour) -> None:
+    report = Call(name="write_report", args={"topic": "sales", "group_by": "region", "precise": True})
+    model.play(rules={r'"status": "': Turn(text=["It asks you first."]), "report": Turn(calls=[report])})
+    chat.send("A precise report on sales")
+    chat.wait_for_answer("It asks you first.")
+    chat.page.get_by_role("button", name="Activity").press("Enter")
+    panel = chat.page.get_by_role("dialog", name="Activity")
+    expect(panel.get_by_role("button", name="Approve").first).to_be_visible()
+    tour.add(chat.page, "activity", "Activity: what waits in all chats, answered on the spot.")
+    chat.page.keyboard.press("Escape")
+    chat.job("Write report").get_by_role("button", name="Cancel").click()
+    chat.wait_until_idle()
+
+
+def test_the_settings(chat: ChatPage, tour: Tour) -> None:
+    chat.page.goto(f"{chat.base_url}/settings/")
+    expect(chat.page.get_by_role("heading", level=1)).to_be_visible()
+    tour.add(chat.page, "settings", "Settings: display, instructions, what agents know, and the data.")
+    chat.page.goto(chat.base_url)
+    expect(chat.page.get_by_role("heading", level=1)).to_be_visible()
+    tour.add(chat.page, "home", "The first page: agents with examples, and the latest chats.", PHONE)
+    chat.page.set_viewport_size({"width": WIDE[0], "height": WIDE[1]})
 
 
 def test_a_job(chat: ChatPage, model: Model, tour: Tour) -> None:
