@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Any, final
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, TypeAdapter, field_validator
 
 from runtime import types
 from runtime.errors import ConfigurationError
@@ -14,7 +14,7 @@ from runtime.events.event import Event
 from runtime.events.node_info import NodeInfo
 from runtime.events.request_input import RequestInput
 from runtime.workflow.node_context import NodeContext
-from runtime.workflow.node_data import as_json, fit
+from runtime.workflow.node_data import adapter_for, as_json, fit
 from runtime.workflow.retry_config import RetryConfig
 
 START_NAME = "__START__"
@@ -46,6 +46,14 @@ class BaseNode(BaseModel):
     input_schema: Any = None
     output_schema: Any = None
 
+    _input_adapter: TypeAdapter[Any] | None = PrivateAttr(default=None)
+    _output_adapter: TypeAdapter[Any] | None = PrivateAttr(default=None)
+
+    def model_post_init(self, context: Any, /) -> None:
+        """Read the schemas."""
+        self._input_adapter = adapter_for(self.input_schema, f"input_schema of node {self.name!r}")
+        self._output_adapter = adapter_for(self.output_schema, f"output_schema of node {self.name!r}")
+
     @field_validator("name")
     @classmethod
     def _check_name(cls, name: str) -> str:
@@ -68,7 +76,7 @@ class BaseNode(BaseModel):
         Raises:
             NodeDataError: the input or the output does not fit its schema.
         """
-        node_input = fit(node_input, self.input_schema, f"The input of node {self.name!r}")
+        node_input = fit(node_input, self._input_adapter, f"The input of node {self.name!r}")
         async with aclosing(self._run_impl(ctx=ctx, node_input=node_input)) as items:
             async for item in items:
                 if item is None:
@@ -78,8 +86,8 @@ class BaseNode(BaseModel):
                     continue
                 event = _as_event(item)
                 if event.output is not None:
-                    event.output = fit(event.output, self.output_schema, f"The output of node {self.name!r}")
-                    event.output = as_json(event.output)
+                    output = fit(event.output, self._output_adapter, f"The output of node {self.name!r}")
+                    event.output = as_json(output)
                 yield event
 
     async def _run_impl(self, *, ctx: NodeContext, node_input: Any) -> AsyncGenerator[Any, None]:

@@ -9,6 +9,7 @@ without either begins again after a crash, so its effects happen at least once, 
 from __future__ import annotations
 
 import asyncio
+import logging
 import uuid
 from collections.abc import AsyncGenerator
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager, nullcontext
@@ -29,6 +30,8 @@ from runtime.workflow.errors import NodeDataError, NodeTimeoutError, NodeWaitsEr
 from runtime.workflow.node_context import NodeContext
 from runtime.workflow.node_data import as_json
 from runtime.workflow.plan import NodeRun, Plan
+
+logger = logging.getLogger(__name__)
 
 
 class WorkflowEngine:
@@ -184,7 +187,13 @@ class WorkflowEngine:
         event.node_info = NodeInfo(
             path=run.path, failed_attempts=failed_attempts, retry_at=_platform.now() + delay
         )
-        event.error_detail = f"{type(error).__name__}: {error}"
+        logger.warning(
+            "Attempt %s of node %r has failed; the next begins in %.1f s",
+            failed_attempts,
+            run.path,
+            delay,
+            exc_info=error,
+        )
         await self._pool.emit(event)
 
     def _ctx_of(self, run: NodeRun) -> InvocationContext:

@@ -8,7 +8,7 @@ from contextlib import aclosing
 from functools import partial
 from typing import Any
 
-from pydantic import PrivateAttr
+from pydantic import PrivateAttr, TypeAdapter
 
 from runtime.errors import ConfigurationError
 from runtime.tools.callables import (
@@ -22,7 +22,7 @@ from runtime.tools.tool_threads import run_in_tool_thread
 from runtime.workflow.base_node import BaseNode
 from runtime.workflow.errors import NodeDataError
 from runtime.workflow.node_context import NodeContext
-from runtime.workflow.node_data import fit
+from runtime.workflow.node_data import adapter_for, fit
 
 _END = object()
 _CONTEXT_NAME = "ctx"
@@ -51,12 +51,14 @@ class FunctionNode(BaseNode):
     _func: Callable[..., Any] = PrivateAttr()
     _parameters: dict[str, inspect.Parameter] = PrivateAttr()
     _context_names: set[str] = PrivateAttr()
+    _adapters: dict[str, TypeAdapter[Any] | None] = PrivateAttr()
 
     def __init__(self, *, func: Callable[..., Any], name: str | None = None, **fields: Any) -> None:
         super().__init__(**{"description": docstring_of(func), **fields}, name=name or name_of(func))
         self._func = func
         self._parameters = dict(inspect.signature(func).parameters)
         self._context_names = set()
+        self._adapters = {}
         for parameter in self._parameters.values():
             if parameter.kind is inspect.Parameter.POSITIONAL_ONLY:
                 raise ConfigurationError(
@@ -65,6 +67,9 @@ class FunctionNode(BaseNode):
                 )
             if parameter.name == _CONTEXT_NAME or is_context_parameter(func, parameter):
                 self._context_names.add(parameter.name)
+            else:
+                owner = f"Parameter {parameter.name!r} of node {self.name!r}"
+                self._adapters[parameter.name] = adapter_for(annotation_of(func, parameter), owner)
 
     async def _run_impl(self, *, ctx: NodeContext, node_input: Any) -> AsyncGenerator[Any, None]:
         arguments = self._arguments(ctx, node_input)
@@ -107,5 +112,5 @@ class FunctionNode(BaseNode):
     def _convert(self, parameter: inspect.Parameter, value: Any) -> Any:
         if value is None and parameter.default is None:
             return None
-        annotation = annotation_of(self._func, parameter)
-        return fit(value, annotation, f"Parameter {parameter.name!r} of node {self.name!r}")
+        adapter = self._adapters.get(parameter.name)
+        return fit(value, adapter, f"Parameter {parameter.name!r} of node {self.name!r}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from functools import lru_cache
+from contextlib import suppress
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
@@ -14,29 +14,37 @@ from runtime.tools.schema import argument_adapter_of
 from runtime.workflow.errors import NodeDataError
 
 
-def fit(value: Any, schema: Any, subject: str) -> Any:
-    """Return the value as an object of the schema, a type. A JSON schema, or no schema, changes nothing.
+def adapter_for(schema: Any, owner: str) -> TypeAdapter[Any] | None:
+    """Return the adapter for data of the type `schema`; None for any data. A JSON schema is not enforced.
 
-    The text of a message is read as JSON where the type needs more than a text.
+    Raises:
+        ConfigurationError: pydantic does not support the type. The message names the `owner` of the type.
+    """
+    if schema is None or schema is Any or isinstance(schema, dict | types.Schema):
+        return None
+    return argument_adapter_of(schema, owner)
+
+
+def fit(value: Any, adapter: TypeAdapter[Any] | None, subject: str) -> Any:
+    """Return the value as an object of the adapter's type.
+
+    A text is read as JSON where the type needs more than a text. Of a message, this is its text.
 
     Raises:
         NodeDataError: the value does not fit. The message begins with `subject`.
     """
-    if schema is None or schema is Any or isinstance(schema, dict | types.Schema):
+    if adapter is None:
         return value
-    if isinstance(value, types.Content) and schema is not types.Content:
+    if isinstance(value, types.Content) and adapter.core_schema.get("cls") is not types.Content:
         value = text_of(value)
-    adapter = _adapter_of(schema, subject)
     try:
         return adapter.validate_python(value)
     except ValidationError as error:
         if isinstance(value, str):
-            try:
+            with suppress(ValidationError):  # The first error says more about the value.
                 return adapter.validate_json(value)
-            except ValidationError:
-                pass  # The first error says more about the value.
         problems = "; ".join(problem["msg"] for problem in error.errors(include_url=False))
-        raise NodeDataError(f"{subject} does not fit {schema!r}: {problems}.") from error
+        raise NodeDataError(f"{subject} does not fit: {problems}.") from error
 
 
 def as_json(value: Any) -> Any:
@@ -62,15 +70,3 @@ def as_content(value: Any) -> types.Content:
 def text_of(content: types.Content) -> str:
     """Return the text of a content."""
     return "".join(part.text for part in content.parts or () if part.text and not part.thought)
-
-
-@lru_cache(maxsize=1024)
-def _cached_adapter(schema: Any, subject: str) -> TypeAdapter[Any]:
-    return argument_adapter_of(schema, subject)
-
-
-def _adapter_of(schema: Any, subject: str) -> TypeAdapter[Any]:
-    try:
-        return _cached_adapter(schema, subject)
-    except TypeError:  # An annotation that cannot be hashed.
-        return argument_adapter_of(schema, subject)

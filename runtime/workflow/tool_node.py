@@ -7,7 +7,7 @@ from contextlib import aclosing
 from dataclasses import replace
 from typing import Any
 
-from pydantic import BaseModel, PrivateAttr
+from pydantic import BaseModel, PrivateAttr, TypeAdapter
 
 from runtime import types
 from runtime.agents.llm_agent import LlmAgent
@@ -18,6 +18,8 @@ from runtime.workflow.agent_node import AgentNode
 from runtime.workflow.errors import NodeDataError
 from runtime.workflow.node_context import NodeContext
 from runtime.workflow.node_data import as_json, fit, text_of
+
+_ARGUMENTS = TypeAdapter(dict[str, Any])
 
 
 class ToolNode(AgentNode):
@@ -62,7 +64,7 @@ class ToolNode(AgentNode):
         if isinstance(node_input, types.Content):
             node_input = text_of(node_input)
         if isinstance(node_input, str) and len(names) != 1:
-            node_input = fit(node_input, dict[str, Any], f"The input of node {self.name!r}") if names else {}
+            node_input = fit(node_input, _ARGUMENTS, f"The input of node {self.name!r}") if names else {}
         if isinstance(node_input, BaseModel):
             node_input = node_input.model_dump()
         if node_input is None:

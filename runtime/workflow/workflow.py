@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Any
 
-from pydantic import Field, PrivateAttr
+from pydantic import Field, PrivateAttr, TypeAdapter
 
 from runtime.agents.base_agent import BaseAgent
 from runtime.context import InvocationContext
@@ -18,7 +18,7 @@ from runtime.workflow.base_node import BaseNode
 from runtime.workflow.build import EdgeParser
 from runtime.workflow.engine import WorkflowEngine
 from runtime.workflow.graph import Graph
-from runtime.workflow.node_data import as_json, fit
+from runtime.workflow.node_data import adapter_for, as_json, fit
 from runtime.workflow.parallel_worker import ParallelWorker
 from runtime.workflow.plan import Plan
 
@@ -45,6 +45,8 @@ class Workflow(BaseAgent):
     input_schema: Any = None
     output_schema: Any = None
     _graph: Graph = PrivateAttr()
+    _input_adapter: TypeAdapter[Any] | None = PrivateAttr()
+    _output_adapter: TypeAdapter[Any] | None = PrivateAttr()
 
     def model_post_init(self, context: Any, /) -> None:
         """Check the graph; make its agents sub-agents."""
@@ -52,6 +54,8 @@ class Workflow(BaseAgent):
             raise ConfigurationError(
                 f"Workflow {self.name!r} has sub_agents. Put its agents into the edges, as nodes."
             )
+        self._input_adapter = adapter_for(self.input_schema, f"input_schema of workflow {self.name!r}")
+        self._output_adapter = adapter_for(self.output_schema, f"output_schema of workflow {self.name!r}")
         self._graph = Graph.from_edges(list(EdgeParser().parse(self.edges)), self.name)
         self.sub_agents = [agent for node in self._graph.nodes.values() for agent in _agents_of(node)]
         super().model_post_init(context)
@@ -74,7 +78,7 @@ class Workflow(BaseAgent):
     async def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
         path = self._path(ctx)
         given = ctx.node.message if ctx.node and ctx.node.message else ctx.user_content
-        workflow_input = fit(given, self.input_schema, f"The input of workflow {self.name!r}")
+        workflow_input = fit(given, self._input_adapter, f"The input of workflow {self.name!r}")
         plan = Plan(self._graph, self.name, path, workflow_input, ctx.branch)
         engine = WorkflowEngine(ctx, plan, self.max_concurrency, shows_output=ctx.node is None)
         async with aclosing(engine.events()) as events:
@@ -86,7 +90,7 @@ class Workflow(BaseAgent):
                 "them lead to a JoinNode."
             )
         for output in plan.outputs.values():
-            checked = as_json(fit(output, self.output_schema, f"The output of workflow {self.name!r}"))
+            checked = as_json(fit(output, self._output_adapter, f"The output of workflow {self.name!r}"))
             if ctx.node is not None:
                 yield Event(output=checked)
 

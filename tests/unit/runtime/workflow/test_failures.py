@@ -28,7 +28,9 @@ async def test_an_error_event_names_the_node() -> None:
     assert event.node_info is not None and event.node_info.path == "flow@1/fail@1"
 
 
-async def test_a_node_is_tried_again_and_nothing_of_a_failed_attempt_is_stored() -> None:
+async def test_a_node_is_tried_again_and_nothing_of_a_failed_attempt_is_stored(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     attempts: list[int] = []
 
     def unsteady(ctx: NodeContext) -> str:
@@ -43,6 +45,10 @@ async def test_a_node_is_tried_again_and_nothing_of_a_failed_attempt_is_stored()
     )
     events = await conversation.say("go")
     assert attempts == [1, 2, 3]
+    assert [record.getMessage() for record in caplog.records if record.exc_info] == [
+        "Attempt 1 of node 'flow@1/unsteady@1' has failed; the next begins in 0.0 s",
+        "Attempt 2 of node 'flow@1/unsteady@1' has failed; the next begins in 0.0 s",
+    ]
     assert [event.error_code for event in events] == [None, None, None]
     assert (await conversation.session()).state == {"attempt3": True}
 

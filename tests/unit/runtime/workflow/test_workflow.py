@@ -92,7 +92,7 @@ async def test_a_wrong_input_names_the_parameter() -> None:
     def count(node_input: int) -> int:
         return node_input
 
-    with pytest.raises(NodeDataError, match="'node_input' of node 'count' does not fit <class 'int'>"):
+    with pytest.raises(NodeDataError, match="'node_input' of node 'count' does not fit: Input should be"):
         await outputs_of(("START", count))
 
 
