@@ -13,18 +13,19 @@ BEGIN
     IF body ->> 'author' IS DISTINCT FROM 'user' THEN
         RETURN '';
     END IF;
-    SELECT actor_kind, actor_id, actor_name, address, reason, client_id INTO asked FROM {schema}.sessions_app_invocation
+    -- Not its client id, which a rewind changes.
+    SELECT actor_kind, actor_id, actor_name, address, reason INTO asked FROM {schema}.sessions_app_invocation
     WHERE session_id = session
         AND invocation_id = coalesce(body #>> '{customMetadata,adk_answer,invocation}', body ->> 'invocationId');
     IF NOT FOUND THEN
         RETURN '';
     END IF;
-    IF asked.client_id ~ '^job:[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' THEN
+    IF asked.actor_kind = 'job' AND asked.actor_id ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' THEN
         SELECT jsonb_build_array(status, result, error, tool_name, args)::text INTO outcome
-        FROM {schema}.sessions_app_tooljob WHERE id = substr(asked.client_id, 5)::uuid;
+        FROM {schema}.sessions_app_tooljob WHERE id = asked.actor_id::uuid;
     END IF;
     RETURN jsonb_build_array(asked.actor_kind, asked.actor_id, asked.actor_name, asked.address, asked.reason,
-        asked.client_id, outcome)::text;
+        outcome)::text;
 END $$;
 
 -- Return the hash before the first event by this rule: over app, owner, key and first state of the session, and the hash

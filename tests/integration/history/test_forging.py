@@ -77,7 +77,8 @@ def test_the_writer_of_an_event_cannot_choose_its_hash(counted: Session) -> None
 
 def test_an_odd_event_and_an_odd_invocation_keep_no_log_from_its_check(counted: Session) -> None:
     odd = {"author": "user", "invocationId": "e-odd", "actions": {"stateDelta": "odd"}}
-    Invocation.objects.create(session=counted, invocation_id="e-odd", client_id=f"job:{'-' * 36}", message={})
+    job = {"actor_kind": "job", "actor_id": "-" * 36}
+    Invocation.objects.create(session=counted, invocation_id="e-odd", client_id="odd", message={}, **job)
     for seq, body in enumerate((odd, [], "odd"), start=7):
         Event.objects.create(session=counted, seq=seq, body=body)
     Session.objects.filter(pk=counted.pk).update(last_seq=9)

@@ -21,6 +21,7 @@ from sessions_app.agent_apps import registry
 from sessions_app.base import actors
 from sessions_app.base.actors import Actor
 from sessions_app.errors import ConflictError, NotFoundError
+from sessions_app.history.integrity import flaw_in
 from sessions_app.invocations import rewind
 from sessions_app.invocations.reconcile import reconcile_after_rewind
 from sessions_app.invocations.worker import worker
@@ -205,6 +206,7 @@ async def test_a_call_whose_answer_was_rewound_may_be_answered_again(person: Use
     await worker().wait_until_idle()
     await answer(confirmed=True)
     assert (await Session.objects.aget(pk=session.pk)).state == {"value": "1"}
+    assert await sync_to_async(flaw_in)(session.pk) is None
 
 
 async def test_a_job_whose_answer_was_rewound_answers_again(
@@ -240,6 +242,7 @@ async def test_a_job_whose_answer_was_rewound_answers_again(
         event.text async for event in Event.objects.filter(session=session, kind="message").order_by("seq")
     ]
     assert texts[-3:] == ["it was 7, again", "three", "you said three"]
+    assert await sync_to_async(flaw_in)(session.pk) is None
 
 
 async def test_a_repeated_rewind_finishes_one_whose_process_died(person: User, model: ScriptedModel) -> None:

@@ -21,7 +21,7 @@ from adk_site.embedded.paths import CHECKOUT, wheel_dir
 from runtime.agents import LlmAgent
 from runtime.apps import App
 from sessions_app import use_cases
-from sessions_app.base import actors
+from sessions_app.base import actors, client_ids
 from sessions_app.base.actors import SITE, Act, ActionKind
 from sessions_app.data_protection.erase import ErasureOrder, erase_user
 from sessions_app.history.integrity import flaw_in
@@ -174,6 +174,12 @@ def test_a_whole_conversation_works_with_the_role(
     model.turns = ["three it is"]
     invocation_id = ask(person, session, "three")
     threads.run(go_back(person, session.pk, invocation_id))
+    assert flaw_in(session.pk) is None
+    # A call that waits again after the rewind changes rows of invocations, too.
+    answered = Invocation.objects.get(client_id__startswith=client_ids.JOB)
+    model.turns = ["Still 40 of them"]
+    threads.run(go_back(person, session.pk, answered.invocation_id))
+    run_queue(session.pk)
     assert flaw_in(session.pk) is None
     assert {row.status for row in Invocation.objects.all()} == {"completed"}
     assert "40 of them" in [event.text for event in Event.objects.order_by("seq")]
