@@ -45,6 +45,8 @@ from sessions_app.errors import ConflictError, InvalidInputError
 logger = logging.getLogger(__name__)
 ROWS_PER_TABLE = 100_000
 """Keys of a table that a root spans at most; it bounds the size of a file and the memory to check it."""
+SETTLE_SECONDS = 1.0
+"""Seconds in which an INSERT that has taken its key becomes a transaction that other connections see."""
 WAIT_SECONDS = 60.0
 """Seconds to wait for open transactions."""
 _NAME = re.compile(r"root-(\d{8})\.txt")
@@ -147,25 +149,24 @@ def roots_at(place: str, key: Ed25519PublicKey) -> Iterator[Root]:
         yield _parse(Path(place).read_bytes(), key, place)
         return
     storage = storage_at(place)
-    before: Root | None = None
+    expected = (1, "")
     for number in _numbers(storage):
         root = _read(storage, number, key)
-        if before and (root.number, root.previous) != (before.number + 1, before.sha256):
+        if (root.number, root.previous) != expected:
             raise InvalidInputError(
-                f"Root {number} does not follow root {before.number}: one is missing or forged."
+                f"Root {number} does not follow root {expected[0] - 1}: one is missing or forged."
             )
         yield root
-        before = root
-    if before is None:
+        expected = (root.number + 1, root.sha256)
+    if expected[0] == 1:
         raise InvalidInputError(f"There is no signed root at '{place}'.")
 
 
-def differences(root: Root) -> list[Difference]:
+def differences(root: Root, erased: Erased) -> list[Difference]:
     """Return the rows of a root that are not in the database as they were, and of each log only the first event."""
     stored = dict(_rows(root.after, root.upto))
     if stored == root.rows:
         return []
-    erased = _Erased()
     found: dict[str, Difference] = {}
     for row in sorted(root.rows.keys() | stored.keys(), key=_place_in_log):
         if row not in root.rows:
@@ -192,6 +193,8 @@ def _log_of(row: str) -> str:
 def _committed_ends() -> dict[str, int]:
     """Return the greatest keys, after the transactions that were open have ended."""
     ends = {table: _value(f"SELECT coalesce(max(id), 0) FROM sessions_app_{table}") for table in _TABLES}  # noqa: S608
+    # An INSERT takes its key shortly before the snapshot knows its transaction.
+    time.sleep(SETTLE_SECONDS)
     newest = _value("SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint")
     deadline = time.monotonic() + WAIT_SECONDS
     while _value("SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint") < newest:
@@ -284,8 +287,8 @@ def _parse(data: bytes, key: Ed25519PublicKey, name: str) -> Root:
     return Root(**json.loads(first), rows=rows, sha256=hashlib.sha256(data).hexdigest())
 
 
-class _Erased:
-    """The records of erasures, as the database has them now."""
+class Erased:
+    """The records of erasures, as the database has them when the object is made."""
 
     def __init__(self) -> None:
         with connection.cursor() as cursor:

@@ -14,7 +14,6 @@ def permit_deletion(apps, schema_editor):
     schema_editor.execute('DROP FUNCTION adk_erase_session, adk_erase_account, adk_delete_accesses')
     schema_editor.execute('DROP FUNCTION adk_refuse_rewrite CASCADE')
     execute_file(schema_editor, 'guards.sql')
-    schema_editor.execute('ALTER FUNCTION adk_refuse_change RESET search_path')
 
 
 def of_session(name, **options):

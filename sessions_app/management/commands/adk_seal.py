@@ -8,9 +8,9 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
-from django.db import OperationalError, connection
+from django.db import connection
 
-from sessions_app.errors import ConflictError
+from sessions_app.errors import InvalidInputError
 from sessions_app.history.roots import load_private_key, seal, storage_at
 from sessions_app.management.site_command import SiteCommand
 
@@ -36,7 +36,11 @@ class Command(SiteCommand):
             try:
                 for root in seal(storage, private_key):
                     self.stdout.write(f"Root {root.number}: {len(root.rows)} rows, SHA-256 {root.sha256}")
-            except (ConflictError, OperationalError, OSError):
+            except InvalidInputError:  # A root is forged: none may be added to it.
+                raise
+            except (
+                Exception
+            ):  # The client of a storage raises errors of its own, which another attempt may not have.
                 if not every:
                     raise
                 logger.exception("No root was written; the next attempt follows in %s minutes", every)

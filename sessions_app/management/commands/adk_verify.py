@@ -9,12 +9,13 @@ from typing import Any
 from uuid import UUID
 
 from django.core.management.base import CommandError
+from django.db.models import QuerySet
 from django.template.defaultfilters import pluralize
 
 from sessions_app.history.integrity import flaws
-from sessions_app.history.roots import differences, load_public_key, roots_at
+from sessions_app.history.roots import Erased, differences, load_public_key, roots_at
 from sessions_app.management.site_command import SiteCommand
-from sessions_app.models import Session
+from sessions_app.models import ErasedSession, Session
 
 SESSIONS_PER_QUERY = 200
 
@@ -47,27 +48,39 @@ class Command(SiteCommand):
             for flaw in flaws(batch):
                 flawed += 1
                 self.stdout.write(f"session {flaw.session_id}, event {flaw.seq}: {flaw.problem}")
+        self._tell_of_sessions_written_again(sessions)
         summary = f"{checked} session{pluralize(checked)} checked, {flawed} not as they were written."
         different = 0
         if options["against"]:
             different = self._compare(options["against"], options["public_key"])
+        if different:
+            summary += f" {different} difference{pluralize(different)} from the roots."
         if flawed or different:
             raise CommandError(summary)
         self.stdout.write(summary)
+
+    def _tell_of_sessions_written_again(self, sessions: QuerySet[Session]) -> None:
+        """Write a line for each erased session that has events again: by an import, or by somebody who forges it."""
+        again = ErasedSession.objects.filter(session_id__in=sessions.order_by().values("pk"))
+        for erased in again.order_by("at"):
+            self.stdout.write(
+                f"session {erased.session_id}: erased at {erased.at:%Y-%m-%d %H:%M:%S} with {erased.last_seq} "
+                f"event{pluralize(erased.last_seq)}, and written again since"
+            )
 
     def _compare(self, place: str, public_key: Path | None) -> int:
         """Write one line for each difference, and a summary; return the number of differences."""
         if public_key is None:
             raise CommandError("--against needs --public-key: a root is only as good as its signature.")
         count = different = 0
-        last = None
-        for last in roots_at(place, load_public_key(public_key)):
+        erased = Erased()
+        for root in roots_at(place, load_public_key(public_key)):
             count += 1
-            for difference in differences(last):
+            for difference in differences(root, erased):
                 different += 1
                 self.stdout.write(f"{difference.row}: {difference.problem}, by {difference.root}")
         self.stdout.write(
             f"{count} root{pluralize(count)} compared, {different} difference{pluralize(different)}. "
-            f"The last is {last}, with the SHA-256 {last.sha256 if last else ''}."
+            f"The last is {root}, with the SHA-256 {root.sha256}."
         )
         return different

@@ -46,7 +46,10 @@ def key(tmp_path: Path) -> Ed25519PrivateKey:
 
 
 @pytest.fixture
-def sealing(tmp_path: Path, key: Ed25519PrivateKey, transactional_db: None) -> Path:
+def sealing(
+    tmp_path: Path, key: Ed25519PrivateKey, transactional_db: None, monkeypatch: pytest.MonkeyPatch
+) -> Path:
+    monkeypatch.setattr(roots, "SETTLE_SECONDS", 0.0)
     return tmp_path / "roots"
 
 
@@ -148,8 +151,12 @@ def test_roots_that_were_changed_or_removed_are_refused(sealing: Path, person: U
     assert "Root 3 does not follow root 1" in verify(sealing)
     second.write_bytes(content.replace(b"event", b"Event"))
     assert "does not have the signature of this key" in verify(sealing)
-    second.write_bytes((sealing / "root-00000001.txt").read_bytes())
+    first = sealing / "root-00000001.txt"
+    second.write_bytes(first.read_bytes())
     assert "was moved" in verify(sealing)
+    second.write_bytes(content)
+    first.unlink()
+    assert "Root 2 does not follow root 0" in verify(sealing)
     for file in sealing.iterdir():
         file.unlink()
     assert "no signed root" in verify(sealing)
