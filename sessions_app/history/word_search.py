@@ -96,7 +96,7 @@ class Search:
 
     @classmethod
     def of(cls, model: type[Model], term: str) -> Search | None:
-        """Return the search for what a person has typed; None if PostgreSQL can store none of its characters."""
+        """Return the search for what a person has typed; None for nothing but spaces."""
         term = cleaned(term)
         if not term:
             return None
@@ -155,7 +155,7 @@ class SearchedRows:
 
 
 def cleaned(term: str) -> str:
-    """Return the term without characters refused by PostgreSQL; empty if nothing remains."""
+    """Return the term as PostgreSQL can store it, cut, and without spaces around it."""
     return storable(term[:MAX_TERM_LENGTH]).strip()
 
 
@@ -190,11 +190,13 @@ def search_list(
             found.last = None
         if is_end or len(found.texts) == count:
             return found
+        is_rare = False
         if len(hits) < COMMON and not is_index_asked:
-            # Even if the time is over: a rare word is then found in one more slice, and the search is complete.
             keys = search.few_keys()
             is_index_asked = True
-        elif monotonic() > end:
+            is_rare = keys is not None
+        # A rare word is found in one more slice, even if the time is over: then the search is complete.
+        if monotonic() > end and not is_rare:
             return found
         size = min(2 * size, MAX_SLICE)
 
