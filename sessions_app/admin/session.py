@@ -24,7 +24,6 @@ from django.utils.translation import gettext_lazy as _
 from runtime.engine.request_record import RebuiltRequest
 from sessions_app.admin.annotation import SessionLabelFilter, annotations_of
 from sessions_app.admin.columns import short_time
-from sessions_app.admin.downloads import json_download
 from sessions_app.admin.figure_filters import AgentFilter, OutcomeFilter, SessionFormFilter, SessionToolFilter
 from sessions_app.admin.filters import SessionAppFilter
 from sessions_app.admin.keyset_list import KeysetAdmin
@@ -36,6 +35,7 @@ from sessions_app.admin.state_correction.page import StateCorrectionMixin
 from sessions_app.admin.trace.page import load_trace_page
 from sessions_app.admin.trace.step import number_in, request_json
 from sessions_app.admin.unmasking import unmask_if_granted
+from sessions_app.asgi.downloads import json_download
 from sessions_app.base.codec import parse_uuid
 from sessions_app.history.figures.labels import TOOL, names_of
 from sessions_app.history.integrity import flaw_in

@@ -19,11 +19,11 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from sessions_app.admin.confirmed_action import ReasonForm, Wording, Words
-from sessions_app.admin.downloads import as_download
 from sessions_app.admin.links import RowLinks, row_links, row_url, session_url
 from sessions_app.admin.permissions import Right, may, require
 from sessions_app.admin.staff_records import RecordedActsMixin, note_access, staff_of
 from sessions_app.admin.unmasking import end_unmasking, grant_unmasking
+from sessions_app.asgi.downloads import as_download
 from sessions_app.data_protection.counts import as_text, count_rows_of_sessions
 from sessions_app.data_protection.erase import ErasureOrder, erase_session
 from sessions_app.data_protection.export import export_session

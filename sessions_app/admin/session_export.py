@@ -15,9 +15,9 @@ from django.core.exceptions import BadRequest
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.urls import URLPattern
 
-from sessions_app.admin.downloads import streamed_download
 from sessions_app.admin.keyset_list import KeysetAdmin, KeysetChangeList
 from sessions_app.admin.permissions import Right, may, require
+from sessions_app.asgi.downloads import streamed_download
 from sessions_app.history.figures.labels import AGENT, OUTCOME, TOOL, names_of
 from sessions_app.models import AccessKind, Session, SessionFigures
 from sessions_app.process.threads import in_thread

@@ -22,10 +22,10 @@ from django.utils.html import format_html
 from django.utils.translation import gettext_lazy as _
 
 from sessions_app.admin.confirmed_action import ReasonForm, Wording
-from sessions_app.admin.downloads import as_download
 from sessions_app.admin.links import row_links
 from sessions_app.admin.permissions import OF_PERSON, Right, may, within_remits
 from sessions_app.admin.staff_records import RecordedActsMixin, note_access, staff_of
+from sessions_app.asgi.downloads import as_download
 from sessions_app.data_protection.counts import as_text, count_rows_of_user
 from sessions_app.data_protection.erase import ErasureOrder, erase_user
 from sessions_app.data_protection.export import export_user

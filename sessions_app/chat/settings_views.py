@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Mapping
 from http import HTTPStatus
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import MappingProxyType
-from typing import IO, Any
+from typing import Any
 
 from django.contrib.auth import logout
 from django.contrib.auth.decorators import login_required
@@ -19,6 +19,7 @@ from django.views.decorators.http import require_GET, require_POST
 
 from runtime.engine.instructions import USER_INSTRUCTIONS_KEY
 from sessions_app.agent_apps import registry
+from sessions_app.asgi.downloads import as_download
 from sessions_app.base import actors
 from sessions_app.base.client_address import client_address
 from sessions_app.base.languages import chosen_time_zone, offered_time_zones
@@ -28,14 +29,12 @@ from sessions_app.data_protection.erase import ErasureOrder, erase_user
 from sessions_app.data_protection.export import export_user
 from sessions_app.errors import InvalidInputError, LegalHoldError, StateChangedError, http_status
 from sessions_app.models import SavedCredential
-from sessions_app.process.thread_pools import download_threads
 from sessions_app.process.threads import in_thread
 from sessions_app.rendering.sentences import in_language
 from sessions_app.store.credential_service import forget_credential
 from sessions_app.store.stored_values import MAX_VALUE_LENGTH, StoredValue, read_user_values
 from sessions_app.use_cases import change_own_state
 
-CHUNK_BYTES = 256 * 1024
 BY_USER = "The account was deleted by its user."
 WRONG_NAME = gettext_noop("Type your user name exactly as it is shown.")
 
@@ -60,15 +59,15 @@ async def save_instructions(request: HttpRequest) -> HttpResponse:
         Http404: the site has no such app, or its agents get no instructions.
     """
     app_name = request.POST.get("app", "")
-    if app_name not in _limits():
+    limit = _limits().get(app_name)
+    if limit is None:
         raise Http404("No agents of this name get instructions of users.")
     user = await request.auser()
     text = request.POST.get("text", "").replace("\r\n", "\n").strip()
     entered = {"app_name": app_name, "text": text, "error": ""}
-    if len(text) > _limits()[app_name]:
-        entered["error"] = gettext("The text has more than %(limit)s characters. Shorten it.") % {
-            "limit": _limits()[app_name]
-        }
+    if len(text) > limit:
+        sentence = gettext("The text has more than %(limit)s characters. Shorten it.")
+        entered["error"] = sentence % {"limit": limit}
         return await in_thread(_page, request, HTTPStatus.BAD_REQUEST, entered=entered)
     seen = request.POST.get("seen", "")
     try:
@@ -103,9 +102,7 @@ def export_data(request: HttpRequest) -> StreamingHttpResponse:
     with TemporaryDirectory() as folder:
         target = Path(folder) / "data.zip"
         export_user(request.user.pk, target)
-        file = target.open("rb")  # The open file is sent even after its directory is deleted.
-    headers = {"Content-Disposition": 'attachment; filename="data.zip"', "X-Content-Type-Options": "nosniff"}
-    return StreamingHttpResponse(_Pieces(file), content_type="application/zip", headers=headers)
+        return as_download(target)
 
 
 @require_POST
@@ -128,21 +125,10 @@ def delete_account(request: HttpRequest) -> HttpResponse:
     return redirect("chat:home")
 
 
-class _Pieces:
-    """Pieces of a file, which is closed with its response, even if nobody reads the response."""
-
-    def __init__(self, file: IO[bytes]) -> None:
-        self._file = file
-        self.close = file.close
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        while piece := await download_threads.run(self._file.read, CHUNK_BYTES):
-            yield piece
-
-
 def _limits() -> dict[str, int]:
     """Return the limits of users' own instructions by name of the app, without apps whose agents get none."""
-    limits = {name: conf().of_app(name).custom_instructions_limit for name in registry.apps()}
+    by_app = conf().by_app("custom_instructions_limit")
+    limits = {name: by_app.get(name, by_app[""]) for name in registry.apps()}
     return {name: limit for name, limit in limits.items() if limit}
 
 

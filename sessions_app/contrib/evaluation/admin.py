@@ -20,11 +20,11 @@ from django.utils.translation import gettext_lazy as _
 from runtime.evaluation.json_files import MAX_CASES
 from sessions_app.admin.annotation import AnnotationAdmin
 from sessions_app.admin.confirmed_action import ConfirmedActionAdmin
-from sessions_app.admin.downloads import streamed_download
 from sessions_app.admin.filters import SessionAppFilter
 from sessions_app.admin.keyset_list import KeysetAdmin
 from sessions_app.admin.permissions import OF_APP, Right, may, remits_of, require
 from sessions_app.admin.stoppable import StopForm, stop_wording
+from sessions_app.asgi.downloads import streamed_download
 from sessions_app.base.actors import Actor
 from sessions_app.contrib.evaluation.admin_page import load_page
 from sessions_app.contrib.evaluation.end import cancel_evaluation

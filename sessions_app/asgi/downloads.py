@@ -1,0 +1,50 @@
+"""Responses with downloads. Each file is made for its request, and no cache keeps the file."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterable, AsyncIterator
+from pathlib import Path
+from typing import IO
+
+from django.http import HttpResponse, StreamingHttpResponse
+from django.utils.http import content_disposition_header
+
+from sessions_app.asgi.artifact_files import CHUNK_BYTES
+from sessions_app.process.thread_pools import download_threads
+
+_PRIVATE = {"X-Content-Type-Options": "nosniff", "Cache-Control": "private, no-store"}
+_CONTENT_TYPES = {".zip": "application/zip", ".html": "text/html; charset=utf-8"}
+
+
+def as_download(target: Path) -> StreamingHttpResponse:
+    """Return a `.zip` or `.html` file as a download."""
+    # The open file is sent even after the caller has deleted it with its directory.
+    pieces = _Pieces(target.open("rb"))
+    return streamed_download(target.name, pieces, _CONTENT_TYPES[target.suffix])
+
+
+class _Pieces:
+    """Pieces of a file, which is closed with its response, even if nobody reads the response."""
+
+    # No FileResponse: under ASGI Django reads it whole into memory.
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self.close = file.close
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        while piece := await download_threads.run(self._file.read, CHUNK_BYTES):
+            yield piece
+
+
+def streamed_download(
+    name: str, content: AsyncIterable[str] | AsyncIterable[bytes], content_type: str
+) -> StreamingHttpResponse:
+    """Return a download of the pieces of a file as they come. The whole file is never in memory."""
+    headers = {**_PRIVATE, "Content-Disposition": content_disposition_header(True, name) or "attachment"}
+    return StreamingHttpResponse(content, content_type=content_type, headers=headers)
+
+
+def json_download(name: str, text: str) -> HttpResponse:
+    """Return a JSON text as a download."""
+    headers = {**_PRIVATE, "Content-Disposition": f'attachment; filename="{name}"'}
+    return HttpResponse(text, content_type="application/json", headers=headers)
