@@ -145,7 +145,8 @@ async def context_of_session(user: User, session: Session, is_new: bool) -> dict
         audit_url = await _audit_url(user, session)
         if shows_details:
             state = await _visible_state(session)
-    agent = registry.apps().get(session.app_name)
+    apps = registry.apps()
+    agent = apps.get(session.app_name)
     return {
         "person": user,
         "banner": _banner([agent] if agent else []),
@@ -154,8 +155,8 @@ async def context_of_session(user: User, session: Session, is_new: bool) -> dict
         "is_new": is_new,
         "agent": agent,
         "starters": registry.starters(session.app_name),
-        "apps": list(registry.apps()),
-        "several_apps": len(registry.apps()) > 1,
+        "apps": list(apps),
+        "several_apps": len(apps) > 1,
         "models": list(offered_models(session.app_name).items()),
         "chosen_model": chosen_name(session.app_name, session.state),
         "log_page": log_page,

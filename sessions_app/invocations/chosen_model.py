@@ -56,10 +56,10 @@ def chosen_name(app_name: str, state: Mapping[str, Any]) -> str:
 def chosen_model(app_name: str, state: Mapping[str, Any]) -> BaseLlm | None:
     """Return the chosen model; None for the models of the agents."""
     name = chosen_name(app_name, state)
-    return _model_named(name) if name else None
+    return model_named(name) if name else None
 
 
 @lru_cache(maxsize=64)
-def _model_named(name: str) -> BaseLlm:
-    # One object for all chats: it keeps the connections to its provider.
+def model_named(name: str) -> BaseLlm:
+    """Return the model with the name; one object for all chats, because it keeps the connections to its provider."""
     return LLMRegistry.new_llm(name)

@@ -15,12 +15,12 @@ from runtime.errors import ModelError
 from runtime.models import LlmRequest, LlmResponse
 from runtime.models.base_llm import BaseLlm
 from runtime.models.rate_limit import ask
-from runtime.models.registry import LLMRegistry
 from runtime.valid_text import storable
 from sessions_app.base.actors import ActorKind
 from sessions_app.conf import conf
 from sessions_app.history.costs import cost_of, tokens_of
 from sessions_app.history.rewinds import find_rewinds
+from sessions_app.invocations.chosen_model import model_named
 from sessions_app.live.process import live
 from sessions_app.models import Session
 from sessions_app.models.session import TITLE_LENGTH, SessionQuerySet, TitleSource
@@ -75,7 +75,7 @@ async def give_title(claim: Claim, app: App) -> None:
 def _model_for(app: App) -> BaseLlm | None:
     """Return `ADK["title_model"]`, or the model of the app's first agent with a model, unless it is scripted."""
     if name := conf().title_model:
-        return LLMRegistry.new_llm(name)
+        return model_named(name)
     agents = (agent for agent in walk(app.root_agent) if isinstance(agent, LlmAgent))
     agent = next(agents, None)
     if agent is None or agent.canonical_model.is_scripted:

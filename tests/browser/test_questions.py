@@ -309,7 +309,9 @@ def test_an_answer_that_was_lost_with_a_connection_can_be_given_again(chat: Chat
 
 
 def test_a_model_and_another_agent_are_chosen_with_the_keyboard(chat: ChatPage, model: Model) -> None:
-    model.play(Turn(text=["Slowly."]), Turn(text=["Again."]))
+    model.play(
+        Turn(text=["Slowly."]), Turn(text=["Again."]), Turn(text=["Quickly."]), Turn(text=["Slowly again."])
+    )
     choice = chat.page.locator("#picker")
     chat.page.locator("#pick").press("Enter")
     choice.get_by_label("The agent's own").press("ArrowDown")
@@ -324,7 +326,19 @@ def test_a_model_and_another_agent_are_chosen_with_the_keyboard(chat: ChatPage, 
     chat.page.keyboard.press("Escape")
     chat.send("Once more")
     chat.wait_for_answer("Again.")
-    assert [request["model"] for request in model.requests()] == ["gemini-thorough"] * 2
+    chat.page.locator("#pick").click()
+    choice.get_by_label("The agent's own").check()
+    chat.page.keyboard.press("Escape")
+    chat.send("Now without thinking")
+    chat.wait_for_answer("Quickly.")
+    # What the page showed when it was loaded can be chosen again, too.
+    chat.page.locator("#pick").click()
+    choice.get_by_label("Thorough").check()
+    chat.page.keyboard.press("Escape")
+    chat.send("And with it")
+    chat.wait_for_answer("Slowly again.")
+    thorough = [request["model"] == "gemini-thorough" for request in model.requests()]
+    assert thorough == [True, True, False, True]
 
 
 def test_a_text_goes_along_to_a_new_chat_with_another_agent(chat: ChatPage) -> None:

@@ -64,17 +64,21 @@ def _problems_of_title_model(settings: Conf) -> Iterator[CheckMessage]:
     name = settings.title_model
     if not name:
         return
+    yield from _problems_of_model(name, "settings.ADK['title_model']")
+    if settings.max_cost_per_user and settings.price(name) is None:
+        message = f"The cost of people is limited, but {name}, the model of titles, has no price."
+        yield Warning(message, hint="Add it to settings.ADK['prices'].", id="sessions_app.W002")
+
+
+def _problems_of_model(name: str, setting: str) -> Iterator[CheckMessage]:
     if not LLMRegistry.supports(name):
-        message = f"settings.ADK['title_model'] names {name!r}, which no registered class of models supports."
+        message = f"{setting} names {name!r}, which no registered class of models supports."
         yield Error(
             message, hint="Name a model as agents do, or leave the setting out.", id="sessions_app.E015"
         )
         return
     for problem in LLMRegistry.new_llm(name).setup_problems():
-        yield Warning(f"{problem.problem} of titles.", hint=problem.remedy, id="sessions_app.W001")
-    if settings.max_cost_per_user and settings.price(name) is None:
-        message = f"The cost of people is limited, but {name}, the model of titles, has no price."
-        yield Warning(message, hint="Add it to settings.ADK['prices'].", id="sessions_app.W002")
+        yield Warning(f"{problem.problem} of {setting}.", hint=problem.remedy, id="sessions_app.W001")
 
 
 def _problems_of_a2a(settings: Conf, names: Collection[str]) -> Iterator[CheckMessage]:
@@ -114,11 +118,7 @@ def _problems_of_app(settings: Conf, name: str, apps: dict[str, App]) -> Iterato
         yield from _errors(error, f"settings.ADK['apps'][{name!r}]")
         return
     for model in of_app.chat_models:
-        if not LLMRegistry.supports(model):
-            message = (
-                f"'chat_models' of {name!r} names {model!r}, which no registered class of models supports."
-            )
-            yield Error(message, hint="Name a model as agents do.", id="sessions_app.E015")
+        yield from _problems_of_model(model, f"'chat_models' of {name!r}")
     models = {*_models(apps[name]), *of_app.chat_models}
     unpriced = sorted(model for model in models if of_app.price(model) is None)
     if (of_app.invocation_cost or settings.max_cost_per_user) and unpriced:

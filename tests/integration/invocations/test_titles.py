@@ -22,6 +22,7 @@ from sessions_app import use_cases
 from sessions_app.agent_apps.checks.settings import check_settings
 from sessions_app.base import actors
 from sessions_app.base.actors import UserActor
+from sessions_app.invocations.chosen_model import model_named
 from sessions_app.invocations.worker import worker
 from sessions_app.live.process import live
 from sessions_app.models import Event, PersonUsage, Session
@@ -77,6 +78,7 @@ async def session(
     monkeypatch.setattr(TitleModel, "gate", asyncio.Event(), raising=False)
     TitleModel.gate.set()
     LLMRegistry.register(TitleModel)
+    model_named.cache_clear()  # An earlier test has registered its own class under this name.
     configure(title_model="titles-of-a-test")
     yield await use_cases.create_session(person, "desk")
 

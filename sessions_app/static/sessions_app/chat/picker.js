@@ -3,6 +3,8 @@
 import { ChatStorage } from "./storage.js";
 
 export class Picker {
+  #hasChosen = false;
+
   /**
    * @param root - The popover with the choices; null without any.
    * @param person - Id of the person whose drafts are kept.
@@ -11,6 +13,7 @@ export class Picker {
   constructor(root, { person, draft }) {
     this.root = root;
     root?.addEventListener("change", ({ target }) => {
+      this.#hasChosen = true;
       const words = target.value ? target.nextElementSibling.textContent : "";
       document.querySelector("#pick .picked-model").textContent = words;
     });
@@ -21,9 +24,8 @@ export class Picker {
     });
   }
 
-  /** Fields of a message for a model that the server does not know as the choice. */
+  /** Fields of a message: the model, once the person has chosen on this page. */
   get fields() {
-    const chosen = this.root?.querySelector("input:checked");
-    return chosen && !chosen.defaultChecked ? { model: chosen.value } : {};
+    return this.#hasChosen ? { model: this.root.querySelector("input:checked").value } : {};
   }
 }
