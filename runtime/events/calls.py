@@ -178,13 +178,9 @@ class MadeCall:
         return self.is_long_running and self.waits
 
     def latest_answer(self) -> Any:
-        """Return the value of the latest response; None without one.
-
-        Tools and clients wrap a value that is no object in `{"result": value}`.
-        """
+        """Return the value of the latest response; None without one."""
         response = self.answers[-1].part.function_response if self.answers else None
-        value = response.response if response else None
-        return value["result"] if value and value.keys() == {"result"} else value
+        return unwrapped(response.response) if response else None
 
     def is_answered_by(self, event: Event, response: types.FunctionResponse) -> bool:
         """Return True if a later response with the same id names the function and comes from the agent or the user."""
@@ -243,6 +239,11 @@ def may_answer_calls_before(events: Iterable[Event], ids: Container[str]) -> boo
                 if event.author == "user" or not _find_answered(candidates, event, response):
                     return True
     return False
+
+
+def unwrapped(response: dict[str, Any] | None) -> Any:
+    """Return the value in a response: tools and clients wrap a value that is no object in `{"result": value}`."""
+    return response["result"] if response and response.keys() == {"result"} else response
 
 
 def reports_failure(response: dict[str, Any] | None) -> bool:

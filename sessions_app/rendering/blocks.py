@@ -293,11 +293,9 @@ def blocks_of(
         for block in blocks
         if not (isinstance(block, TextBlock | ThoughtBlock) and not block.text.strip())
     ]
-    return (
-        blocks
-        if event.author == "user"
-        else _with_joined_pictures(blocks, face_of(view.app_name, event.author).name)
-    )
+    if event.author == "user":
+        return blocks
+    return _with_joined_pictures(blocks, face_of(view.app_name, event.author).name)
 
 
 def readable(value: Any) -> str:

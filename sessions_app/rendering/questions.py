@@ -21,7 +21,7 @@ from runtime.auth.auth_credential import AuthCredentialTypes
 from runtime.auth.auth_schemes import APIKey, HTTPBase
 from runtime.auth.auth_tool import AuthConfig, AuthToolArguments
 from runtime.events import Event
-from runtime.events.calls import REMOTE_AUTH, REMOTE_QUESTIONS, REQUEST_CREDENTIAL, REQUEST_INPUT
+from runtime.events.calls import REMOTE_AUTH, REMOTE_QUESTIONS, REQUEST_CREDENTIAL, REQUEST_INPUT, unwrapped
 from sessions_app.base.codec import json_object
 from sessions_app.history.event_marks import answerer_in
 from sessions_app.rendering.outline import as_words, labels_of, one_line, outline
@@ -170,7 +170,7 @@ class InputRequestBlock:
 
     Attributes:
         text: the question, in Markdown; empty if the node gave none.
-        args: the data to decide on, as (label, text).
+        args: the data to decide on.
         fields: inputs of the answer.
     """
 
@@ -226,8 +226,7 @@ def input_request_block(call: types.FunctionCall, event: Event) -> InputRequestB
     if call.name != REQUEST_INPUT or call.id not in (event.long_running_tool_ids or ()):
         return None
     args = call.args or {}
-    payload = args.get("payload")
-    values = payload if isinstance(payload, Mapping) else {} if payload is None else {"": payload}
+    values = _by_name(args.get("payload"))
     labels = labels_of(values)
     shown = [ShownArgument(labels[name], outline(value, None)[0]) for name, value in values.items()]
     schema = json_object(args.get("response_schema"))
@@ -249,7 +248,9 @@ def replied_block(response: types.FunctionResponse, event: Event) -> RepliedBloc
     if response.name not in TEXT_QUESTIONS:
         return None
     content = response.response or {}
-    answer = content.get("result", content) if response.name == REQUEST_INPUT else content.get("result") or ""
+    answer = content.get("result") or ""
+    if response.name == REQUEST_INPUT:
+        answer = unwrapped(content)
     text = _answer_text(answer) if event.author == "user" else ""
     return RepliedBlock(response.id or "", text, response.name == REMOTE_AUTH)
 
@@ -282,7 +283,7 @@ def chosen_block(response: types.FunctionResponse, event: Event) -> ChosenBlock 
     if response.name != CHOICE_TOOL or event.author != "user":
         return None
     content = response.response or {}
-    option = _option_text(content["result"] if content.keys() == {"result"} else content)
+    option = _option_text(unwrapped(content))
     return ChosenBlock(response.id or "", option, answerer_in(event)[1])
 
 
@@ -301,9 +302,7 @@ def credential_request_block(call: types.FunctionCall, event: Event) -> Credenti
 
 def payload_fields(payload: Any) -> list[Field]:
     """Return inputs for texts, numbers and booleans of a confirmation's payload. Other values get no input."""
-    if payload is None:
-        return []
-    values = payload if isinstance(payload, Mapping) else {"": payload}
+    values = _by_name(payload)
     types_of = ((name, _input_type(values[name])) for name in sorted(values))
     return [
         Field(name, as_words(name) or pgettext("noun", "Answer"), input_type, _input_value(values[name]))
@@ -317,10 +316,18 @@ def schema_fields(schema: Mapping[str, Any]) -> list[Field]:
     properties = schema.get("properties")
     if not isinstance(properties, Mapping) or not properties:
         return [Field("result", pgettext("noun", "Answer"), _schema_input(schema))]
+    labels = labels_of(properties)
     return [
-        Field(name, labels_of(properties)[name], _schema_input(json_object(property_)))
+        Field(name, labels[name], _schema_input(json_object(property_)))
         for name, property_ in properties.items()
     ]
+
+
+def _by_name(payload: Any) -> Mapping[str, Any]:
+    """Return the values of a payload by name; a value that is no object has no name."""
+    if payload is None:
+        return {}
+    return payload if isinstance(payload, Mapping) else {"": payload}
 
 
 def _schema_input(schema: Mapping[str, Any]) -> str:

@@ -175,6 +175,15 @@ def test_a_question_of_a_node_has_the_inputs_of_its_schema(
     assert not [part for part in shown.parts if part["tag"] == "script" and not part.get("type")]
 
 
+@pytest.mark.usefixtures("background_end")
+def test_an_answer_to_a_node_is_shown_whole(person: User, session: Session, client: Client) -> None:
+    asks(session, REQUEST_INPUT, {})
+    answer = {"id": "c-1", "name": REQUEST_INPUT, "response": {"result": True, "comment": "late"}}
+    append_event(session, {"functionResponse": answer}, author="user")
+    client.force_login(person)
+    assert "You answered <bdi>Comment: late · Result: yes</bdi>" in client.get(page(session)).content.decode()
+
+
 SCHEMES: list[tuple[Any, dict[str, str], list[tuple[str, str]]]] = [
     (APIKey(in_=ApiKeyLocation.HEADER, name="X-Key"), {}, [("apiKey", "password")]),
     (

@@ -77,11 +77,11 @@ function readField(field) {
   return field.type === "number" ? field.valueAsNumber : field.value;
 }
 
-// The names of fields are dotted paths in the response. Objects without a prototype take every name.
+// In the form of a credential the names of fields are dotted paths. Objects without a prototype take every name.
 function readResponse(form) {
   const response = Object.create(null);
   for (const field of form.querySelectorAll("[name]:is(input, textarea)")) {
-    const names = field.name.split(".");
+    const names = "paths" in form.dataset ? field.name.split(".") : [field.name];
     const last = names.pop();
     names.reduce((parent, name) => (parent[name] ??= Object.create(null)), response)[last] = readField(field);
   }
