@@ -69,7 +69,10 @@ def _own_mark(face: Face) -> str:
 
 
 def _with_name(face: Face, name: str) -> Face:
-    shown = gettext(face.name) if face.name else shortened(as_words(name), MAX_NAME_LENGTH - 1)
+    shown = gettext(face.name) if face.name else as_words(name)
+    if len(shown) > MAX_NAME_LENGTH:
+        # A translation, too, may be longer than what `replace` accepts.
+        shown = shortened(shown, MAX_NAME_LENGTH - 1)
     return replace(face, name=shown)
 
 

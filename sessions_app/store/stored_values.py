@@ -110,7 +110,7 @@ def read_user_values(
         user: primary key of the user.
         characters: largest number of characters of each value to read.
         app_name: name of the app; None for all apps.
-        keys: the keys, with the prefix of the scope; None for the first `MAX_KEYS` of all keys.
+        keys: the keys, with the prefix of the scope; None for the first `MAX_KEYS` keys of these apps together.
     """
     parameters: dict[str, Any] = {
         "user": user,
@@ -122,8 +122,8 @@ def read_user_values(
     values: dict[str, list[StoredValue]] = {}
     with connection.cursor() as cursor:
         cursor.execute(_READ_OF_USER, parameters)
-        for app_name, *columns in cursor.fetchall():
-            values.setdefault(app_name, []).append(StoredValue(*columns))
+        for name, *columns in cursor.fetchall():
+            values.setdefault(name, []).append(StoredValue(*columns))
     return values
 
 

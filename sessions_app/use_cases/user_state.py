@@ -33,7 +33,9 @@ async def change_own_state(
         InvalidInputError: a value cannot be stored.
         TooLargeError: the state would be too large.
     """
-    await check_change(app_name, by.user_pk, None, changes)
+    # The limits are for what is stored: forgetting is allowed however large the state is.
+    stored = {key: value for key, value in changes.items() if value is not None}
+    await check_change(app_name, by.user_pk, None, stored)
     values = {key.removeprefix(State.USER_PREFIX): value for key, value in changes.items()}
     digests = {key.removeprefix(State.USER_PREFIX): digest for key, digest in seen.items()}
     await in_thread(_change_and_record, by, app_name, values, digests)
