@@ -26,14 +26,13 @@ from sessions_app.history.event_marks import IT_IS_TIME
 TRANSFER = "transfer_to_agent"
 _N = r"\d{1,9}"
 _LOOK_UP = r"(?:look (?:up|at)|compare|check(?: the status of)?|where (?:is|are)|(?:what's )?the status of)"
-WITHOUT_ARGUMENTS = ("check_stock", "check_fraud", "decide_shipping")
 _MINE = r"(?:printer|wi-?fi|internet|network|router|screen|monitor|password|account)"
 
-_SHIPPING = rf"check order (?P<order_number>{_N}) before it ships"
+_SHIPPING = "check order {} before it ships"
 
 SCRIPT = {
-    "read_order": _SHIPPING,
-    **dict.fromkeys(WITHOUT_ARGUMENTS, _SHIPPING),
+    "read_order": _SHIPPING.format(rf"(?P<order_number>{_N})"),
+    **dict.fromkeys(("check_stock", "check_fraud", "decide_shipping"), _SHIPPING.format(_N)),
     "order_status": rf"(?:{_LOOK_UP} (?:my )?orders? )?(?P<order_number>{_N}(?:,? (?:and|with) (?:order )?{_N})*)\??",
     "refund_order": rf"refund (?:order (?P<order_number>{_N})|it)",
     "write_invoice": rf"write (?:me )?(?:the|an) invoice (?:of|for) order (?P<order_number>{_N})",
@@ -262,8 +261,6 @@ class _Script:
 def _arguments_of(tool: str, match: re.Match[str]) -> list[dict[str, Any]]:
     """Return the arguments of each call that the message requests."""
     args: dict[str, Any] = {name: value for name, value in match.groupdict().items() if value}
-    if tool in WITHOUT_ARGUMENTS:
-        return [{}]
     if tool == "get_user_choice":
         return [{"options": REPORT_CHOICES}]
     if tool == "write_report":

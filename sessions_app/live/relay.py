@@ -187,9 +187,8 @@ class Relay:
             self._next_send_at = time.monotonic() + conf().relay_seconds
             self._is_urgent.clear()
             while self._unsent:
-                destination = next(
-                    iter(self._unsent)
-                )  # first in, first out: none waits for the news of others
+                # First in, first out: no destination waits for the news of others.
+                destination = next(iter(self._unsent))
                 news = self._unsent.pop(destination)
                 # Kept for the next attempt, before newer news: receivers see news in order. After a long outage the
                 # oldest is dropped; receivers read PostgreSQL.

@@ -89,11 +89,8 @@ class Artifact(models.Model):
         Raises:
             FileNotFoundError: the storage does not have the file.
         """
-        digest = hashlib.sha256()
         with self.file.open("rb") as file:
-            for chunk in file.chunks():
-                digest.update(chunk)
-        return digest.hexdigest()
+            return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 @receiver(post_delete, sender=Artifact)
