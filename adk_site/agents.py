@@ -15,7 +15,7 @@ from adk_site.demo.guides import find_guide_for
 from adk_site.demo.model import DemoModel
 from adk_site.demo.orders import Grouping, Topic, all_orders, euros, find_order
 from adk_site.demo.report import DRAWS, make_report
-from adk_site.demo.shipping import shipping
+from adk_site.demo.returns import returns
 from adk_site.demo.writing import as_part, confirmation_text, invoice_csv
 from runtime.agents import LlmAgent
 from runtime.apps import App
@@ -209,7 +209,7 @@ technical = LlmAgent(
 def reception(context: ReadonlyContext) -> str:
     """Return the help desk's instruction; a function because it contains the current time."""
     return (
-        "You are the reception of a shop's help desk. Transfer questions on orders, payments, shipping and technical "
+        "You are the reception of a shop's help desk. Transfer questions on orders, payments, returns and technical "
         "problems to the specialists. Open a ticket when nobody here can solve a problem; the open ticket: "
         f"{context.state.get('ticket') or 'none'}. A report takes a while: say that it was started, and give its "
         "summary when it is finished. Schedule tasks for a later time or a repetition, such as reminders. "
@@ -227,7 +227,7 @@ help_desk = LlmAgent(
         *(remember_name, show_profile, open_ticket, close_ticket, write_report, get_user_choice),
         *(schedule_task, list_scheduled_tasks, cancel_scheduled_task),
     ],
-    sub_agents=[orders, technical, shipping],
+    sub_agents=[orders, technical, returns],
 )
 
 app = App(name="help_desk", root_agent=help_desk)
@@ -236,13 +236,13 @@ faces = {
     "help_desk": {"color": "teal"},
     "orders": {"color": "purple"},
     "technical": {"color": "blue"},
-    **{name: {"color": "orange"} for name in ("shipping", "lookup", "stock", "fraud", "decision")},
+    "returns": {"color": "orange"},
 }
 
 starters = [
     "Where is order 1001?",
     "Refund order 1001",
-    "Check order 20990 before it ships",
+    "Return order 20990",
     "Write a report on last year's sales",
     "Show an answer with sources",
     "Draw four pictures of the sea",

@@ -20,6 +20,11 @@ def confirmation_text(reference: str, problem: str, name: str | None) -> str:
     return f"Ticket {reference}\n\nDear {name or 'customer'},\nwe look into this for you:\n\n    {problem}\n"
 
 
+def refund_letter(order: int, amount: str, name: str | None) -> str:
+    """Return the mail that tells of a refund."""
+    return f"Your order {order}\n\nDear {name or 'customer'},\nwe have paid {amount} back to you.\n"
+
+
 def invoice_csv(order: Order) -> str:
     """Return an order's invoice as CSV."""
     rows: list[list[str | int]] = [

@@ -25,6 +25,10 @@ class AgentNode(BaseNode):
 
     agent: BaseAgent
 
+    def clone(self) -> BaseNode:
+        """Return a node with a copy of the agent."""
+        return self.model_copy(update={"agent": self.agent.clone()})
+
     async def _run_impl(self, *, ctx: NodeContext, node_input: Any) -> AsyncGenerator[Any, None]:
         message = None if node_input is None else as_content(node_input)
         sees_history = "include_contents" in self.agent.model_fields_set

@@ -69,6 +69,10 @@ class BaseNode(BaseModel):
         """Return True if the node runs once when all nodes before it have ended, with their outputs by name."""
         return False
 
+    def clone(self) -> BaseNode:
+        """Return a node for a copy of the graph: agents have one parent, so they are copied."""
+        return self
+
     @final
     async def run(self, *, ctx: NodeContext, node_input: Any) -> AsyncGenerator[Event | RequestInput, None]:
         """Run the node; yield its events and questions. A value that is neither becomes the output of an event.

@@ -31,6 +31,10 @@ class ParallelWorker(BaseNode):
     worker: BaseNode
     max_parallel_workers: int | None = Field(default=None, ge=1)
 
+    def clone(self) -> BaseNode:
+        """Return a node with a copy of the worker."""
+        return self.model_copy(update={"worker": self.worker.clone()})
+
     async def _run_impl(self, *, ctx: NodeContext, node_input: Any) -> AsyncGenerator[Any, None]:
         items = node_input if isinstance(node_input, list) else [node_input]
         limit = asyncio.Semaphore(self.max_parallel_workers) if self.max_parallel_workers else nullcontext()

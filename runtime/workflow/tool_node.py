@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 from pydantic import BaseModel, PrivateAttr, TypeAdapter
 
@@ -34,18 +34,17 @@ class ToolNode(AgentNode):
     """
 
     _tool: BaseTool = PrivateAttr()
-    _owner: LlmAgent = PrivateAttr()
 
     def __init__(self, *, tool: BaseTool, name: str | None = None, **fields: Any) -> None:
         # The agent never asks its model: it is the owner of the call.
         owner = LlmAgent(name=name or tool.name, description=tool.description, tools=[tool])
         super().__init__(**{"description": tool.description, **fields}, name=owner.name, agent=owner)
         self._tool = tool
-        self._owner = owner
 
     async def _run_impl(self, *, ctx: NodeContext, node_input: Any) -> AsyncGenerator[Any, None]:
         invocation = replace(self._invocation(ctx), node=NodeCall(ctx.node_path))
-        calls = run_single_call(self._owner, invocation, self._tool, self._arguments(ctx, node_input))
+        owner = cast("LlmAgent", self.agent)
+        calls = run_single_call(owner, invocation, self._tool, self._arguments(ctx, node_input))
         async with aclosing(calls) as events:
             async for event in events:
                 yield event

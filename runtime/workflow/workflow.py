@@ -14,7 +14,7 @@ from runtime.errors import ConfigurationError
 from runtime.events.event import Event
 from runtime.events.node_info import child_path
 from runtime.workflow.agent_node import AgentNode
-from runtime.workflow.base_node import BaseNode
+from runtime.workflow.base_node import START, BaseNode
 from runtime.workflow.build import EdgeParser
 from runtime.workflow.engine import WorkflowEngine
 from runtime.workflow.graph import Graph
@@ -59,6 +59,17 @@ class Workflow(BaseAgent):
         self._graph = Graph.from_edges(list(EdgeParser().parse(self.edges)), self.name)
         self.sub_agents = [agent for node in self._graph.nodes.values() for agent in _agents_of(node)]
         super().model_post_init(context)
+
+    def clone(self, update: dict[str, Any] | None = None) -> BaseAgent:
+        """Return a copy without a parent, with copies of its agents (contract Q16)."""
+        nodes = {name: node.clone() for name, node in self._graph.nodes.items()}
+        nodes[START.name] = START
+        edges = []
+        for leaving in self._graph.edges_from.values():
+            for edge in leaving:
+                ends = {"from_node": nodes[edge.from_node.name], "to_node": nodes[edge.to_node.name]}
+                edges.append(edge.model_copy(update=ends))
+        return super().clone({"edges": edges, "sub_agents": [], **(update or {})})
 
     @property
     def graph(self) -> Graph:

@@ -9,7 +9,7 @@ import pytest
 
 from adk_site.agents import help_desk, orders, starters, technical
 from adk_site.demo.model import EXAMPLES, REPORT_CHOICES, DemoModel
-from adk_site.demo.shipping import shipping
+from adk_site.demo.returns import returns
 from runtime import types
 from runtime.agents import LlmAgent
 from runtime.events import Event
@@ -46,7 +46,7 @@ def make_request(
 
 def request_of(agent: LlmAgent, *contents: types.Content | str) -> LlmRequest:
     """Return the request of one of the demo agents."""
-    others = [other.name for other in (help_desk, orders, technical, shipping) if other is not agent]
+    others = [other.name for other in (help_desk, orders, technical, returns) if other is not agent]
     return make_request(*contents, tools=agent.tools, agents=others)
 
 
@@ -131,6 +131,7 @@ async def calls_of(request: LlmRequest) -> Calls:
             [("schedule_task", {"task": "Remind me to open the shop", "every": "0 9 * * *"})],
         ),
         (help_desk, "Where is order 1001?", [("transfer_to_agent", {"agent_name": "orders"})]),
+        (help_desk, "Return order 20990", [("transfer_to_agent", {"agent_name": "returns"})]),
         (help_desk, "Compare orders 1001 and 1002", [("transfer_to_agent", {"agent_name": "orders"})]),
         (help_desk, "My printer does not print", [("transfer_to_agent", {"agent_name": "technical"})]),
         (orders, "Write a report", [("transfer_to_agent", {"agent_name": "help_desk"})]),

@@ -14,7 +14,7 @@ from runtime import types
 from runtime.agents import LlmAgent, SequentialAgent
 from runtime.events import Event
 from runtime.tools import AgentTool, FunctionTool
-from runtime.workflow import JoinNode, NodeContext, NodeDataError, Workflow, node
+from runtime.workflow import DEFAULT_ROUTE, JoinNode, NodeContext, NodeDataError, Workflow, node
 from tests.fakes import ScriptedModel, call
 from tests.unit.runtime.conversation import Conversation, outline
 
@@ -367,6 +367,21 @@ async def test_a_workflow_is_a_node_a_sub_agent_and_a_tool() -> None:
         sub_agents=[make("inner")],
     )
     assert ended(await Conversation(root).say("6")) == {"inner@1/double@1": 12}
+
+
+async def test_a_copy_of_a_workflow_has_its_graph_and_agents_of_its_own() -> None:
+    def double(number: int) -> int:
+        return 2 * number
+
+    agent = LlmAgent(name="writer", model=ScriptedModel(turns=["four"]))
+    inner = Workflow(name="inner", edges=[("START", node(agent, parallel_worker=True))])
+    flow = Workflow(name="flow", edges=[("START", FunctionTool(double), {DEFAULT_ROUTE: inner})])
+    copied = flow.clone({"name": "copy"})
+    assert copied.get_agent("writer") is not agent
+    assert flow.find_agent("writer") is agent
+    outputs = ended(await Conversation(copied).say("2"))
+    assert outputs["copy@1/double@1"] == {"result": 4}
+    assert outputs["copy@1/inner@1"] == ["four"]
 
 
 async def test_a_node_may_run_others() -> None:
