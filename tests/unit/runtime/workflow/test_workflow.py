@@ -380,7 +380,7 @@ async def test_a_copy_of_a_workflow_has_its_graph_and_agents_of_its_own() -> Non
     assert copied.get_agent("writer") is not agent
     assert flow.find_agent("writer") is agent
     outputs = ended(await Conversation(copied).say("2"))
-    assert outputs["copy@1/double@1"] == {"result": 4}
+    assert outputs["copy@1/double@1"] == 4
     assert outputs["copy@1/inner@1"] == ["four"]
 
 
