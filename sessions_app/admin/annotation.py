@@ -12,10 +12,10 @@ from django.utils.translation import gettext_lazy as _
 
 from sessions_app.admin.base import SessionRowAdmin
 from sessions_app.admin.columns import excerpt_column
-from sessions_app.admin.filters import AppFilter, ValueFilter, distinct_values
+from sessions_app.admin.filters import AppFilter, ValueFilter, values_within_remits
 from sessions_app.admin.keyset_list import KeysetAdmin
 from sessions_app.admin.links import session_url
-from sessions_app.admin.permissions import OF_SESSION, OWN, Right, may, remits_of, within_remits
+from sessions_app.admin.permissions import OWN, Right, may, within_remits
 from sessions_app.admin.staff_records import RecordedActsMixin, staff_of
 from sessions_app.models import Annotation, Session
 
@@ -40,11 +40,7 @@ class LabelFilter(ValueFilter):
         # The list of sessions has this filter, too, for staff without these rights.
         if not (may(request, "sessions_app.view_annotation") and may(request, Right.VIEW_TEXT)):
             return []
-        labels = distinct_values(Annotation, "label")
-        if remits_of(request):
-            seen = within_remits(request, Annotation.objects.filter(label__in=labels), OF_SESSION)
-            labels = sorted(seen.values_list("label", flat=True).distinct())
-        return filter(None, labels)
+        return filter(None, values_within_remits(request, Annotation, "label"))
 
 
 class SessionLabelFilter(LabelFilter):

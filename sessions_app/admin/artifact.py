@@ -6,8 +6,11 @@ The browser never renders a file: an HTML or SVG file of a user or a model could
 from __future__ import annotations
 
 import re
+from io import BytesIO
+from typing import IO
 
 from django.contrib import admin
+from django.core.exceptions import PermissionDenied
 from django.http import FileResponse, Http404, HttpRequest, HttpResponseBase
 from django.template.defaultfilters import filesizeformat
 from django.urls import URLPattern
@@ -16,6 +19,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from runtime.artifacts.file_types import is_text
 from sessions_app.admin.base import SessionRowAdmin
 from sessions_app.admin.filters import SessionAppFilter
 from sessions_app.admin.keyset_list import KeysetAdmin
@@ -25,8 +29,10 @@ from sessions_app.models import AccessKind, Artifact
 from sessions_app.rendering.audit_values import NOTHING, TRUNCATE_AT
 from sessions_app.rendering.compared_lines import changes_block
 from sessions_app.rendering.previews import MAX_BYTES, text_of
-from sessions_app.secrets.masking import beginning_of, mask_text
+from sessions_app.secrets.masking import beginning_of, is_unmasked, mask_text
 
+MAX_MASKED_BYTES = 10 * 1024**2
+"""Largest size of a text that is masked for its download. Masking takes about 0.1 s for 1 MB."""
 _BLOCK = '<pre class="audit-block" dir="auto" tabindex="0">{}</pre>'
 
 
@@ -56,11 +62,13 @@ class ArtifactAdmin(KeysetAdmin, SessionRowAdmin):
     def download_view(self, request: HttpRequest, artifact_id: int) -> HttpResponseBase:
         """Return the file as a download, with a content type browsers do not render.
 
-        The name of a file that is not the stored one begins with "altered-".
+        The name of a file that is not the stored one begins with "altered-", and that of a text with masked secrets
+        with "masked-".
 
         Raises:
             Http404: there is no such artifact within the remits of the user, or its file is missing.
-            PermissionDenied: the user may not see artifacts, or the request could write.
+            PermissionDenied: the user may not see artifacts, the request could write, or the file is a text too large
+                to be masked.
         """
         self.require_reading(request)
         artifact = self.get_row(request, str(artifact_id))
@@ -70,8 +78,15 @@ class ArtifactAdmin(KeysetAdmin, SessionRowAdmin):
         filename = _header_safe(artifact.filename)
         if artifact.hash_of_bytes() != artifact.sha256:
             filename = f"altered-{filename}"
+        masked = _masked_content(artifact)
+        content: IO[bytes]
+        if masked is None:
+            content = artifact.file.open("rb")
+        else:
+            filename = f"masked-{filename}"
+            content = BytesIO(masked)
         return FileResponse(
-            artifact.file.open("rb"),
+            content,
             as_attachment=True,
             filename=filename,
             content_type="application/octet-stream",
@@ -127,6 +142,24 @@ class ArtifactAdmin(KeysetAdmin, SessionRowAdmin):
 def _header_safe(filename: str) -> str:
     """Return the last segment of the name without control characters, which could end a header line."""
     return re.sub(r"[\x00-\x1f\x7f]", "_", filename.rsplit("/", 1)[-1]) or "artifact"
+
+
+def _masked_content(artifact: Artifact) -> bytes | None:
+    """Return a text file with its secrets masked; None for any other file, and for a text without secrets.
+
+    Raises:
+        PermissionDenied: the text is too large to be masked.
+    """
+    if is_unmasked() or not is_text(artifact.mime_type):
+        return None
+    if artifact.size > MAX_MASKED_BYTES:
+        raise PermissionDenied(
+            "This file is too large to be masked. Show the masked values of its session first."
+        )
+    with artifact.file.open("rb") as file:
+        text = text_of(artifact.mime_type, file.read())
+    masked = text and mask_text(text)
+    return None if masked is None or masked == text else masked.encode()
 
 
 def file_text(artifact: Artifact) -> SafeString | str:

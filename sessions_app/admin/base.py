@@ -42,7 +42,7 @@ FILTER_LOOKUPS = {"exact", "isnull", "isempty", "gte", "lt"}
 """Look-ups in the links of Django's list filters."""
 AUTOCOMPLETE = "autocomplete"
 """Name of Django's view for autocompletion in forms. No form of this app uses the view."""
-ERROR_DETAILS = ("error_detail", "earlier_details")
+ERROR_DETAILS = ("error_detail", "earlier_details", "error_place")
 CallRow = ScheduledTask | ToolJob
 OF_SESSION_IN_WORDS = {"of_session": "of_session_key"}
 """Staff without the right to read texts see the key of a row's session in place of its title."""
@@ -90,12 +90,12 @@ class ReadOnlyAdmin(GuardedViewsMixin):
         return within_remits(request, rows, *self.remit_paths) if self.remit_paths else rows
 
     def get_list_display(self, request: HttpRequest) -> tuple[Any, ...]:
-        return tuple(self._without_text(request, super().get_list_display(request)))
+        return tuple(self.without_text(request, super().get_list_display(request)))
 
     def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         """Leave out text of conversations and details of errors if the user may not see them."""
         may_see = may(request, Right.VIEW_ERROR_DETAIL)
-        shown = self._without_text(request, super().get_fields(request, obj))
+        shown = self.without_text(request, super().get_fields(request, obj))
         return [field for field in shown if may_see or field not in ERROR_DETAILS]
 
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
@@ -115,7 +115,8 @@ class ReadOnlyAdmin(GuardedViewsMixin):
             for name, options in fieldsets
         ]
 
-    def _without_text(self, request: HttpRequest, names: Iterable[Any]) -> list[Any]:
+    def without_text(self, request: HttpRequest, names: Iterable[Any]) -> list[Any]:
+        """Return the columns, replaced by `text_columns` if the user may not read texts."""
         if may(request, Right.VIEW_TEXT):
             return list(names)
         return [shown for name in names if (shown := self.text_columns.get(name, name)) is not None]

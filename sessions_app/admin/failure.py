@@ -24,8 +24,9 @@ from sessions_app.admin.links import call_link, list_url
 from sessions_app.admin.permissions import Right, may
 from sessions_app.history.figures.days import local_day
 from sessions_app.models import CallError, Failure
-from sessions_app.rendering.audit_values import excerpt
+from sessions_app.rendering.audit_values import NOTHING, excerpt
 from sessions_app.rendering.plots import stacked_bars
+from sessions_app.secrets.error_detail import cause_in
 
 DAYS = 30
 MAX_GROUPED = 20_000
@@ -121,9 +122,12 @@ def _count_of(tool: str, cause: str, numbers: Counter[date], days: int, today: d
 
 @admin.register(CallError)
 class CallErrorAdmin(KeysetAdmin, SessionRowAdmin):
-    """Exceptions of tools, newest first, for staff with the permission to see details of errors."""
+    """Exceptions of tools, newest first, for staff with the permission to see details of errors.
 
-    text_columns = {**OF_SESSION_IN_WORDS, "event": "seq", "response": "call_id"}
+    A traceback may quote arguments: staff without the right to read texts see the exception and its place.
+    """
+
+    text_columns = {**OF_SESSION_IN_WORDS, "event": "seq", "response": "call_id", "traceback": "place"}
     list_display = ("at", "tool_name", "error", "of_session", "app", "event")
     list_filter = ("at",)
     large_fields = ("detail",)
@@ -139,6 +143,10 @@ class CallErrorAdmin(KeysetAdmin, SessionRowAdmin):
     @admin.display(description=_("Response of the call"))
     def response(self, row: CallError) -> SafeString | str:
         return call_link(row.session_id, row.call_id, row.seq)
+
+    @admin.display(description=_("Place of the error"))
+    def place(self, row: CallError) -> str:
+        return cause_in(row.detail).place or NOTHING
 
     @admin.display(description=_("Traceback"))
     def traceback(self, row: CallError) -> SafeString:

@@ -12,7 +12,7 @@ from django.http import HttpRequest
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
-from sessions_app.admin.permissions import apps_within_remits
+from sessions_app.admin.permissions import OF_SESSION, OWN, RemitPaths, remits_of, within_remits
 from sessions_app.models import Session, ToolJob
 
 MAX_CHOICES = 200
@@ -32,6 +32,17 @@ def distinct_values(model: type[Model], column: str) -> list[str]:
             [MAX_CHOICES],
         )
         return [value for (value,) in cursor.fetchall()]
+
+
+def values_within_remits(
+    request: HttpRequest, model: type[Model], column: str, paths: RemitPaths = OF_SESSION
+) -> list[str]:
+    """Return the values of a column, as `distinct_values`, that rows within the remits of the user have."""
+    values = distinct_values(model, column)
+    if not remits_of(request):
+        return values
+    rows = within_remits(request, model._default_manager.all(), paths)
+    return [value for value in values if rows.filter(**{column: value}).exists()]
 
 
 class ValueFilter(admin.SimpleListFilter):
@@ -60,7 +71,7 @@ class AppFilter(ValueFilter):
     parameter_name = "session__app_name"
 
     def values(self, request: HttpRequest) -> Iterable[str]:
-        return apps_within_remits(request, distinct_values(Session, "app_name"))
+        return values_within_remits(request, Session, "app_name", OWN)
 
 
 class SessionAppFilter(AppFilter):
@@ -76,7 +87,7 @@ class ToolFilter(ValueFilter):
     parameter_name = "tool_name"
 
     def values(self, request: HttpRequest) -> Iterable[str]:
-        return distinct_values(ToolJob, "tool_name")
+        return values_within_remits(request, ToolJob, "tool_name")
 
 
 def presence_filter(*, absent: Promise, present: Promise) -> type[admin.EmptyFieldListFilter]:

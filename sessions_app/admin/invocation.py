@@ -12,7 +12,7 @@ from sessions_app.admin.columns import excerpt_column
 from sessions_app.admin.filters import AppFilter
 from sessions_app.admin.links import session_url, trace_url
 from sessions_app.admin.records import actor_in_words, acts_on
-from sessions_app.admin.runs import RunAdmin
+from sessions_app.admin.runs import ERRORS_IN_WORDS, RunAdmin
 from sessions_app.admin.stoppable import stop_wording
 from sessions_app.base.actors import Actor
 from sessions_app.invocations.cancel import cancel_invocation
@@ -26,7 +26,12 @@ class InvocationAdmin(RunAdmin):
     """Invocations, newest first."""
 
     wording = stop_wording(_("Stop the invocation?"), _("The invocation is being stopped."))
-    text_columns = {**OF_SESSION_IN_WORDS, "content": None, "events": None, "trace": None}
+    text_columns = {
+        **OF_SESSION_IN_WORDS,
+        **ERRORS_IN_WORDS,
+        **dict.fromkeys(("content", "events", "trace", "error_message")),
+        "error": "error_code",
+    }
     list_display = (
         "invocation_id", "badge", "of_session", "error", "took", "created_at", "app", "asked_by", "attempts",
         "trace",

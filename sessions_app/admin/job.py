@@ -17,7 +17,7 @@ from sessions_app.admin.base import OF_CALL_IN_WORDS, CallRowMixin
 from sessions_app.admin.columns import exact_time, excerpt_column
 from sessions_app.admin.filters import AppFilter, ToolFilter
 from sessions_app.admin.links import row_url
-from sessions_app.admin.runs import RunAdmin
+from sessions_app.admin.runs import ERRORS_IN_WORDS, RunAdmin
 from sessions_app.admin.stoppable import stop_wording
 from sessions_app.base.actors import Actor
 from sessions_app.jobs.cancel import cancel_job
@@ -45,7 +45,11 @@ class ToolJobAdmin(CallRowMixin, RunAdmin):
     wording = stop_wording(_("Stop the job?"), _("The job is being stopped."))
     text_columns = {
         **OF_CALL_IN_WORDS,
-        **dict.fromkeys(("arguments", "open_question", "answered_questions", "outcome", "files")),
+        **ERRORS_IN_WORDS,
+        "progress": "bar",
+        **dict.fromkeys(
+            ("arguments", "open_question", "answered_questions", "outcome", "files", "error", "short_error")
+        ),
     }
     list_display = (
         "tool_name", "badge", "progress", "short_error", "of_session", "attempts", "took", "heartbeat", "worker",
@@ -84,8 +88,15 @@ class ToolJobAdmin(CallRowMixin, RunAdmin):
     def progress(self, job: ToolJob) -> str:
         if job.percent is None:
             return job.progress_message or NOTHING
-        bar = '<progress class="audit-progress" max="100" value="{0}"></progress> {0} % <bdi>{1}</bdi>'
-        return format_html(bar, job.percent, job.progress_message)
+        return format_html("{} <bdi>{}</bdi>", self.bar(job), job.progress_message)
+
+    @admin.display(description=_("Progress"))
+    def bar(self, job: ToolJob) -> str:
+        if job.percent is None:
+            return NOTHING
+        return format_html(
+            '<progress class="audit-progress" max="100" value="{0}"></progress> {0} %', job.percent
+        )
 
     @admin.display(description=_("Heartbeat"))
     def heartbeat(self, job: ToolJob) -> str:

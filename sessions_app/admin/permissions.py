@@ -6,7 +6,6 @@ narrow all permissions to some apps and people.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from enum import StrEnum
 from typing import NamedTuple, TypeVar
 
@@ -102,10 +101,3 @@ def sums_within_remits(request: HttpRequest, rows: QuerySet[Row]) -> QuerySet[Ro
     if not has_some_whole_app(request):
         return rows.none()
     return covered_rows(rows, [remit for remit in remits_of(request) if remit.people_id is None], (OF_APP,))
-
-
-def apps_within_remits(request: HttpRequest, names: Iterable[str]) -> list[str]:
-    """Return the names of the apps within the remits of the user; all names without a remit."""
-    remits = remits_of(request)
-    seen = {remit.app_name for remit in remits}
-    return [name for name in names if not remits or "" in seen or name in seen]

@@ -12,7 +12,8 @@ from uuid import UUID
 from django.apps import apps
 from django.contrib import admin
 from django.core.exceptions import ValidationError
-from django.db.models import Model
+from django.db.models import BooleanField, Case, Exists, Model, OuterRef, Q, QuerySet, When
+from django.db.models.functions import Cast
 from django.http import HttpRequest
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
@@ -23,13 +24,16 @@ from sessions_app.admin.base import OF_SESSION_IN_WORDS, SessionRowAdmin
 from sessions_app.admin.columns import exact_time, excerpt_column
 from sessions_app.admin.keyset_list import KeysetAdmin
 from sessions_app.admin.links import row_url, session_link
-from sessions_app.admin.permissions import OF_USER, Right, may
+from sessions_app.admin.permissions import OF_USER, Right, may, remits_of, within_remits
 from sessions_app.base.actors import ActorKind
 from sessions_app.models import AccountAct, Session, SessionAct, StaffAccess, StaffAct
 from sessions_app.models.actor_columns import ActorColumns
 from sessions_app.rendering.audit_values import NOTHING, excerpt
 
 MAX_SHOWN_ACTS = 20
+KEY_PATTERNS = {"UUIDField": "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$", "CharField": "."}
+"""Patterns of primary keys as text, by the type of the field."""
+NUMBER = "^[0-9]{1,18}$"
 
 
 def actor_in_words(row: ActorColumns) -> SafeString:
@@ -127,8 +131,36 @@ def _link(row: Model) -> SafeString:
     return format_html('<a href="{}"><bdi>{}</bdi></a>', row_url(row), row)
 
 
+class StaffRecordAdmin(SubjectAdmin):
+    """Admin of records of staff. Staff with a remit see their own, and those on rows within the remit."""
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        records = super().get_queryset(request)
+        if not remits_of(request):
+            return records
+        own = Q(actor_kind=ActorKind.STAFF, actor_id=str(request.user.pk))
+        # A search names no subject: its term tells what others look for.
+        return records.filter(own | Q(_is_on_seen_row(request)))
+
+
+def _is_on_seen_row(request: HttpRequest) -> Case:
+    """Return the condition that the subject of a record is a row within the remits of the user."""
+    conditions = []
+    for model in filter(admin.site.is_registered, apps.get_models()):
+        paths = getattr(admin.site.get_model_admin(model), "remit_paths", ())
+        if not paths:
+            continue
+        key = model._meta.pk
+        # PostgreSQL would refuse to cast any other text.
+        is_key = Q(subject_id__regex=KEY_PATTERNS.get(key.get_internal_type(), NUMBER))
+        subject = model._default_manager.filter(pk=Cast(OuterRef("subject_id"), key))
+        is_seen = Exists(within_remits(request, subject, *paths))
+        conditions.append(When(is_key, subject_kind=model._meta.model_name, then=is_seen))
+    return Case(*conditions, default=False, output_field=BooleanField())
+
+
 @admin.register(StaffAct)
-class StaffActAdmin(SubjectAdmin):
+class StaffActAdmin(StaffRecordAdmin):
     """Acts of staff, newest first."""
 
     list_display = ("at", "actor_name", "action", "subject_kind", "subject", "address", "reason")
@@ -142,7 +174,7 @@ class StaffActAdmin(SubjectAdmin):
 
 
 @admin.register(StaffAccess)
-class StaffAccessAdmin(SubjectAdmin):
+class StaffAccessAdmin(StaffRecordAdmin):
     """Accesses of staff, newest first."""
 
     list_display = ("at", "actor_name", "kind", "subject_kind", "subject", "detail", "address", "reason")

@@ -21,6 +21,14 @@ from sessions_app.admin.columns import exact_time
 from sessions_app.admin.keyset_list import KeysetAdmin
 from sessions_app.admin.stoppable import StoppableAdmin
 from sessions_app.rendering.audit_values import NOTHING, elapsed_time, excerpt, status_badge
+from sessions_app.secrets.error_detail import cause_in
+
+ERRORS_IN_WORDS = {
+    "error_detail": "error_place",
+    "earlier_attempts": "bare_attempts",
+    "earlier_details": None,
+}
+"""Errors may quote arguments of calls: these columns are for staff who may read texts."""
 
 
 class RunAdmin(StoppableAdmin, KeysetAdmin):
@@ -64,8 +72,9 @@ class RunAdmin(StoppableAdmin, KeysetAdmin):
         row = self.get_row(request, object_id)
         # No access is recorded: the live fields have no words, and a page asks every two seconds.
         form = self.get_form(request, row, change=True)(instance=row)
-        readonly = flatten(self.live_fields)
-        fieldsets: Any = [(None, {"fields": self.live_fields})]
+        live_fields = self.without_text(request, self.live_fields)
+        readonly = flatten(live_fields)
+        fieldsets: Any = [(None, {"fields": live_fields})]
         fields = AdminForm(form, fieldsets, {}, readonly, model_admin=self)
         context = {"adminform": fields, "version": self.version(row)}
         return TemplateResponse(request, "admin/sessions_app/live/fields.html", context)
@@ -87,6 +96,16 @@ class RunAdmin(StoppableAdmin, KeysetAdmin):
             for attempt in _attempts_of(row)
         )
         return format_html_join(mark_safe("<br>"), "{}: {} <bdi>{}</bdi>: <bdi>{}</bdi>", lines) or NOTHING
+
+    @admin.display(description=_("Earlier attempts"))
+    def bare_attempts(self, row: Any) -> str:
+        lines = ((attempt["number"], _time(attempt), attempt["worker"]) for attempt in _attempts_of(row))
+        return format_html_join(mark_safe("<br>"), "{}: {} <bdi>{}</bdi>", lines) or NOTHING
+
+    @admin.display(description=_("Place of the error"))
+    def error_place(self, row: Any) -> str:
+        """Return exception and place, for staff without the right to read texts: the detail may quote arguments."""
+        return cause_in(row.error_detail).place or NOTHING
 
     @admin.display(description=_("Details of earlier errors"))
     def earlier_details(self, row: Any) -> str:

@@ -29,7 +29,7 @@ class ScheduledTaskAdmin(CallRowMixin, StoppableAdmin, KeysetAdmin):
     """Scheduled tasks, newest first."""
 
     wording = stop_wording(_("Stop the scheduled task?"), _("The scheduled task is stopped."))
-    text_columns = {**OF_CALL_IN_WORDS, "short_task": None, "task": None, "newest_runs": None}
+    text_columns = {**OF_CALL_IN_WORDS, "short_task": None, "task": None, "newest_runs": None, "error": None}
     list_display = ("id", "short_task", "badge", "next_at", "repeats", "of_session", "runs", "created_at")
     list_filter = (AppFilter, "next_at", "cancelled_at")
     ordering = ("-id",)

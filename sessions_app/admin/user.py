@@ -49,10 +49,11 @@ class ErasingUserAdmin(RecordedActsMixin, BASE):  # type: ignore[misc]
     A remit with an app covers no users, because an account belongs to no app.
     """
 
+    remit_paths = (OF_PERSON,)
     delete_confirmation_template = "admin/sessions_app/user/delete.html"
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
-        return within_remits(request, super().get_queryset(request), OF_PERSON)
+        return within_remits(request, super().get_queryset(request), *self.remit_paths)
 
     def get_urls(self) -> list[URLPattern]:
         return [self.view_path("<id>/export/", self.export_view, "export"), *super().get_urls()]
@@ -140,6 +141,8 @@ class ErasingUserAdmin(RecordedActsMixin, BASE):  # type: ignore[misc]
         return request.POST["reason"].strip()
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        if obj is not None and obj.is_superuser and not request.user.is_superuser:
+            return False
         return may(request, Right.ERASE) and super().has_delete_permission(request, obj)
 
     def delete_model(self, request: HttpRequest, obj: Any) -> None:

@@ -43,15 +43,15 @@ def create_groups(apps: Apps, schema_editor: object) -> None:
     for name, rights in GROUPS.items():
         group, is_new = apps.get_model('auth', 'Group').objects.get_or_create(name=name)
         if is_new:
-            group.permissions.set([_permission(apps, model, codename) for model, codename in rights])
+            group.permissions.set([permission(apps, model, codename) for model, codename in rights])
 
 
-def _permission(apps: Apps, model: str, codename: str) -> Any:
+def permission(apps: Apps, model: str, codename: str, app_label: str = 'sessions_app') -> Any:
     """Return a permission, created if necessary: Django itself creates permissions after all migrations."""
     content_type, _ = apps.get_model('contenttypes', 'ContentType').objects.get_or_create(
-        app_label='sessions_app', model=model
+        app_label=app_label, model=model
     )
-    meta = apps.get_model('sessions_app', model)._meta
+    meta = apps.get_model(app_label, model)._meta
     name = dict(meta.permissions).get(codename) or f'Can {codename.partition("_")[0]} {meta.verbose_name}'
     permission, _ = apps.get_model('auth', 'Permission').objects.get_or_create(
         content_type=content_type, codename=codename, defaults={'name': name}

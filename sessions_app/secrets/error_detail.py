@@ -21,6 +21,7 @@ FOREIGN = (
 )
 """Beginnings of the names of files that are not an agent's: Python, libraries, this site, and generated code."""
 _FRAME = re.compile(r'^ +File "([^"\n]+)", line (\d+)(?:, in (.+))?$', re.MULTILINE)
+_CLASS = re.compile(r"[\w.]+(?=:|$)", re.MULTILINE)
 _UNINDENTED = re.compile(r"^\S", re.MULTILINE)
 
 
@@ -30,11 +31,18 @@ class Cause:
 
     Attributes:
         sentence: class and text of the last exception, or the whole detail when it is no traceback.
+        exception: class of the last exception; empty when the detail is no traceback.
         frames: places in the agent's own code, outermost first, such as `/srv/agents/shop.py:12 in weigh`.
     """
 
     sentence: str
+    exception: str
     frames: list[str]
+
+    @property
+    def place(self) -> str:
+        """Class of the exception and innermost place in the agent's own code. The text of the exception is left out."""
+        return ", ".join(filter(None, (self.exception, *self.frames[-1:])))
 
 
 def describe(error: BaseException) -> str:
@@ -58,8 +66,12 @@ def cause_in(detail: str) -> Cause:
     frames = list(_FRAME.finditer(detail))
     own = [_place(frame) for frame in frames if is_own_code(frame[1])]
     # The lines of source code below the last frame are indented; the exception is not.
-    sentence = _UNINDENTED.search(detail, frames[-1].end()) if frames else None
-    return Cause(detail[sentence.start() :].strip() if sentence else detail.strip(), own)
+    beginning = _UNINDENTED.search(detail, frames[-1].end()) if frames else None
+    if beginning is None:
+        return Cause(detail.strip(), "", own)
+    sentence = detail[beginning.start() :].strip()
+    named = _CLASS.match(sentence)
+    return Cause(sentence, named[0] if named else "", own)
 
 
 def _place(frame: re.Match[str]) -> str:

@@ -26,8 +26,15 @@ MASK = "[masked]"
 _is_unmasked: ContextVar[bool] = ContextVar("is_unmasked", default=False)
 
 _QUOTE = r"(?:\\?[\"']|&quot;|&\#x27;)?"
-_NAME = re.compile(rf"(?<![\w-])([\w-]{{1,64}}){_QUOTE}\s{{0,4}}[=:]\s{{0,4}}{_QUOTE}")
-"""A name before its value, in code, JSON, a query string or HTML. The bound of 64 keeps the search linear."""
+_VERB = r"\s{1,4}(?:is|was)(?:\s{0,4}[=:]|(?=\s{1,4}(?=\S{6})[^\s\d]{0,32}+\d))"
+"""A verb before a value in a sentence. Without a colon, the value has a digit: "the password is wrong" is prose."""
+_NAME = re.compile(
+    rf"(?<![\w-])(?:([\w-]{{1,64}}+) )?([\w-]{{1,64}}+){_QUOTE}(?:\s{{0,4}}[=:]|{_VERB})\s{{0,4}}{_QUOTE}"
+)
+"""One or two words before a value, in code, JSON, a query string, HTML or a sentence: `api_key=`, `API key: `.
+
+The bound of 64 keeps the search linear.
+"""
 _NAMED_VALUE = re.compile(
     r"""(?<=")[^"\\\n]+|(?<=')[^'\\\n]+|(?<=&quot;)(?:(?!&quot;).)+|(?<=&\#x27;)(?:(?!&\#x27;).)+|[^\s"'\\&,;)}<]+"""
 )
@@ -195,17 +202,25 @@ def _may_name_secrets(text: str) -> bool:
     """Return True when the text has a word of a masked key."""
     # Most texts have no such word, and are spared the slower search for names.
     plain = _normalized(text)
-    return any(word.search(plain) for word in _words(conf().masked_keys))
+    without_spaces = plain.replace(" ", "")  # "API key" is the name of a secret, too
+    beginnings, words = _words(conf().masked_keys)
+    if any(beginning in without_spaces for beginning in beginnings):
+        return True
+    return any(word.search(plain) for word in words)
 
 
 @lru_cache(maxsize=8)
-def _words(keys: tuple[str, ...]) -> list[re.Pattern[str]]:
-    """Return a pattern of the longest word of each key. Unless the key ends with `*`, the word must end."""
-    found = []
+def _words(keys: tuple[str, ...]) -> tuple[list[str], list[re.Pattern[str]]]:
+    """Return the longest word of each key: as a text if the key ends with `*`, else as a pattern with its end."""
+    beginnings = []
+    words = []
     for key in keys:
         word = max(_normalized(key).split("*"), key=len)
-        found.append(re.compile(re.escape(word) + ("" if key.endswith("*") else "(?![a-z0-9])")))
-    return found
+        if key.endswith("*"):
+            beginnings.append(word)
+        else:
+            words.append(re.compile(f"{re.escape(word)}(?![a-z0-9])"))
+    return beginnings, words
 
 
 @lru_cache(maxsize=10_000)
@@ -222,6 +237,15 @@ def _glob(pattern: str) -> str:
 def _normalized(key: str) -> str:
     """Return a key for comparisons: `api_key`, `apiKey` and `API-Key` are equal."""
     return key.replace("_", "").replace("-", "").lower()
+
+
+def _names_secret_in_text(before: str | None, name: str) -> bool:
+    """Return True for the name of a secret, alone or with the word before it as in "API key"."""
+    keys = conf().masked_keys
+    if _names_secret(name, keys):
+        return True
+    # "secret sauce" names no secret: a word that is a secret's name has its value behind itself.
+    return before is not None and not _names_secret(before, keys) and _names_secret(f"{before}_{name}", keys)
 
 
 def _is_secret(key: str, value: Any) -> bool:
@@ -277,8 +301,8 @@ def _mask_named(text: str) -> str:
     pieces = []
     end = 0
     for found in _NAME.finditer(text):
-        name = found[1]
-        if found.end() < end or name.endswith(_ERROR_NAMES) or not _names_secret(name, conf().masked_keys):
+        before, name = found.groups()
+        if found.end() < end or name.endswith(_ERROR_NAMES) or not _names_secret_in_text(before, name):
             continue
         value = _NAMED_VALUE.match(text, found.end())
         if value and value[0].rstrip(".") not in _PLACEHOLDERS:

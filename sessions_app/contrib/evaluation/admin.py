@@ -62,7 +62,7 @@ class EvaluationAdmin(ConfirmedActionAdmin, KeysetAdmin):
             cases_within(evaluation, remits_of(request)),
             request.GET,
             shows_text=may_read,
-            shows_detail=may(request, Right.VIEW_ERROR_DETAIL),
+            shows_detail=may_read and may(request, Right.VIEW_ERROR_DETAIL),
         )
         return self.show(
             request,

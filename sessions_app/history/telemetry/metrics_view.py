@@ -1,4 +1,7 @@
-"""View of the metrics for Prometheus, for requests with `metrics_token`, and for staff who may view invocations."""
+"""View of the metrics for Prometheus.
+
+It is open to requests with `metrics_token`, and to staff without a remit who may view invocations.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,7 @@ from django.views.decorators.http import require_safe
 
 from sessions_app.base.statuses import JobStatus, sql_list
 from sessions_app.conf import conf
+from sessions_app.models import Remit
 from sessions_app.process.pool import fetch_all, get_pool, waiting_statements
 from sessions_app.process.process_metrics import IS_AVAILABLE, drop_dead_processes
 
@@ -62,7 +66,10 @@ async def _may_read(request: HttpRequest) -> bool:
         return True
     user = await request.auser()
     is_staff = getattr(user, "is_staff", False)
-    return is_staff and isinstance(user, PermissionsMixin) and await user.ahas_perm(PERMISSION)
+    if not (is_staff and isinstance(user, PermissionsMixin) and await user.ahas_perm(PERMISSION)):
+        return False
+    # The numbers count the work of all people.
+    return not await Remit.objects.of(user).aexists()
 
 
 async def _of_database() -> CollectorRegistry:

@@ -13,6 +13,7 @@ from django.contrib.auth.models import Permission, User
 from django.test import Client
 from django.urls import reverse
 
+from sessions_app.admin.artifact import MAX_MASKED_BYTES
 from sessions_app.models import Artifact, Invocation, LegalHold, Session, ToolJob
 from tests.integration.admin.audit_rows import (
     HOSTILE,
@@ -26,6 +27,7 @@ from tests.integration.admin.audit_rows import (
     read,
     sign_in,
     text_of,
+    tool_url,
 )
 
 pytestmark = pytest.mark.django_db
@@ -138,6 +140,24 @@ def test_the_artifacts_of_an_event_can_be_downloaded(client: Client, session: Se
     assert response["Content-Type"] == "application/octet-stream"
     assert response["Content-Disposition"] == 'attachment; filename="page.html"'
     assert response["X-Content-Type-Options"] == "nosniff"
+
+
+def test_a_download_is_masked_like_the_page_of_the_file(client: Client, session: Session) -> None:
+    sign_in(client, "session", "artifact", rights=("view_text", "unmask_data"))
+    said = b"my password is: correcthorse99\r\nThanks"
+    download = reverse(
+        "admin:sessions_app_artifact_download", args=[make_artifact(session, "notes.txt", said).pk]
+    )
+    response = client.get(download)
+    assert b"".join(response) == b"my password is: [masked]\r\nThanks"
+    assert response["Content-Disposition"] == 'attachment; filename="masked-notes.txt"'
+    large = make_artifact(session, "large.txt", b"x")
+    Artifact.objects.filter(pk=large.pk).update(size=MAX_MASKED_BYTES + 1)
+    refused = reverse("admin:sessions_app_artifact_download", args=[large.pk])
+    assert client.get(refused).status_code == 403
+    client.post(tool_url(session, "unmask"), {"reason": "An order."})
+    assert b"".join(client.get(download)) == said
+    assert b"".join(client.get(refused)) == b"x"
 
 
 def test_a_file_that_was_changed_in_the_storage_is_marked(client: Client, session: Session) -> None:

@@ -22,13 +22,16 @@ from sessions_app.models import (
     Session,
     SessionAct,
     ShareLink,
+    StaffAccess,
     StaffAct,
+    Tombstone,
 )
 from tests.integration.admin.audit_rows import (
     MODELS,
     append_event,
     create_one_of_each,
     list_url,
+    make_job,
     page_of,
     read,
     sign_in,
@@ -150,6 +153,82 @@ def test_a_remit_names_the_people_whose_sessions_are_seen(client: Client, sessio
     assert "Green lamp" in html and "Broken lamp" not in html
     assert client.get(page_of(session)).status_code == 404
     assert client.get(page_of(mine)).status_code == 200
+
+
+def test_no_filter_names_what_is_outside_of_a_remit(
+    client: Client, rows: dict[str, Any], person: User
+) -> None:
+    customers = Group.objects.create(name="customers")
+    person.groups.add(customers)
+    eve = User.objects.create_user("eve")
+    hidden = Session.objects.create(app_name="secret_app", user=eve, key="s-3")
+    make_job(hidden, tool_name="secret_tool")
+    with_remit(client, *MODELS, people=customers)
+    for model in {*MODELS} - {"appstate"}:
+        html = read(client, list_url(model))
+        assert "secret_app" not in html and "secret_tool" not in html, model
+    jobs = read(client, list_url("tooljob"))
+    assert "?tool_name=report" in jobs and "?session__app_name=help_desk" in jobs
+
+
+def test_a_remit_shows_what_staff_did_and_read_within_it_and_their_own(
+    client: Client, rows: dict[str, Any], person: User
+) -> None:
+    shop = other_session(person)
+    with_remit(client, "staffact", "staffaccess", "tombstone", app_name="shop")
+    own = User.objects.get(username="staff").pk
+    job = make_job(shop)
+    subjects = [
+        ("session", rows["session"].pk), ("session", shop.pk), ("tooljob", rows["tooljob"].pk), ("tooljob", job.pk),
+        ("appstate", "help_desk"), ("appstate", "shop"), ("session", ""), ("group", 1), ("user", person.pk),
+    ]  # fmt: skip
+    for number, (kind, key) in enumerate(subjects):
+        values = {
+            "subject_kind": kind,
+            "subject_id": str(key),
+            "reason": f"reason-{number}",
+            "actor_name": "root",
+        }
+        StaffAct.objects.create(action="stop", actor_kind="staff", actor_id="0", **values)
+        StaffAccess.objects.create(kind="open", actor_kind="staff", actor_id="0", **values)
+    mine = {"subject_kind": "group", "subject_id": "7", "actor_kind": "staff", "actor_id": str(own)}
+    StaffAct.objects.create(action="add", reason="reason-mine", **mine)
+    StaffAccess.objects.create(kind="search", reason="reason-mine", **mine)
+    Tombstone.objects.create(kind="session", subject_id="gone-1", user_id="1", reason="x")
+    Tombstone.objects.create(kind="session", subject_id="gone-2", user_id="1", reason="x", by_id=own)
+    for model in ("staffact", "staffaccess"):
+        shown = set(re.findall(r"reason-\w+", read(client, list_url(model))))
+        assert shown == {"reason-1", "reason-3", "reason-5", "reason-mine"}, model
+    tombstones = read(client, list_url("tombstone"))
+    assert "gone-2" in tombstones and "gone-1" not in tombstones
+    Remit.objects.all().delete()
+    assert "reason-0" in read(client, list_url("staffaccess")) and "gone-1" in read(
+        client, list_url("tombstone")
+    )
+
+
+def test_staff_with_a_remit_do_not_read_the_metrics_of_all(client: Client, session: Session) -> None:
+    with_remit(client, "invocation", app_name="shop")
+    assert client.get("/metrics").status_code == 403
+    Remit.objects.all().delete()
+    assert client.get("/metrics").status_code in (200, 501)
+
+
+def test_a_privacy_officer_finds_exports_and_erases_people(client: Client, session: Session) -> None:
+    officer = User.objects.create_user("officer", is_staff=True)
+    officer.groups.add(Group.objects.get(name="privacy officer"))
+    root = User.objects.create_superuser("root")
+    client.force_login(officer)
+    users = read(client, reverse("admin:auth_user_changelist"))
+    person = session.user
+    for name in ("export", "delete"):
+        url = reverse(f"admin:auth_user_{name}", args=[person.pk])
+        assert url in users and "Reason" in read(client, url)
+    delete = reverse("admin:auth_user_delete", args=[root.pk])
+    assert client.post(delete, {"reason": "Because.", "post": "yes"}).status_code == 403
+    delete = reverse("admin:auth_user_delete", args=[person.pk])
+    assert client.post(delete, {"reason": "She asked.", "post": "yes"}).status_code == 302
+    assert not User.objects.filter(pk=person.pk).exists() and User.objects.filter(pk=root.pk).exists()
 
 
 def test_several_remits_add_up_and_a_superuser_has_none(

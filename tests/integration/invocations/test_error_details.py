@@ -154,9 +154,36 @@ def test_only_staff_with_the_permission_see_details(person: User) -> None:
     )
     rows = (("invocation", invocation.pk), ("tooljob", job.pk))
     plain = staff_with("plain", "view_invocation", "view_tooljob")
-    trusted = staff_with("trusted", "view_invocation", "view_tooljob", "view_error_detail")
+    developer = staff_with("developer", "view_invocation", "view_tooljob", "view_error_detail")
+    trusted = staff_with("trusted", "view_invocation", "view_tooljob", "view_text", "view_error_detail")
     assert [QUOTA in page(plain, *row) for row in rows] == [False, False]
+    assert [QUOTA in page(developer, *row) for row in rows] == [False, False]
     assert [QUOTA in page(trusted, *row) for row in rows] == [True, True]
+
+
+def test_without_the_right_to_read_texts_an_error_is_its_class_and_its_place(person: User) -> None:
+    session = threads.run(use_cases.create_session(person, "help_desk"))
+    said = "no refund of 40 to Ada"
+    detail = f'Traceback:\n  File "/srv/shop.py", line 3, in pay\n    x()\nshop.Refused: {said}\n'
+    errors = {"error_detail": detail, "status": "failed"}
+    invocation = Invocation.objects.create(
+        session=session, invocation_id="e-1", client_id="m1", message={}, error_message=said, **errors
+    )
+    values = {"invocation_id": "e-1", "call_id": "c1", "tool_name": "pay", "error": said}
+    job = ToolJob.objects.create(session=session, progress_message=said, **values, **errors)
+    call = {"call_id": "c1", "tool_name": "pay", "error": "Refused", "detail": detail}
+    error = CallError.objects.create(session=session, seq=1, **call)
+    models = ("view_invocation", "view_tooljob", "view_error_detail")
+    developer = staff_with("developer", *models)
+    trusted = staff_with("trusted", "view_text", *models)
+    for row in (("invocation", invocation.pk), ("tooljob", job.pk), ("callerror", error.pk)):
+        shown = page(developer, *row)
+        assert "shop.Refused, /srv/shop.py:3 in pay" in shown and said not in shown, row
+        assert said in page(trusted, *row), row
+        client = Client()
+        client.force_login(developer)
+        response = client.get(reverse(f"admin:sessions_app_{row[0]}_changelist"))
+        assert response.status_code == 200 and said not in response.content.decode(), row
 
 
 @pytest.mark.parametrize(
@@ -301,17 +328,24 @@ FOREIGN_FRAME = f'  File "{json.__file__}", line 7, in loads\n    decode()\n    
 
 
 @pytest.mark.parametrize(
-    ("detail", "sentence", "frames"),
+    ("detail", "sentence", "exception", "frames"),
     [
-        ("Quota exceeded\nfor project 1", "Quota exceeded\nfor project 1", []),
-        (f"Traceback:\n{FOREIGN_FRAME}ValueError: no\n  JSON\nhere\n", "ValueError: no\n  JSON\nhere", []),
+        ("Quota exceeded\nfor project 1", "Quota exceeded\nfor project 1", "", []),
+        (
+            f"Traceback:\n{FOREIGN_FRAME}ValueError: no\n  JSON\nhere\n",
+            "ValueError: no\n  JSON\nhere",
+            "ValueError",
+            [],
+        ),
         (
             '  File "/srv/shop.py", line 3\n    x = (\n        ^\nSyntaxError: never closed',
             "SyntaxError: never closed",
+            "SyntaxError",
             ["/srv/shop.py:3"],
         ),
         (
             f'  File "/srv/shop.py", line 3, in weigh\n    x()\nKeyError\n\nTraceback:\n{FOREIGN_FRAME}OSError',
+            "OSError",
             "OSError",
             ["/srv/shop.py:3 in weigh"],
         ),
@@ -319,9 +353,9 @@ FOREIGN_FRAME = f'  File "{json.__file__}", line 7, in loads\n    decode()\n    
     ids=["provider", "own text", "syntax", "chain"],
 )
 def test_a_cause_is_the_last_exception_and_the_frames_of_the_authors_code(
-    detail: str, sentence: str, frames: list[str]
+    detail: str, sentence: str, exception: str, frames: list[str]
 ) -> None:
-    assert cause_in(detail) == Cause(sentence, frames)
+    assert cause_in(detail) == Cause(sentence, exception, frames)
 
 
 @pytest.mark.usefixtures("loop_end")

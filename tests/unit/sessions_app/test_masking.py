@@ -42,6 +42,11 @@ SECRET = "hunter2hunter2hunter2"
         f'{{"apiKey": "{SECRET} and {SECRET}"}}',
         f'{{\\"api-key\\": \\"{SECRET}\\"}}',
         f"X-Api-Key: {SECRET}",
+        f"my password is: {SECRET}",
+        f"Hi, my password was {SECRET}, please change it",
+        f"The API key is: {SECRET}",
+        f"my api key: {SECRET}",
+        f"the token: {SECRET}",
         f"Authorization: Bearer {SECRET}",
         f"Bearer token-{SECRET}",
         f"Bearer token.{SECRET}",
@@ -109,6 +114,9 @@ def test_other_digits_beside_the_number_of_a_card_do_not_hide_it(text: str, mask
         "promptTokenCount: 12",
         "task-0123456789abcdef0",
         "the password is wrong",
+        "a password is 8 characters long",
+        "the secret sauce: ketchup and mayonnaise",
+        "the password is required since 2026",
         "eyJa-eyJb.eyJc",
         "Set GOOGLE_API_KEY, or pass Gemini(api_key=...).",
         "Set GOOGLE_API_KEY, or pass Gemini(api_key='…').",
@@ -269,7 +277,8 @@ def test_no_text_in_a_record_passes_for_another_record(end: str) -> None:
 
 PIECES = (
     "a", "4", "27", "4 ", "4 4-", "4-", "4111 1111 ",
-    "a=", "key='", "password=", "password='", '"token":', "password=&quot;",
+    "a=", "a ", "a is ", "password is ", "password  is  a",
+    "key='", "password=", "password='", '"token":', "password=&quot;",
     "://a:b", "://a:b ", "a:b@", "bearer ", "basic a", "-eyJ", "eyJa.", "-sk-", "ghp_", "AIza", "AKIA",
     "-----BEGIN ", "-----BEGIN PRIVATE KEY", "-----BEGIN PRIVATE KEY-----", "-----END ",
 )  # fmt: skip
