@@ -24,8 +24,8 @@ def banner(model: str, environ: Mapping[str, str]) -> str:
     if model != DEMO_MODEL:
         return ""
     if _has_api_key(environ):
-        return f"ADK_MODEL is {DEMO_MODEL!r}: a built-in demo model answers."
-    return "No API key is set: a built-in demo model answers."
+        return f"ADK_MODEL is {DEMO_MODEL!r}: a demo model answers."
+    return "No API key is set: a demo model answers."
 
 
 def _has_api_key(environ: Mapping[str, str]) -> bool:

@@ -201,6 +201,8 @@ def test_the_palette_finds_chats_and_acts_by_keyboard(chat: ChatPage) -> None:
     expect(chat.messages).to_have_text([title])
     chat.wait_until_connected()
     keyboard.press("Control+k")
+    palette.get_by_role("combobox").fill("sett")
+    expect(palette.get_by_role("option").filter(has=chat.page.locator("svg"))).to_have_text(["Settings"])
     palette.get_by_role("combobox").fill("delete this")
     expect(palette.get_by_role("option")).to_have_text(["Delete this chat"])
     keyboard.press("Enter")
@@ -249,6 +251,9 @@ def test_an_empty_chat_with_menu_and_palette_suits_everybody(chat: ChatPage) -> 
     expect(page.get_by_role("dialog")).to_be_visible()
     assert serious_problems_in_both_schemes(page) == []
     page.keyboard.press("Escape")
+    page.set_viewport_size({"width": PHONE["width"], "height": 420})
+    chat.open_new_chat()
+    assert page.evaluate("new Promise((done) => requestAnimationFrame(() => done(scrollY)))") == 0
     page.set_viewport_size(PHONE)
     for opens_list in (False, True):
         if opens_list:

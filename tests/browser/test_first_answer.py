@@ -13,7 +13,7 @@ from tests.stack.outages import Web
 from tests.stack.stack import Stack
 
 pytestmark = [pytest.mark.browser, pytest.mark.stack]
-BANNER = "No API key is set: a built-in demo model answers."
+BANNER = "No API key is set: a demo model answers."
 
 
 def test_from_the_sign_in_page_to_an_answer_that_streams_word_by_word(
@@ -22,7 +22,7 @@ def test_from_the_sign_in_page_to_an_answer_that_streams_word_by_word(
     model.play(Turn(text=["The ", "lamp ", "works ", "again."], hold_before=[1, 2]))
     chat = ChatPage(browser.new_page(), site.base_url)
     chat.sign_in(PERSON, site.credentials[PERSON])
-    expect(chat.page.get_by_text("a built-in demo model answers")).to_have_count(0)
+    expect(chat.page.get_by_text("a demo model answers")).to_have_count(0)
     chat.new_chat()
     expect(chat.send_button).to_be_disabled()
 

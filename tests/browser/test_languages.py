@@ -95,6 +95,10 @@ VALUE_DISTANCE = """() => {
     return Math.max(second.left - first.right, first.left - second.right);
 }"""
 """Space between an argument's label and its value, whichever direction the page has."""
+GAP_OF_FACE = """(face) => {
+    const [first, second] = [face, face.nextElementSibling].map((part) => part.getBoundingClientRect());
+    return Math.max(second.left - first.right, first.left - second.right);
+}"""
 
 
 def play(model: Model) -> None:
@@ -136,6 +140,7 @@ def test_a_whole_conversation_is_in_the_language_of_the_person(
     expect(root).to_have_attribute("lang", language)
     expect(root).to_have_attribute("dir", words.direction)
     expect(page.locator("#connection")).to_have_attribute("data-state", "connected")
+    assert (box := page.locator("#message").bounding_box()) and box["height"] < 50  # one line
     say(phone, "مرحبا, hello")
     page.locator(".job").get_by_role("button", name=words.approve).click()
     page.locator(".job").get_by_role("button", name=words.cancel).click()
@@ -146,6 +151,8 @@ def test_a_whole_conversation_is_in_the_language_of_the_person(
     for english in (page.locator("#title"), page.locator(".tool-brief").first):
         expect(english).to_have_css("text-align", "right" if words.direction == "rtl" else "left")
     assert page.evaluate(VALUE_DISTANCE) < 40
+    for face in page.locator(".handover .face").all():
+        assert face.evaluate(GAP_OF_FACE) > 4
     page.locator(".question").get_by_role("button", name=words.approve).click()
     phone.wait_for_answer("The money is on its way.")
     expect(page.locator(".verdict")).to_contain_text(words.approved)

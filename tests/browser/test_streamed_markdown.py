@@ -49,7 +49,7 @@ RECORD_FRAMES = """
 """
 LENGTH = RECORDED.index("## 2.")
 """Characters of the recorded answer to stream: its first section, with a block of each kind."""
-MAX_RAW = 80
+MAX_RAW = 40
 """Most visible characters of a frame behind the place where it departs from the complete answer."""
 
 

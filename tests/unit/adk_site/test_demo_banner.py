@@ -16,7 +16,7 @@ def test_with_a_key_the_configured_model_answers_and_there_is_no_banner(key: str
 def test_without_a_key_the_demo_model_answers_and_the_banner_says_so(environ: dict[str, str]) -> None:
     model = model_name("gemini-2.5-flash", environ)
     assert model == "demo"
-    assert banner(model, environ) == "No API key is set: a built-in demo model answers."
+    assert banner(model, environ) == "No API key is set: a demo model answers."
 
 
 @pytest.mark.parametrize(
@@ -30,4 +30,4 @@ def test_a_model_of_another_provider_is_kept_without_a_google_key(name: str) -> 
 def test_the_demo_model_can_be_configured_in_spite_of_a_key() -> None:
     environ = {"GOOGLE_API_KEY": "secret"}
     model = model_name("demo", environ)
-    assert banner(model, environ) == "ADK_MODEL is 'demo': a built-in demo model answers."
+    assert banner(model, environ) == "ADK_MODEL is 'demo': a demo model answers."

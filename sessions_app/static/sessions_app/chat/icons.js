@@ -12,6 +12,7 @@ const PATHS = {
   pin: "M12 16v5M8 3h8l-1 6 3 4v3H6v-3l3-4z",
   print: "M7 8V3h10v5M7 17H4V8h16v9h-3M7 14h10v7H7z",
   rename: "M4 20l1-4L16 5l3 3L8 19zM14 7l3 3",
+  settings: "M4 7h9M17 7h3M15 5v4M4 17h3M11 17h9M9 15v4",
   share: "M12 15V3M8 7l4-4 4 4M6 11H5v10h14V11h-1",
   signOut: "M10 4H5v16h5M10 12h10M16 8l4 4-4 4",
 };

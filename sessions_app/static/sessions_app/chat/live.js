@@ -1,10 +1,13 @@
 // Streamed text of partial events. It is outside the log: screen readers announce only the complete event.
 // The server renders the Markdown: each block that has ended once, and the last block again as it grows. Text that comes
-// in between is appended to the last block.
+// in between is appended to the last block, up to what may be a mark: the next drawing shows what that means.
 
 import { addCodeHeads } from "./code.js";
 import { make, makeAuto, parse } from "./dom.js";
 import { t } from "./language.js";
+
+const MARK = /[*_~`|$[\\\n]/;
+const MAX_WITHHELD = 80; // characters, when drawings are slow
 
 export class LiveText {
   #messages = new Map();
@@ -97,6 +100,7 @@ class GrowingText {
   #prose = makeAuto("div", "prose");
   #plain = makeAuto("div", "plain-text");
   #tail = document.createTextNode("");
+  #text = ""; // what the tail is to show
   #start = 0; // position of the tail
   #end = 0; // end of the finished blocks
   #finished = 0; // number of their nodes
@@ -109,15 +113,16 @@ class GrowingText {
   }
 
   get isEmpty() {
-    return this.#start + this.#tail.length === 0;
+    return this.#start + this.#text.length === 0;
   }
 
   /** Write text at its offset and replace everything after it. Return false when text before it is missing. */
   write(offset, text) {
     if (offset < this.#start) this.#restart();
     const place = offset - this.#start;
-    if (place > this.#tail.length) return false;
-    this.#tail.replaceData(place, this.#tail.length - place, text);
+    if (place > this.#text.length) return false;
+    this.#text = this.#text.slice(0, place) + text;
+    this.#showTail();
     return true;
   }
 
@@ -133,7 +138,9 @@ class GrowingText {
     addCodeHeads(this.#prose);
     this.#finished = this.#prose.childNodes.length;
     this.#appendOpen(parse(openHtml));
-    this.#tail.deleteData(0, openEnd - this.#start);
+    this.#text = this.#text.slice(openEnd - this.#start);
+    this.#tail.data = "";
+    this.#showTail();
     this.#start = openEnd;
     this.#end = end;
     return true;
@@ -147,10 +154,21 @@ class GrowingText {
     addCodeHeads(this.#prose, { isOpen: true });
   }
 
+  #showTail() {
+    const mark = this.#text.search(MARK);
+    const isWithheld =
+      mark >= 0 && this.#text.length - mark <= MAX_WITHHELD && !this.#tail.parentElement?.closest("pre, code");
+    const shown = isWithheld ? this.#text.slice(0, mark) : this.#text;
+    // What stays is not written again: a selection in it stays, too.
+    if (shown.startsWith(this.#tail.data)) this.#tail.appendData(shown.slice(this.#tail.length));
+    else this.#tail.data = shown;
+  }
+
   #restart() {
     this.#prose.replaceChildren();
     this.#plain.append(this.#tail);
     this.#tail.data = "";
+    this.#text = "";
     this.#start = 0;
     this.#end = 0;
     this.#finished = 0;

@@ -62,7 +62,8 @@ class ChatPage {
     this.conversation = new Conversation(main, { onGap: () => this.#fillGap(() => this.socket.reconnect()) });
     this.invocations = new Invocations();
     this.editStorage = new ChatStorage(main.dataset, sessionStorage);
-    this.scroll = new Scroll(main, { button: byId("newest"), foot: document.querySelector(".foot"), onPress });
+    const foot = document.querySelector(".foot");
+    this.scroll = new Scroll(main, { button: byId("newest"), foot, isNew: this.newChat !== null, onPress });
     this.socket = new ChatSocket(path, {
       after: () => this.conversation.lastSeq,
       onFrame: (frame) => this.#handleFrame(frame),
@@ -153,7 +154,6 @@ class ChatPage {
     showElapsed(document);
     setInterval(() => showElapsed(document), 1000);
     this.#showWork();
-    this.scroll.toEnd();
     if (!this.newChat?.returnToUnsent()) this.socket.start();
   }
 

@@ -138,12 +138,14 @@ class Palette {
 
   #actions() {
     const links = [...document.querySelectorAll(`a[href^="${addressOf("chat/new/")}"]`)];
+    const pages = [...document.querySelectorAll(".account a")];
     const signOut = document.querySelector(".account form");
     const actions = [
       ...links.map((link) => [link.textContent.trim(), () => location.assign(link.href), "add"]),
       ...actionsOnThisChat(),
       [t("All chats and agents"), () => location.assign(addressOf("")), "chats"],
       [t("Archived chats"), () => location.assign(addressOf("?archived=1")), "archive"],
+      ...pages.map((page) => [page.textContent, () => location.assign(page.href), "settings"]),
       [t("Keyboard shortcuts"), () => this.showShortcuts(), "keyboard"],
     ];
     if (signOut) actions.push([t("Sign out"), () => signOut.requestSubmit(), "signOut"]);

@@ -11,9 +11,10 @@ export class Scroll {
 
   /**
    * @param foot - Element that covers the end of the window; what gets the focus is scrolled out from behind it.
+   * @param isNew - True for a chat without messages, which is read from its beginning.
    * @param onPress - Callback when the button was pressed, and has disappeared.
    */
-  constructor(content, { button, foot, onPress }) {
+  constructor(content, { button, foot, isNew, onPress }) {
     this.button = button;
     addEventListener("scroll", () => this.#onScroll(), { passive: true });
     button.addEventListener("click", () => {
@@ -26,7 +27,8 @@ export class Scroll {
     });
     for (const part of [content, foot]) observer.observe(part);
     addEventListener("resize", () => this.#onResize());
-    this.toEnd();
+    if (isNew && document.documentElement.scrollHeight > innerHeight) this.isFollowing = false;
+    else this.toEnd();
   }
 
   toEnd() {
