@@ -39,7 +39,7 @@ INSERT INTO evidence VALUES
     ('tombstone', '{counts, finished_at, by_id}'),
     ('legalhold', '{lifted_at, lifted_by_id, lifted_by_name, lift_reason, set_by_id}'),
     ('invocation', '{client_id, status, owner, attempts, past_attempts, credentials, error_code, error_message, error_detail,
-        cancel_requested_at, cancelled_by_id, cancelled_by_name, cancel_reason, started_at, finished_at}');
+        agent_version, cancel_requested_at, cancelled_by_id, cancelled_by_name, cancel_reason, started_at, finished_at}');
 SELECT format('REVOKE INSERT, UPDATE, DELETE ON %I FROM site_web', 'sessions_app_' || name) FROM evidence \gexec
 SELECT format('GRANT INSERT (%s) ON %I TO site_web', string_agg(quote_ident(column_name), ', '), table_name)
 FROM evidence JOIN information_schema.columns ON table_schema = 'public' AND table_name = 'sessions_app_' || name

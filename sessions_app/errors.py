@@ -83,6 +83,10 @@ class UnexpectedError(AdkError):
         self.reference = reference
 
 
+class AgentChangedError(AdkError):
+    """The agent has changed since it made a call, and cannot go on with the answer."""
+
+
 class AgentFolderError(AdkError):
     """An agent folder cannot be served; the other apps of the site are."""
 

@@ -13,7 +13,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from sessions_app.admin.permissions import OF_SESSION, OWN, RemitPaths, remits_of, within_remits
-from sessions_app.models import Session, ToolJob
+from sessions_app.models import Invocation, Session, ToolJob
 
 MAX_CHOICES = 200
 
@@ -78,6 +78,16 @@ class SessionAppFilter(AppFilter):
     """Filter of sessions by app."""
 
     parameter_name = "app_name"
+
+
+class AgentVersionFilter(ValueFilter):
+    """Filter of invocations by the version of their app."""
+
+    title = _("version of the agent")
+    parameter_name = "agent_version"
+
+    def values(self, request: HttpRequest) -> Iterable[str]:
+        return filter(None, values_within_remits(request, Invocation, "agent_version"))
 
 
 class ToolFilter(ValueFilter):

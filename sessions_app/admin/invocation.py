@@ -9,7 +9,7 @@ from django.utils.translation import gettext_lazy as _
 
 from sessions_app.admin.base import OF_SESSION_IN_WORDS
 from sessions_app.admin.columns import excerpt_column
-from sessions_app.admin.filters import AppFilter
+from sessions_app.admin.filters import AgentVersionFilter, AppFilter
 from sessions_app.admin.links import session_url, trace_url
 from sessions_app.admin.records import actor_in_words, acts_on
 from sessions_app.admin.runs import ERRORS_IN_WORDS, RunAdmin
@@ -18,7 +18,7 @@ from sessions_app.base.actors import Actor
 from sessions_app.invocations.cancel import cancel_invocation
 from sessions_app.models import Invocation
 from sessions_app.process import threads
-from sessions_app.rendering.audit_values import json_block
+from sessions_app.rendering.audit_values import NOTHING, json_block
 
 
 @admin.register(Invocation)
@@ -34,16 +34,16 @@ class InvocationAdmin(RunAdmin):
     }
     list_display = (
         "invocation_id", "badge", "of_session", "error", "took", "created_at", "app", "asked_by", "attempts",
-        "trace",
+        "of_agent", "trace",
     )  # fmt: skip
     large_fields = ("message", "credentials", "error_detail", "past_attempts")
-    list_filter = ("status", AppFilter, "created_at")
+    list_filter = ("status", AppFilter, AgentVersionFilter, "created_at")
     ordering = ("-id",)
     time_field = "created_at"
     search_fields = ("error_message",)  # the search box needs one
     search_help_text = _("Whole words of the error or of the session's title, a key, or an id.")
     fields = (
-        ("badge", "attempts"), "of_session", "asked_by", "reason", "acts", "events", "trace",
+        ("badge", "attempts"), "of_session", "of_agent", "asked_by", "reason", "acts", "events", "trace",
         "invocation_id", "client_id", "created_at",
         "started_at", "finished_at", "took", "owner", "cancel_requested_at", "cancelled_by_name",
         "cancel_reason", "error_code", "error_message",
@@ -57,6 +57,10 @@ class InvocationAdmin(RunAdmin):
 
     def act(self, row: Invocation, by: Actor, reason: str) -> None:
         threads.run(cancel_invocation(row.session, row.invocation_id, by=by, reason=reason))
+
+    @admin.display(description=_("Version of the agent"))
+    def of_agent(self, invocation: Invocation) -> str:
+        return invocation.agent_version or NOTHING
 
     @admin.display(description=_("Asked by"))
     def asked_by(self, invocation: Invocation) -> SafeString:

@@ -92,10 +92,16 @@ class RunAdmin(StoppableAdmin, KeysetAdmin):
     @admin.display(description=_("Earlier attempts"))
     def earlier_attempts(self, row: Any) -> str:
         lines = (
-            (attempt["number"], _time(attempt), attempt["worker"], excerpt(attempt["error"]))
+            (
+                attempt["number"],
+                _time(attempt),
+                attempt["worker"],
+                attempt["agent"],
+                excerpt(attempt["error"]),
+            )
             for attempt in _attempts_of(row)
         )
-        return format_html_join(mark_safe("<br>"), "{}: {} <bdi>{}</bdi>: <bdi>{}</bdi>", lines) or NOTHING
+        return format_html_join(mark_safe("<br>"), "{}: {} <bdi>{}</bdi> {}: <bdi>{}</bdi>", lines) or NOTHING
 
     @admin.display(description=_("Earlier attempts"))
     def bare_attempts(self, row: Any) -> str:
@@ -116,7 +122,7 @@ class RunAdmin(StoppableAdmin, KeysetAdmin):
 
 
 def _attempts_of(row: Any) -> Iterator[dict[str, str]]:
-    keys = ("number", "worker", "started_at", "ended_at", "error", "detail")
+    keys = ("number", "worker", "started_at", "ended_at", "error", "detail", "agent")
     for attempt in row.past_attempts:
         yield {key: str(attempt.get(key) or "") for key in keys}
 

@@ -31,6 +31,7 @@ from sessions_app.agent_apps.loading.faces import Face, faces_of
 from sessions_app.agent_apps.loading.folders import agent_folders, load_folder
 from sessions_app.agent_apps.loading.sources import agent_dirs, source_files
 from sessions_app.agent_apps.loading.starters import starters_of
+from sessions_app.agent_apps.loading.versions import label_of, version_of
 from sessions_app.conf import conf
 from sessions_app.errors import AgentFolderError, NotFoundError
 
@@ -76,6 +77,8 @@ _lock = threading.RLock()
 # A reload removes these modules. Modules that other code imported first must stay: that code keeps using them.
 first_imports: dict[str, set[str]] = {}
 """For each `agents.py` module: its name, and the modules of its package that were first imported by it."""
+_versions: dict[str, tuple[App, str]] = {}
+"""Versions of apps by name, each with the app that it describes."""
 
 
 def discover(kept: Mapping[str, App] = MappingProxyType({})) -> Iterator[tuple[str, App | Exception]]:
@@ -153,6 +156,20 @@ def faces(app_name: str) -> Mapping[str, Face]:
     return registry().faces.get(app_name, {})
 
 
+def versions() -> dict[str, str]:
+    """Return the version of each app by the app's name; see `version_of`."""
+    # Every claim asks: an app is described once after it is loaded.
+    for name, app in apps().items():
+        if name not in _versions or _versions[name][0] is not app:
+            label = _first(label_of, registry().module_of(name))
+            try:
+                _versions[name] = (app, version_of(app, label or ""))
+            except Exception:  # A tool may raise anything; the check of the agents reports it.
+                logger.exception("The version of the app %r is not known", name)
+                _versions[name] = (app, "")
+    return {name: _versions[name][1] for name in apps()}
+
+
 def _first(declared_in: Callable[[object], T], module_name: str) -> T | None:
     """Return what a module declares, or its module `agent`: the package of a folder may leave it there."""
     module = sys.modules.get(module_name)
@@ -216,6 +233,7 @@ def _load(module_name: str, label: str) -> App | Exception:
         module = importlib.import_module(module_name)
         app = _app_of(module, label)
         starters_of(module)  # raises for a mistake now, not when somebody opens a chat
+        label_of(module)
         faces_of(module, app.root_agent)
         return app
     except Exception as error:  # noqa: BLE001 - the registry raises the error, the system check reports it

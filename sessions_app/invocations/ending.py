@@ -13,11 +13,11 @@ import time
 from dataclasses import dataclass, replace
 
 from runtime.errors import LlmCallsLimitExceededError, SessionNotFoundError
-from sessions_app.errors import LimitExceededError, NotResumableError, StaleLeaseError
+from sessions_app.errors import LimitExceededError, StaleLeaseError
 from sessions_app.invocations.execution import Execution
 from sessions_app.invocations.outcome import (
     HANDED_OVER,
-    RESTARTED,
+    REFUSALS,
     STOPPED,
     STOPPED_BY_STAFF,
     TOO_MANY_CALLS,
@@ -74,9 +74,9 @@ async def run_to_ending(execution: Execution, running: RunningInvocation) -> End
             "Invocation %s lost PostgreSQL and is handed over", invocation_id, exc_info=True, extra=fields
         )
         return Ending(HANDED_OVER)
-    except NotResumableError as error:
-        logger.warning("Invocation %s was not resumed: %s", invocation_id, error, extra=fields)
-        return Ending(replace(RESTARTED, error_detail=masked(str(error))))
+    except tuple(REFUSALS) as error:
+        logger.warning("Invocation %s may not go on: %s", invocation_id, error, extra=fields)
+        return Ending(replace(REFUSALS[type(error)], error_detail=masked(str(error))))
     except LlmCallsLimitExceededError as error:
         logger.warning("Invocation %s was stopped: %s", invocation_id, error, extra=fields)
         return Ending(TOO_MANY_CALLS)

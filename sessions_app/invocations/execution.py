@@ -44,6 +44,7 @@ from sessions_app.conf import conf
 from sessions_app.errors import LimitExceededError, NotResumableError
 from sessions_app.invocations.answer_requests import sync_answer_requests
 from sessions_app.invocations.call_errors import CallErrors
+from sessions_app.invocations.changed_agent import check_calls_exist
 from sessions_app.invocations.chosen_model import chosen_model
 from sessions_app.invocations.closing_events import (
     answers_calls,
@@ -133,6 +134,7 @@ class Execution:
                 tokens or cost of an invocation.
             LlmCallsLimitExceededError: the invocation exceeds the limit on model calls.
             NotResumableError: an earlier attempt was interrupted, and its agents cannot be resumed.
+            AgentChangedError: the message answers a call that the changed agents cannot make any more.
         """
         if self.claim.attempts > 1:
             count_take_over()
@@ -143,6 +145,9 @@ class Execution:
         try:
             with using(self.app), staging():
                 async with timeout:
+                    if answers_calls(self.claim.message):
+                        session = await self._load_session()
+                        await check_calls_exist(self.claim, self.app, session.events)
                     await (self._resume() if self._may_resume else self._run_message())
         except TimeoutError as error:
             if not timeout.expired():  # An error of the agent's own code.

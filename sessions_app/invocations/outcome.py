@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 from django.utils.translation import gettext_noop
 
+from runtime.errors import AdkError
+from sessions_app.errors import AgentChangedError, NotResumableError
 from sessions_app.models import InvocationStatus
 from sessions_app.secrets.error_detail import describe
 
@@ -43,6 +45,13 @@ RESTARTED = Outcome(
         "Try again for the rest."
     ),
 )
+AGENT_CHANGED = Outcome(
+    InvocationStatus.FAILED,
+    "AGENT_CHANGED",
+    gettext_noop(
+        "The agent has changed since it asked this, and cannot go on with the answer. Write again what you need."
+    ),
+)
 TOO_MANY_CALLS = Outcome(
     InvocationStatus.FAILED,
     "LIMIT",
@@ -50,6 +59,8 @@ TOO_MANY_CALLS = Outcome(
         "This asked the model more often than one answer may, so it was stopped. Ask for less at once."
     ),
 )
+REFUSALS: dict[type[AdkError], Outcome] = {NotResumableError: RESTARTED, AgentChangedError: AGENT_CHANGED}
+"""Outcomes of invocations that an error has kept from going on."""
 
 
 def limit_exceeded(message: str) -> Outcome:

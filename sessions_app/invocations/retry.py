@@ -100,6 +100,7 @@ def _last_attempt(row: Invocation) -> dict[str, Any]:
         "ended_at": row.finished_at and row.finished_at.isoformat(),
         "error": f"{row.error_code}: {row.error_message}",
         "detail": row.error_detail,
+        "agent": row.agent_version,
     }
 
 

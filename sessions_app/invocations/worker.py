@@ -27,6 +27,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 from runtime.tools.tool_threads import set_tool_threads
+from sessions_app.agent_apps.registry import versions
 from sessions_app.conf import conf
 from sessions_app.errors import NotFoundError
 from sessions_app.history.telemetry.span_export import export_spans
@@ -85,7 +86,7 @@ class InvocationWorker:
         # Without a lease the statement only queues: a closing worker must claim nothing.
         lease = None
         if not self._is_closing:
-            lease = invocation_queue.Lease(self.owner, conf().lease_seconds)
+            lease = invocation_queue.Lease(self.owner, conf().lease_seconds, versions())
         rules = invocation_queue.AdmissionRules(policies or {}, _limits())
         queued = await invocation_queue.enqueue(new, lease=lease, rules=rules)
         if queued is None:
@@ -124,7 +125,11 @@ class InvocationWorker:
         if self._is_closing:
             return None
         claim = await leases.claim_next(
-            session_id, owner=self.owner, lease_seconds=conf().lease_seconds, limits=_limits()
+            session_id,
+            owner=self.owner,
+            lease_seconds=conf().lease_seconds,
+            limits=_limits(),
+            versions=versions(),
         )
         return self._create_task(claim) if claim else None
 

@@ -43,6 +43,8 @@ class Invocation(ActorColumns):
         credentials: the credentials of the message, encrypted by `secrets.credential_encryption`; emptied when the
             invocation ends.
         owner: name of the process with the claim.
+        agent_version: version of the app in the process of the last claim, see `registry.versions`; empty before the
+            first claim.
         error_code: reason of a failure, for programs; `error_message` is for users, and
             `error_detail` for staff with the permission `view_error_detail`. All stay during a retry.
         attempts: number of claims since the invocation was queued or retried; `past_attempts` has the attempts before a
@@ -65,6 +67,7 @@ class Invocation(ActorColumns):
     credentials = models.TextField(blank=True, default="", db_default="", editable=False)
     status = models.CharField(max_length=16, choices=InvocationStatus.choices, db_default="queued")
     owner = models.CharField(max_length=200, blank=True, default="", db_default="")
+    agent_version = models.CharField(max_length=200, blank=True, default="", db_default="")
     attempts = models.PositiveIntegerField(default=0, db_default=0)
     past_attempts = PastAttemptsField()
     error_code = models.CharField(max_length=64, blank=True, default="", db_default="")
@@ -111,6 +114,7 @@ class Invocation(ActorColumns):
                 fields=["created_at"], condition=~Q(credentials=""), name="invocation_with_credentials"
             ),
             models.Index(fields=["client_id"], name="invocation_by_client_id"),
+            models.Index(fields=["agent_version", "-id"], name="invocation_by_agent_version"),
             models.Index(
                 fields=["cancelled_by"],
                 # Replaces the index of the foreign key: it is used when an account is deleted, and most rows have no

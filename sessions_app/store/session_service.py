@@ -109,8 +109,8 @@ class DjangoSessionService(BaseSessionService):
     """Stores sessions in the models of this app.
 
     Args:
-        preloaded: the session's row and state, just read; the first load uses them if the cached history reaches as
-            far.
+        preloaded: the session's row and state, just read; loads before the first append use them if the cached
+            history reaches as far.
         view: filters the events of a loaded session.
     """
 
@@ -180,7 +180,6 @@ class DjangoSessionService(BaseSessionService):
     async def _load_cached(self, name: SessionName, whole: bool) -> tuple[event_log.Loaded, History] | None:
         """Extend the cached history by the new events; None when the cache has no usable history."""
         preloaded = self._preloaded
-        self._preloaded = None  # A later load would get a state from before this run's own appends.
         history = cache.get(name)
         if history is None or (whole and history.skipped):
             return None
@@ -233,6 +232,7 @@ class DjangoSessionService(BaseSessionService):
         await in_thread(_delete, app_name, _pk_or_none(user_id), session_id)
 
     async def _store(self, session: Session, event: Event) -> None:
+        self._preloaded = None  # A later load would get a state from before this run's own appends.
         append = self._writer.make_append(session, event)
         committed = await appends.append(append)
         if isinstance(committed, appends.Refusal):

@@ -27,6 +27,7 @@ from sessions_app.agent_apps.loading.env_files import set_variables_of
 from sessions_app.agent_apps.loading.faces import faces_of
 from sessions_app.agent_apps.loading.load_errors import line_of, reason_of
 from sessions_app.agent_apps.loading.starters import starters_of
+from sessions_app.agent_apps.loading.versions import label_of
 from sessions_app.errors import AgentFolderError
 
 ENTRY = "agent.py"
@@ -160,6 +161,7 @@ def _defined_in(module: object, name: str) -> App | None:
     root_agent = getattr(module, "root_agent", None)
     # Raise for a mistake now, not when somebody opens a chat.
     starters_of(module)
+    label_of(module)
     root = app.root_agent if isinstance(app, App) else root_agent
     faces_of(module, root if isinstance(root, BaseAgent) else None)
     if isinstance(app, App):

@@ -34,10 +34,15 @@ from sessions_app.store.sql.leases import Claim
 
 @dataclass(frozen=True)
 class Lease:
-    """Owner and duration of the lease that a process takes with a claim."""
+    """Owner and duration of the lease that a process takes with a claim.
+
+    Attributes:
+        versions: versions of the process's apps, by name; the invocation's row keeps that of its app.
+    """
 
     owner: str
     seconds: float
+    versions: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -130,6 +135,7 @@ async def enqueue(
         "policies": Jsonb(dict(rules.policies)),
         "owner": lease.owner if lease else "",
         "ttl": lease.seconds if lease else 0.0,
+        "versions": Jsonb(dict(lease.versions) if lease else {}),
     }
     enqueue_once = partial(fetch_one_counted, _ENQUEUE, params, rules.limits_of(new.client_id))
     # Of two requests with the same client id the second waits for the session's row. Its snapshot is older than the
@@ -195,12 +201,13 @@ WITH s AS (
 ), added AS (
     INSERT INTO sessions_app_invocation
         (session_id, invocation_id, client_id, message, state_delta, actor_kind, actor_id, actor_name, address,
-        reason, credentials, status, owner, attempts, started_at)
+        reason, credentials, status, owner, attempts, started_at, agent_version)
     SELECT s.id, %(invocation)s, %(client)s, %(message)s, %(state_delta)s, %(actor_kind)s, %(actor_id)s, %(actor_name)s,
         %(address)s::inet, %(reason)s, %(credentials)s, decided.status,
         CASE WHEN decided.status = 'running' THEN %(owner)s ELSE '' END,
         (decided.status = 'running')::int,
-        CASE WHEN decided.status = 'running' THEN statement_timestamp() END
+        CASE WHEN decided.status = 'running' THEN statement_timestamp() END,
+        CASE WHEN decided.status = 'running' THEN coalesce(%(versions)s ->> s.app_name, '') ELSE '' END
     FROM s, decided
     WHERE decided.refused_by = ''
     ON CONFLICT (session_id, client_id) DO NOTHING

@@ -18,12 +18,14 @@ are PostgreSQL's, because the clocks of machines differ.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 from uuid import UUID, uuid4
 
 from django.conf import settings
+from psycopg.types.json import Jsonb
 
 from sessions_app.base.actors import ActorKind
 from sessions_app.base.client_ids import MUST_NOT_BE_LOST
@@ -90,15 +92,29 @@ class Claim:
 
 
 async def claim_next(
-    session_id: UUID, *, owner: str, lease_seconds: float, limits: ConcurrencyLimits = NO_LIMITS
+    session_id: UUID,
+    *,
+    owner: str,
+    lease_seconds: float,
+    limits: ConcurrencyLimits = NO_LIMITS,
+    versions: Mapping[str, str] = MappingProxyType({}),
 ) -> Claim | None:
     """Take the session's lease for its oldest queued invocation; None when the session is leased or nothing is queued.
+
+    Args:
+        versions: versions of this process's apps, by name; the row keeps that of its app.
 
     An invocation over a limit is claimed, too: `Claim.exceeds` names the limit. No limit applies to an invocation that
     has begun before. Only the limits of a day apply to answers, results of jobs and scheduled tasks.
     """
     exempt = list(MUST_NOT_BE_LOST)
-    params = {"session": session_id, "owner": owner, "ttl": lease_seconds, "exempt": exempt}
+    params = {
+        "session": session_id,
+        "owner": owner,
+        "ttl": lease_seconds,
+        "exempt": exempt,
+        "versions": Jsonb(dict(versions)),
+    }
     row = await fetch_one_counted(_CLAIM, params, limits)
     return Claim.from_row(row) if row else None
 
@@ -118,7 +134,8 @@ WITH free AS (
     RETURNING t.id, t.app_name, t.user_id, t.key, t.lease_token
 )
 UPDATE sessions_app_invocation i
-SET status = 'running', owner = %(owner)s, attempts = i.attempts + 1, started_at = coalesce(i.started_at, now())
+SET status = 'running', owner = %(owner)s, attempts = i.attempts + 1, started_at = coalesce(i.started_at, now()),
+    agent_version = coalesce(%(versions)s ->> s.app_name, '')
 FROM s, next WHERE i.id = next.id
 RETURNING s.id AS session_id, s.app_name, s.user_id, s.key AS session_key, i.invocation_id, i.client_id, i.message,
     s.lease_token, i.attempts, i.error_code <> '' AS is_retried, i.cancel_requested_at IS NOT NULL AS is_cancelled,
@@ -251,7 +268,8 @@ def _past_attempt(reason: str) -> str:
         reason: the reason of the end, without quotation marks.
     """
     return f"""i.past_attempts || jsonb_build_object(
-        'number', i.attempts, 'worker', i.owner, 'started_at', i.started_at, 'ended_at', now(), 'error', '{reason}'
+        'number', i.attempts, 'worker', i.owner, 'started_at', i.started_at, 'ended_at', now(), 'error', '{reason}',
+        'agent', i.agent_version
     )"""
 
 
