@@ -4,7 +4,8 @@ An entry of Redis can be of another program, of another version, or damaged. Cel
 It puts some of them back when the worker ends, and then no worker starts any more. Nothing is lost with an entry: the
 rows of PostgreSQL have the work, and the sweep asks for it again.
 
-`_CheckedEntries` overrides `_create_client` of kombu's class, where the clients of a channel are made.
+`_CheckedEntries` overrides `_create_client` of kombu's class, where the clients of a channel are made, and
+`queue_declare`, which a worker calls before it reads a queue.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ SET_ASIDE = "adk.unreadable"
 """Redis list of the entries that could not be read, the newest first."""
 MAX_SET_ASIDE = 100
 """Entries that the list keeps."""
+KEY_SET_ASIDE = f"{SET_ASIDE}.%s"
+"""New name of a key of the broker with a value of the wrong type."""
 
 
 def set_unreadable_messages_aside(app: Celery) -> None:
@@ -54,6 +57,32 @@ class _CheckedEntries(redis.Channel):
             error,
             SET_ASIDE,
         )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._rename_wrong_types({self.unacked_key: "hash", self.unacked_index_key: "zset"})
+
+    def queue_declare(self, queue: str | None = None, passive: bool = False, **kwargs: Any) -> Any:
+        """Declare a queue; a key of its name that is no queue is renamed before."""
+        if queue is not None:
+            self._rename_wrong_types({queue: "list", self.keyprefix_queue % queue: "set"})
+        return super().queue_declare(queue, passive, **kwargs)
+
+    def _rename_wrong_types(self, types: dict[str, str]) -> None:
+        """Rename the keys that have another type: a worker would end over each of them."""
+        with self.conn_or_acquire() as client:
+            for key, expected in types.items():
+                actual = bytes_to_str(client.type(key))
+                if actual not in (expected, "none"):
+                    client.rename(key, KEY_SET_ASIDE % key)
+                    logger.error(
+                        "The key '%s' of the broker has the type %s in place of %s. It was renamed to '%s'. "
+                        "The sweep asks again for all work that is due.",
+                        key,
+                        actual,
+                        expected,
+                        KEY_SET_ASIDE % key,
+                    )
 
     def _create_client(self, asynchronous: bool = False) -> Any:
         client = super()._create_client(asynchronous)  # type: ignore[misc]  # kombu-stubs lacks it

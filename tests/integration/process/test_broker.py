@@ -16,7 +16,7 @@ from django.conf import settings
 from redis import Redis
 
 from adk_site.celery import app
-from sessions_app.process.broker import SET_ASIDE
+from sessions_app.process.broker import KEY_SET_ASIDE, SET_ASIDE
 
 QUEUE = "unreadable-entries"
 UNACKNOWLEDGED, INDEX = "unacked", "unacked_index"
@@ -89,3 +89,20 @@ def test_a_worker_sets_unreadable_messages_aside_and_runs_the_next_task(
     assert broker.llen(QUEUE) == broker.hlen(UNACKNOWLEDGED) == 0
     assert {record.levelno for record in told} == {logging.ERROR}
     assert SET_ASIDE in told[0].getMessage()
+
+
+def test_a_worker_sets_keys_of_the_wrong_type_aside(
+    broker: Redis, done: threading.Event, told: list[logging.LogRecord]
+) -> None:
+    keys = [QUEUE, UNACKNOWLEDGED, INDEX, f"_kombu.binding.{QUEUE}"]
+    for key in keys:
+        broker.delete(key)
+        broker.set(key, "of another program")
+
+    with start_worker(app, pool="solo", queues=[QUEUE], perform_ping_check=False):
+        app.send_task("tests.done", queue=QUEUE, ignore_result=True)
+        assert done.wait(WAIT_SECONDS), "the worker has not started, or not run the task"
+
+    for key in keys:
+        assert broker.getdel(KEY_SET_ASIDE % key) == b"of another program"
+    assert {str(record.args[0]) for record in told if isinstance(record.args, tuple)} == set(keys)
