@@ -19,6 +19,7 @@ from runtime import types
 from runtime.agents.agent_state import BaseAgentState
 from runtime.callbacks import Callback, callback_list
 from runtime.context import Context, InvocationContext
+from runtime.context import Context as CallbackContext  # noqa: F401  # programs import it from here
 from runtime.engine import hooks
 from runtime.engine.build_events import agent_event, fill_in
 from runtime.engine.resume.agent_progress import has_begun

@@ -13,6 +13,8 @@ from runtime import types
 from runtime.agents.base_agent import BaseAgent
 from runtime.callbacks import Callback, callback_list
 from runtime.code_executors.base_code_executor import BaseCodeExecutor
+from runtime.context import Context as CallbackContext  # noqa: F401  # programs import it from here
+from runtime.context import Context as ToolContext  # noqa: F401
 from runtime.context import InvocationContext, ReadonlyContext
 from runtime.engine.instructions import static_parts
 from runtime.engine.step import run_llm_agent
@@ -20,6 +22,7 @@ from runtime.engine.tools import tools_of_sources, transfer_targets
 from runtime.errors import ConfigurationError
 from runtime.events.event import Event
 from runtime.models.base_llm import BaseLlm
+from runtime.models.llm_request import LlmRequest  # noqa: F401  # programs import it from here
 from runtime.models.llm_response import LlmResponse
 from runtime.models.registry import LLMRegistry, UnknownModel
 from runtime.planners.base_planner import BasePlanner

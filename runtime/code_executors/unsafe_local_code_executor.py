@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
+from runtime.code_executors.base_code_executor import BaseCodeExecutor  # noqa: F401  # programs import it from here
 from runtime.code_executors.child_python import ChildPython
 from runtime.code_executors.confinement import RUN_ONLY, SCRIPT
 from runtime.code_executors.local_code_executor import LocalCodeExecutor

@@ -7,9 +7,10 @@ from typing import Any, ClassVar
 from pydantic import Field
 
 from runtime.models.anthropic_request import as_message
-from runtime.models.base_llm import Capabilities
+from runtime.models.base_llm import BaseLlm, Capabilities  # noqa: F401  # programs import the first from here
 from runtime.models.http_llm import HttpLlm, PreparedCall
 from runtime.models.llm_request import LlmRequest
+from runtime.models.llm_response import LlmResponse  # noqa: F401  # programs import it from here
 from runtime.models.loop_clients import Access
 from runtime.models.retry import timeout_of
 

@@ -6,8 +6,10 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
+from runtime.models.base_llm import BaseLlm  # noqa: F401  # programs import it from here
 from runtime.models.http_llm import HttpLlm, PreparedCall
 from runtime.models.llm_request import LlmRequest
+from runtime.models.llm_response import LlmResponse  # noqa: F401  # programs import it from here
 from runtime.models.openai_request import as_chat_completion
 from runtime.models.retry import timeout_of
 

@@ -6,6 +6,7 @@ import abc
 
 from runtime import types
 from runtime.context import Context, ReadonlyContext
+from runtime.context import Context as CallbackContext  # noqa: F401  # programs import it from here
 from runtime.models.llm_request import LlmRequest
 
 

@@ -14,6 +14,7 @@ from runtime.errors import ConfigurationError
 from runtime.events.event import Event
 from runtime.sessions.base_session_service import BaseSessionService, GetSessionConfig, ListSessionsResponse
 from runtime.sessions.session import Session
+from runtime.sessions.state import State  # noqa: F401  # programs import it from here
 
 logger = logging.getLogger(__name__)
 _make_service: Callable[[], BaseSessionService] | None = None

@@ -15,6 +15,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from runtime import types
 from runtime.artifacts.artifact_reference import ArtifactReference
 from runtime.context import AgentProtocol, Context
+from runtime.context import Context as ToolContext  # noqa: F401  # programs import it from here
 from runtime.events.calls import REQUEST_CONFIRMATION, REQUEST_CREDENTIAL, parts_of, unanswered_calls
 from runtime.events.event import Event
 from runtime.events.tool_confirmation import call_to_confirm

@@ -7,6 +7,7 @@ from typing import Any
 from runtime import types
 from runtime.artifacts.referenced_artifacts import is_shown, load_references
 from runtime.context import Context, session_args
+from runtime.context import Context as ToolContext  # noqa: F401  # programs import it from here
 from runtime.models.llm_request import LlmRequest
 from runtime.tools.result_files import files_in
 from runtime.tools.tool_configs import ToolArgsConfig

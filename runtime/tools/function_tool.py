@@ -10,6 +10,7 @@ from typing import Any
 from runtime import types
 from runtime._pydantic_models import construct
 from runtime.context import Context
+from runtime.context import Context as ToolContext  # noqa: F401  # programs import it from here
 from runtime.errors import ConfigurationError
 from runtime.events.answer_rules import PERSON, check_confirmer
 from runtime.tools.arguments import BadArguments, bind
