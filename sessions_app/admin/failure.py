@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import date, timedelta
 from typing import Any
 
 from django.contrib import admin
+from django.db.models import Max, Min, Q
 from django.http import HttpRequest, HttpResponse
 from django.utils.formats import date_format
 from django.utils.html import format_html
@@ -21,9 +22,9 @@ from sessions_app.admin.figure_filters import FailedToolFilter
 from sessions_app.admin.filters import ValueFilter
 from sessions_app.admin.keyset_list import KeysetAdmin
 from sessions_app.admin.links import call_link, list_url
-from sessions_app.admin.permissions import Right, may
+from sessions_app.admin.permissions import Right, may, sums_within_remits
 from sessions_app.history.figures.days import local_day
-from sessions_app.models import CallError, Failure
+from sessions_app.models import CallError, DayFigure, DayMetric, Failure
 from sessions_app.rendering.audit_values import NOTHING, excerpt
 from sessions_app.rendering.plots import stacked_bars
 from sessions_app.secrets.error_detail import cause_in
@@ -92,19 +93,46 @@ class FailureAdmin(KeysetAdmin, SessionRowAdmin):
         return {
             "days": DAYS,
             "is_cut": len(rows) == MAX_GROUPED,
-            "rows": list(_rows_of(groups, today)),
+            "rows": list(_rows_of(groups, today, self._days_of(request, [cause for cause, _ in groups]))),
+            "rejections": _rejections(request, days),
             "title": title,
             "plot": stacked_bars(title, labels, series) if series else "",
         }
+
+    def _days_of(self, request: HttpRequest, causes: list[Cause]) -> dict[Cause, tuple[date, date]]:
+        """Return the first and the last day of each cause, among all stored failures."""
+        condition = Q(pk__in=())
+        for tool, cause in causes:
+            condition |= Q(tool_name=tool, cause=cause)
+        rows = self.get_queryset(request).filter(condition).order_by().values_list("tool_name", "cause")
+        days = rows.annotate(first=Min("day"), last=Max("day"))
+        return {(tool, cause): (first, last) for tool, cause, first, last in days}
 
     @admin.display(description=_("Tool"))
     def tool(self, failure: Failure) -> str:
         return failure.tool_name or str(_("no tool"))
 
 
-def _rows_of(groups: list[tuple[Cause, Counter[date]]], today: date) -> Iterator[dict[str, Any]]:
+def _rejections(request: HttpRequest, days: list[date]) -> list[dict[str, Any]]:
+    """Return how many calls of each tool people have rejected: today, in 7 days and in all of the days."""
+    figures = sums_within_remits(request, DayFigure.objects.all())
+    rejected = figures.filter(metric=DayMetric.REJECTIONS, day__gte=days[0])
+    by_tool: dict[str, Counter[date]] = {}
+    for name, day, amount in rejected.values_list("name", "day", "amount"):
+        by_tool.setdefault(name, Counter())[day] += round(amount)
+    rows = [
+        {"tool": tool, "counts": [sum(numbers[day] for day in days[-length:]) for length in (1, 7, DAYS)]}
+        for tool, numbers in sorted(by_tool.items())
+    ]
+    return rows[:MAX_GROUPS]
+
+
+def _rows_of(
+    groups: list[tuple[Cause, Counter[date]]], today: date, days: Mapping[Cause, tuple[date, date]]
+) -> Iterator[dict[str, Any]]:
     for (tool, cause), numbers in groups:
         yield {
+            "days": days[tool, cause],
             "tool": tool,
             "cause": excerpt(cause),
             "url": list_url("failure", tool=tool, cause=cause),

@@ -10,6 +10,7 @@ from django.db.models import Q
 from django.db.models.functions import Now
 
 NAME_LENGTH = 128
+CAUSE_LENGTH = 300
 
 
 class DayMetric(models.TextChoices):
@@ -25,6 +26,8 @@ class DayMetric(models.TextChoices):
     """Answered calls by tool."""
     FAILURES = "failures"
     """Failed calls by tool; errors without a tool have no name."""
+    REJECTIONS = "rejections"
+    """Calls by tool that a person rejected."""
     TOKENS = "tokens"
     """By agent and model."""
     COST = "cost"
@@ -130,14 +133,15 @@ class Failure(models.Model):
     Attributes:
         seq: number of the event in its session.
         tool_name: empty for an error without a tool.
-        cause: text of the error without numbers and quotations, the same for similar errors.
+        cause: exception of the tool and innermost place in the agent's code; without these, the text of the error
+            without numbers and quotations. The same for similar errors.
     """
 
     session = models.ForeignKey("sessions_app.Session", on_delete=models.CASCADE, related_name="failures")
     seq = models.BigIntegerField()
     day = models.DateField()
     tool_name = models.CharField(max_length=NAME_LENGTH)
-    cause = models.CharField(max_length=NAME_LENGTH)
+    cause = models.CharField(max_length=CAUSE_LENGTH)
 
     class Meta:
         """Indexes for lists by day, and by tool and cause."""

@@ -7,24 +7,40 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Self
 from uuid import UUID
 
-from django.db.models import F, JSONField
+from django.db.models import F, JSONField, Q
 from django.db.models.expressions import RawSQL
 
+from runtime.events.calls import FRAMEWORK_CALLS
 from sessions_app.history.costs import Usage
-from sessions_app.models import Event, EventKind
-from sessions_app.models.figures import NAME_LENGTH
+from sessions_app.history.response_state import state_of
+from sessions_app.models import CallError, Event, EventKind
+from sessions_app.models.answer_request import CALL_ID_LENGTH
+from sessions_app.models.figures import CAUSE_LENGTH, NAME_LENGTH
+from sessions_app.secrets.error_detail import Cause, cause_in
 from sessions_app.secrets.masking import beginning_of
 
 MAX_EVENTS = 5_000
 """Largest number of events of a batch. The next batch counts the rest of a long log."""
+WAITING = ("pending", "queued")
+"""Statuses of responses that stand in for the answer to a call that waits for a person, or for a job."""
+MAX_SENTENCE = 200
 _TEXT_LENGTH = 400
 _QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"|«[^»]*»|`[^`]*`")
 _NUMBERED = re.compile(r"\b(?=\w*\d)[\w-]+")
+
+
+@dataclass(frozen=True)
+class FailedAnswer:
+    """Tool, call and cause of a failure. The cause is the same for similar failures."""
+
+    tool_name: str
+    call_id: str
+    cause: str
 
 
 @dataclass(frozen=True)
@@ -32,8 +48,10 @@ class LogFacts:
     """Facts of an event.
 
     Attributes:
-        answers: names of the tools with an answer in the event.
-        failures: tool and cause of each failed answer; an error of the event itself has no tool.
+        answers: names of the tools with an answer in the event. A response that only says that the call waits, and the
+            answer to a question of the framework, are none.
+        failures: failed answers; an error of the event itself has no tool.
+        rejections: names of the tools whose call a person rejected.
     """
 
     session_id: UUID
@@ -46,16 +64,28 @@ class LogFacts:
     model: str
     usage: Usage
     answers: tuple[str, ...]
-    failures: tuple[tuple[str, str], ...]
+    failures: tuple[FailedAnswer, ...]
+    rejections: tuple[str, ...]
 
     @classmethod
     def of_row(cls, row: Mapping[str, Any]) -> Self:
         """Return the facts of a row of the query. Values of unexpected types count as absent."""
         facts = row["facts"]
-        answers = [(name or "", error) for name, error in facts["answers"] or ()]
-        failures = [(name, cause_of(error)) for name, error in answers if error]
+        answers = []
+        failures = []
+        rejections = []
+        for name, call_id, status, error in facts["answers"] or ():
+            waits = not error and status in WAITING and facts["author"] != "user"
+            if waits or name in FRAMEWORK_CALLS:
+                continue
+            answers.append(name or "")
+            state = state_of({"status": status, "error": error})
+            if state == "failed":
+                failures.append(FailedAnswer(name or "", call_id or "", cause_of(error or status)))
+            elif state == "declined":
+                rejections.append(name or "")
         if row["kind"] == EventKind.ERROR:
-            failures.append(("", cause_of(facts["error"] or "")))
+            failures.append(FailedAnswer("", "", cause_of(facts["error"] or "")))
         return cls(
             session_id=row["session_id"],
             seq=row["seq"],
@@ -66,9 +96,21 @@ class LogFacts:
             has_text=facts["has_text"] is True,
             model=facts["model"] or "",
             usage=Usage.of_json(facts["usage"]),
-            answers=tuple(name for name, _ in answers),
+            answers=tuple(answers),
             failures=tuple(failures),
+            rejections=tuple(rejections),
         )
+
+    def with_causes(self, exceptions: Mapping[tuple[UUID, int, str], Cause]) -> Self:
+        """Return the facts with the exception and its place in the agent's code as the cause of a failure."""
+        failures = []
+        for failure in self.failures:
+            exception = exceptions.get((self.session_id, self.seq, failure.call_id))
+            if exception and exception.place:
+                cause = exception.place if exception.frames else f"{exception.exception}: {failure.cause}"
+                failure = replace(failure, cause=cause[:CAUSE_LENGTH])
+            failures.append(failure)
+        return replace(self, failures=tuple(failures))
 
     @property
     def is_message_of_person(self) -> bool:
@@ -76,24 +118,47 @@ class LogFacts:
 
 
 def cause_of(error: str) -> str:
-    """Return the first line of an error without its quotations and numbers."""
+    """Return the first line of an error without its quotations and numbers, cut between words."""
     first_line = next(iter(error.strip().splitlines()), "")
     # Ids and names in quotes differ from error to error. Without them, similar errors have the same cause.
-    return beginning_of(_NUMBERED.sub("#", _QUOTED.sub("…", first_line)), NAME_LENGTH)
+    words = _NUMBERED.sub("#", _QUOTED.sub("…", first_line))
+    if len(words) <= MAX_SENTENCE:
+        return words
+    whole, space, _cut = beginning_of(words, MAX_SENTENCE).rpartition(" ")
+    return f"{whole} …" if space else f"{words[:MAX_SENTENCE]}…"
 
 
 def uncounted_facts(session_ids: Iterable[UUID]) -> list[LogFacts]:
     """Return the facts of up to `MAX_EVENTS` uncounted events of these sessions, in the order of session and `seq`."""
     events = Event.objects.filter(session__in=list(session_ids), seq__gt=F("session__figures__seq"))
     rows = events.order_by("session_id", "seq").values("session_id", "seq", "kind", facts=_FACTS)
-    return [LogFacts.of_row(row) for row in rows[:MAX_EVENTS]]
+    facts = [LogFacts.of_row(row) for row in rows[:MAX_EVENTS]]
+    failed = [event for event in facts if event.failures]
+    causes = _causes_of_exceptions(failed)
+    return [event.with_causes(causes) for event in facts]
+
+
+def _causes_of_exceptions(events: Iterable[LogFacts]) -> dict[tuple[UUID, int, str], Cause]:
+    """Return the causes of the tools' exceptions behind the failures, by session, `seq` and call."""
+    seqs: dict[UUID, list[int]] = {}
+    for event in events:
+        seqs.setdefault(event.session_id, []).append(event.seq)
+    condition = Q(pk__in=())
+    for session_id, of_session in seqs.items():
+        condition |= Q(session=session_id, seq__in=of_session)
+    rows = CallError.objects.filter(condition).values_list("session_id", "seq", "call_id", "detail")
+    return {(session_id, seq, call_id): cause_in(detail) for session_id, seq, call_id, detail in rows}
 
 
 _BODY = "sessions_app_event.body"
-# The answer of a cancelled job is no failure. JSON null, false and "" are no errors.
-_ERROR = f"""
-CASE WHEN p #>> '{{functionResponse,response,status}}' IS NOT DISTINCT FROM 'cancelled' THEN NULL
-    ELSE left(nullif(nullif(p #>> '{{functionResponse,response,error}}', ''), 'false'), {_TEXT_LENGTH}) END"""
+# JSON null, false and "" are no errors.
+_ANSWER = f"""
+jsonb_build_array(
+    left(p #>> '{{functionResponse,name}}', {NAME_LENGTH}),
+    left(p #>> '{{functionResponse,id}}', {CALL_ID_LENGTH}),
+    left(p #>> '{{functionResponse,response,status}}', {NAME_LENGTH}),
+    left(nullif(nullif(p #>> '{{functionResponse,response,error}}', ''), 'false'), {_TEXT_LENGTH})
+)"""
 _FACTS = RawSQL(  # noqa: S611  # no value from outside
     f"""
     jsonb_build_object(
@@ -105,7 +170,7 @@ _FACTS = RawSQL(  # noqa: S611  # no value from outside
         'usage', CASE WHEN pg_column_size({_BODY} -> 'usageMetadata') < 8192 THEN {_BODY} -> 'usageMetadata' END,
         'error', left(concat_ws(': ', {_BODY} ->> 'errorCode', {_BODY} ->> 'errorMessage'), {_TEXT_LENGTH}),
         'answers', CASE WHEN kind = 'response' THEN (
-            SELECT jsonb_agg(jsonb_build_array(left(p #>> '{{functionResponse,name}}', {NAME_LENGTH}), {_ERROR}))
+            SELECT jsonb_agg({_ANSWER})
             FROM jsonb_path_query({_BODY}, '$.content.parts[*] ? (exists(@.functionResponse))') p
         ) END
     )""",  # noqa: S608

@@ -97,12 +97,13 @@ class SessionCounter:
     def _add_answers(self, event: LogFacts, day: date) -> None:
         for name in event.answers:
             self._add(day, DayMetric.CALLS, name, 1)
-        for name, cause in event.failures:
+        for name in event.rejections:
+            self._add(day, DayMetric.REJECTIONS, name, 1)
+        for failure in event.failures:
             self._figures.errors += 1
-            self._add(day, DayMetric.FAILURES, name, 1)
-            self._amounts.failures.append(
-                Failure(session=self._session, seq=event.seq, day=day, tool_name=name, cause=cause)
-            )
+            self._add(day, DayMetric.FAILURES, failure.tool_name, 1)
+            names = {"tool_name": failure.tool_name, "cause": failure.cause}
+            self._amounts.failures.append(Failure(session=self._session, seq=event.seq, day=day, **names))
 
     def _add(self, day: date, metric: DayMetric, name: str, amount: float, detail: str = "") -> None:
         if amount:

@@ -12,6 +12,7 @@ from django.contrib.auth.models import Group, Permission, User
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.formats import date_format
 
 from sessions_app.models import (
     DayFigure,
@@ -248,6 +249,8 @@ def test_errors_are_grouped_by_tool_and_cause_with_counts_over_time(staff: Clien
     groups = page.split('aria-labelledby="groups"')[1].split("</table>")[0]
     rows = [re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", row)).split(" ") for row in groups.split("<tr>")[2:]]
     assert [row[-4:-1] for row in rows] == [["2", "3", "4"], ["1", "1", "1"]]
+    first = date_format(TODAY() - timedelta(days=40), "j M Y")
+    assert f"{first} {date_format(TODAY(), 'j M Y')} 2 3 4" in " ".join(rows[0])
     assert "<svg" in page
     links = re.findall(r'href="(/admin/sessions_app/failure/\?[^"]*)">(?:<bdi>)?([^<]+)', groups)
     all_rows = {"Order # is closed.": 5, "RESOURCE_EXHAUSTED: # requests": 1}
@@ -256,6 +259,14 @@ def test_errors_are_grouped_by_tool_and_cause_with_counts_over_time(staff: Clien
         found = read(staff, html_module.unescape(url)).split('id="result_list"')[1].count("<tr>") - 1
         assert found == (int(words) if words.isdecimal() else all_rows[words]), url
     assert page_of(session, "?event=1") in page
+
+
+def test_rejections_stand_apart_from_failures(staff: Client) -> None:
+    for age in (0, 0, 3, 20, 40):
+        add(DayMetric.REJECTIONS, 1, "refund", age=age, app=f"shop-{DayFigure.objects.count()}")
+    rejections = read(staff, list_url("failure")).split('id="rejections"')[1].split("</table>")[0]
+    assert re.findall(r"<td>(\d+)</td>", rejections) == ["2", "3", "4"]
+    assert "refund" in rejections
 
 
 def test_numbers_of_failed_calls_lead_to_as_many_failures(staff: Client, session: Session) -> None:

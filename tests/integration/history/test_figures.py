@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
 from io import StringIO
@@ -12,15 +13,19 @@ from django.contrib.auth.models import User
 from django.core.management import call_command
 from django.utils import timezone
 
+from runtime.engine.human_input.confirmation import REJECTED
+from runtime.events.calls import CallFailure
+from sessions_app.history.event_marks import INTERRUPTED_CALL, STOPPED_CALL
 from sessions_app.history.figures import batches
 from sessions_app.history.figures.batches import count_figures, recount_all_sessions
 from sessions_app.history.figures.buckets import bucket_of, percentile
 from sessions_app.history.figures.day_amounts import delete_old_days
 from sessions_app.history.figures.days import local_day
 from sessions_app.history.figures.labels import AGENT, OUTCOME, TOOL, names_of
-from sessions_app.history.figures.log_facts import cause_of
+from sessions_app.history.figures.log_facts import MAX_SENTENCE, cause_of
 from sessions_app.models import (
     ActiveDay,
+    CallError,
     DayFigure,
     DayMetric,
     Failure,
@@ -214,6 +219,66 @@ def test_an_empty_error_and_a_cancelled_call_are_no_failures(session: Session) -
         append_event(session, {"functionResponse": {"id": "c-1", "name": "refund", "response": response}})
     count()
     assert not Failure.objects.exists() and amounts(DayMetric.CALLS) == {"refund": 4}
+
+
+def respond(
+    session: Session, call_id: str, name: str = "refund", author: str = "clerk", **response: Any
+) -> None:
+    part = {"functionResponse": {"id": call_id, "name": name, "response": response}}
+    append_event(session, part, author=author)
+
+
+def test_of_three_parallel_calls_only_the_one_with_the_exception_has_failed(session: Session) -> None:
+    interrupted = CallFailure.INTERRUPTED.response(INTERRUPTED_CALL)
+    respond(session, "c-1", **interrupted)
+    respond(session, "c-2", error="The till of order 1001 is shut.")
+    respond(session, "c-3", error=INTERRUPTED_CALL)
+    respond(session, "c-4", **CallFailure.STOPPED.response(STOPPED_CALL))
+    count()
+    failure = Failure.objects.get()
+    assert (failure.seq, failure.cause) == (2, "The till of order # is shut.")
+    assert amounts(DayMetric.FAILURES) == {"refund": 1} and amounts(DayMetric.CALLS) == {"refund": 4}
+    assert SessionFigures.objects.get().errors == 1
+
+
+def test_a_rejection_is_no_failure_and_a_placeholder_no_call(session: Session) -> None:
+    for call_id, status in (("c-1", "pending"), ("c-2", "queued")):
+        respond(session, call_id, status=status)
+    respond(session, "q-1", "adk_request_confirmation", "user", confirmed=False)
+    respond(session, "c-1", **CallFailure.REJECTED.response(REJECTED))
+    respond(session, "c-2", author="user", status="succeeded")
+    respond(session, "c-3", error=REJECTED)
+    count()
+    assert not Failure.objects.exists()
+    assert amounts(DayMetric.CALLS) == {"refund": 3} and amounts(DayMetric.REJECTIONS) == {"refund": 2}
+
+
+def test_failures_with_one_exception_at_one_place_have_one_cause(session: Session) -> None:
+    places = ("shop.py", "shop.py", "till.py")
+    for number, place in enumerate(places, 1):
+        respond(session, f"c-{number}", error=f"Something else each time: {'x' * number}")
+        frame = f'  File "/srv/{place}", line 3, in pay\n    x()\n'
+        detail = f"Traceback:\n{frame}shop.Refused: no {number}"
+        names = {"call_id": f"c-{number}", "tool_name": "refund", "error": "Refused"}
+        CallError.objects.create(session=session, seq=session.last_seq, detail=detail, **names)
+    respond(session, "c-4", error="no place")
+    CallError.objects.create(
+        session=session, seq=session.last_seq, call_id="c-4", tool_name="refund", error="E", detail="T:\n"
+        f'  File "{json.__file__}", line 7, in loads\n    decode()\nValueError: no place',
+    )  # fmt: skip
+    count()
+    causes = [row.cause for row in Failure.objects.order_by("pk")]
+    assert causes == [
+        "shop.Refused, /srv/shop.py:3 in pay",
+        "shop.Refused, /srv/shop.py:3 in pay",
+        "shop.Refused, /srv/till.py:3 in pay",
+        "ValueError: no place",
+    ]
+
+
+def test_a_long_cause_ends_with_a_whole_word(session: Session) -> None:
+    cause = cause_of("Everything " * 100)
+    assert cause.endswith("Everything …") and len(cause) <= MAX_SENTENCE + 2
 
 
 def test_an_erased_session_leaves_amounts_of_days_only(session: Session) -> None:
