@@ -23,6 +23,7 @@ from sessions_app.chat import (
     preferences,
     settings_views,
     share_views,
+    steps,
     views,
 )
 from sessions_app.history.telemetry.metrics_view import metrics
@@ -81,6 +82,7 @@ urlpatterns = [
     _page("chat/<uuid:session_id>/events/<int:seq>/suggestions/", answers.suggestions, name="suggestions"),
     _page("chat/<uuid:session_id>/events/<int:seq>/cause/", causes.cause, name="cause"),
     _page("chat/<uuid:session_id>/events/<int:seq>/feedback/", answers.feedback, name="feedback"),
+    _page("chat/<uuid:session_id>/steps/", steps.steps, name="steps"),
     _page("chat/<uuid:session_id>/frames/", frames.frames, name="frames"),
     _page("chat/<uuid:session_id>/files/", files.files, name="files"),
     _page("chat/<uuid:session_id>/files/remove/", files.remove_file, name="remove_file"),

@@ -85,10 +85,10 @@ class NodeRuns:
         ]
         return sum(1 for path in below if "/" not in path[len(first) :])
 
-    def has_open_question(self, path: str) -> bool:
-        """Return True if a long-running call of the run, or of a run below, waits for its answer."""
+    def open_calls(self, path: str) -> list[MadeCall]:
+        """Return the long-running calls of the run, and of the runs below, that wait for their answers."""
         self._pending = [made for made in self._pending if made.is_pending]
-        return any(is_at_or_below(_path_of(made.event), path) for made in self._pending)
+        return [made for made in self._pending if is_at_or_below(_path_of(made.event), path)]
 
     def _add(self, event: Event) -> None:
         count = len(self._made.in_order)

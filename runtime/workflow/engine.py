@@ -116,7 +116,7 @@ class WorkflowEngine:
             raise
         finally:
             await children.cancel()
-        if not (execution.waits or self._ctx.node_runs().has_open_question(run.path)):
+        if not (execution.waits or self._ctx.node_runs().open_calls(run.path)):
             await self._emit_end(run, execution.outcome)
 
     async def _execute(self, execution: _Execution) -> None:

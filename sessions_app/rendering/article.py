@@ -16,6 +16,7 @@ from django.utils.safestring import SafeString, mark_safe
 from django.utils.timezone import localtime
 from django.utils.translation import gettext, ngettext
 
+from runtime.events import Event
 from sessions_app.rendering.blocks import (
     Block,
     CallBlock,
@@ -70,6 +71,22 @@ def article(context: Mapping[str, Any]) -> SafeString:
     return SafeString("".join(pieces))
 
 
+def node_mark(seq: int, event: Event) -> SafeString:
+    """Return the article of an event that shows nothing: the page places the steps of a workflow at its events."""
+    attributes = _attributes(
+        data_seq=seq,
+        data_event_id=event.id,
+        data_invocation=event.invocation_id,
+        data_time=event.timestamp,
+        data_node=event.node_info and event.node_info.path,
+    )
+    return _markup(
+        '<article id="event-{seq}" class="event quiet" hidden{attributes}></article>\n',
+        seq=seq,
+        attributes=attributes,
+    )
+
+
 def _markup(template: str, **values: object) -> SafeString:
     """Fill in a template; values are escaped unless they are safe."""
     # `format_html` does the same in twice the time: it looks for lazy texts five times.
@@ -99,6 +116,7 @@ def _opening(context: Mapping[str, Any]) -> SafeString:
         data_seq=context["seq"],
         data_event_id=event.id,
         data_invocation=event.invocation_id,
+        data_node=event.node_info and event.node_info.path,
         data_time=event.timestamp,
         data_tokens=context["tokens"] or None,
         data_cost=context["cost"] or None,

@@ -27,7 +27,7 @@ from sessions_app.conf import conf
 from sessions_app.history.costs import cost_of, tokens_of
 from sessions_app.history.event_marks import is_resumed, is_stopped_by_staff
 from sessions_app.models import ToolJob
-from sessions_app.rendering.article import article
+from sessions_app.rendering.article import article, node_mark
 from sessions_app.rendering.blocks import (
     Block,
     PicturesBlock,
@@ -195,7 +195,7 @@ def content_of(view: SessionView, event: Event, jobs: Mapping[str, ToolJob]) -> 
 def _render_event(view: SessionView, seq: int, event: Event, jobs: Mapping[str, ToolJob]) -> SafeString:
     content = content_of(view, event, jobs)
     if not content:
-        return mark_safe("")
+        return node_mark(seq, event) if event.node_info else mark_safe("")
     context = {
         **content,
         "session_id": view.session_id,

@@ -69,6 +69,8 @@ GET    login     404    200   404   404       -          /chat/<session_id>/even
 POST   405       405    405   405   405       -          /chat/<session_id>/events/<seq>/text/
 GET    login     404    200   404   404       -          /chat/<session_id>/events/<seq>/suggestions/
 POST   405       405    405   405   405       -          /chat/<session_id>/events/<seq>/suggestions/
+GET    login     404    200   404   404       -          /chat/<session_id>/steps/
+POST   405       405    405   405   405       -          /chat/<session_id>/steps/
 GET    login     404    403   404   404       -          /chat/<session_id>/events/<seq>/cause/
 POST   405       405    405   405   405       -          /chat/<session_id>/events/<seq>/cause/
 GET    405       405    405   405   405       -          /chat/<session_id>/events/<seq>/feedback/

@@ -150,6 +150,7 @@ class ChatPage {
     if ("rewound" in byId("alternatives").dataset) this.loadAlternatives();
     if (this.editStorage.names("edit").length) this.loadEdit(); // an edit resumes after a reload
     this.#listen();
+    this.#showSteps();
     this.news.update();
     showElapsed(document);
     setInterval(() => showElapsed(document), 1000);
@@ -213,6 +214,12 @@ class ChatPage {
     });
   });
 
+  /** Load the part that shows the steps of workflows; most agents have none. */
+  loadSteps = loadOnce(async () => {
+    const { Steps } = await load(() => import("./steps.js"));
+    return new Steps(this.conversation, byId("log").dataset.steps);
+  });
+
   // Handlers of frames, by type.
   #handlers = {
     ready: (frame) => this.#handleReady(frame),
@@ -246,8 +253,13 @@ class ChatPage {
     this.#handlers[frame.type]?.(frame);
     if (frame.type === "event" || frame.type === "invocation") this.newChat?.begin();
     if (!["event", "partial", "pong"].includes(frame.type)) this.activity?.refresh();
+    if (frame.type !== "partial") this.#showSteps();
     this.#showWork();
     this.#reportSeen();
+  }
+
+  #showSteps() {
+    if (this.conversation.find("[data-node]")) this.loadSteps().then((steps) => steps.update());
   }
 
   #handleReady(frame) {
@@ -334,6 +346,7 @@ class ChatPage {
     this.actions.update();
     this.jobs.showPending();
     this.answers.update();
+    this.#showSteps();
   }
 
   #sendWritten(text, files) {

@@ -1,0 +1,326 @@
+"""Steps of a workflow as people see them: a pure function of the graph and the committed events.
+
+    pending -> running -> done | failed | stopped
+                  |  ^
+                  v  |
+        waiting (for a person) | in background (a job) | retrying (after a failed attempt)
+
+A node that no run can reach any more is skipped. The runs are those of the `Plan`, so the steps say what the engine
+would do next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterator, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from runtime.agents.base_agent import BaseAgent
+from runtime.events.event import Event
+from runtime.events.node_info import is_at_or_below
+from runtime.events.node_runs import NodeRuns, RunRecord
+from runtime.workflow.agent_node import AgentNode
+from runtime.workflow.base_node import BaseNode
+from runtime.workflow.graph import Graph
+from runtime.workflow.plan import NodeRun, Plan
+from runtime.workflow.workflow import Workflow
+
+
+class StepState(StrEnum):
+    """State of a step."""
+
+    PENDING = "pending"
+    RUNNING = "running"
+    RETRYING = "retrying"
+    WAITING = "waiting"
+    IN_BACKGROUND = "background"
+    DONE = "done"
+    FAILED = "failed"
+    STOPPED = "stopped"
+    SKIPPED = "skipped"
+
+
+OPEN_STATES = frozenset({StepState.RUNNING, StepState.RETRYING, StepState.WAITING, StepState.IN_BACKGROUND})
+
+
+@dataclass
+class Step:
+    """A run of a node, or a node without a run.
+
+    Attributes:
+        path: path of the run; empty without a run.
+        rank: row of the step; steps of the same rank may run at once.
+        is_join: True for a node that only waits for others.
+        began_at: time when the run could begin, in seconds since the epoch; None if unknown.
+        ended_at: time of its last event once it has ended, with or without success.
+        attempts: number of attempts that have begun.
+        open_calls: ids of the calls that the run waits for.
+        error: code of the error that ended the last attempt.
+        place: place of the run's latest event in the list of events, from 0; None without an event.
+        steps: steps of a nested workflow, and of nodes that the node's code runs.
+    """
+
+    name: str
+    path: str = ""
+    rank: int = 0
+    state: StepState = StepState.PENDING
+    is_join: bool = False
+    input: Any = None
+    output: Any = None
+    route: Any = None
+    began_at: float | None = None
+    ended_at: float | None = None
+    attempts: int = 0
+    open_calls: list[str] = field(default_factory=list)
+    error: str = ""
+    place: int | None = None
+    steps: list[Step] = field(default_factory=list)
+
+    def walk(self) -> Iterator[Step]:
+        """Yield this step and all steps below it."""
+        yield self
+        for step in self.steps:
+            yield from step.walk()
+
+
+@dataclass(frozen=True)
+class WorkflowSteps:
+    """One run of a workflow in an invocation; `graph` is None if the agent is no workflow any more."""
+
+    step: Step
+    graph: Graph | None
+
+
+def steps_of(
+    root: BaseAgent | None, events: Sequence[Event], *, is_running: bool, jobs: Container[str] = ()
+) -> list[WorkflowSteps]:
+    """Return the runs of workflows in an invocation, oldest first.
+
+    Args:
+        root: root agent, which has the graphs; None if the app is not served.
+        events: effective events of the invocation, oldest first.
+        is_running: True while a process runs the invocation, or will soon.
+        jobs: ids of the calls that run as jobs.
+    """
+    found: list[WorkflowSteps] = []
+    numbered = list(enumerate(events))
+    message = next((event.text() for event in events if event.author == "user"), "")
+    for path, own in _by_child("", numbered).items():
+        agent = root.find_agent(_name_of(path)) if root else None
+        graph = agent.graph if isinstance(agent, Workflow) else None
+        walk = _Walk([event for _, event in own], is_running, jobs)
+        first = own[0][0]
+        began_at = events[max(0, first - 1)].timestamp
+        step = Step(_name_of(path), path, input=message, began_at=began_at)
+        step.steps = walk.steps(graph, path, _with_answers(own, numbered), step)
+        _settle_workflow(step, own)
+        found.append(WorkflowSteps(step, graph))
+    return found
+
+
+Numbered = Sequence[tuple[int, Event]]
+_BY_WEIGHT = (
+    StepState.FAILED,
+    StepState.WAITING,
+    StepState.RUNNING,
+    StepState.RETRYING,
+    StepState.IN_BACKGROUND,
+    StepState.STOPPED,
+)
+"""States of steps that decide on the state of their workflow, the first of them that a step has."""
+
+
+class _Walk:
+    """A walk through the events of an invocation.
+
+    Args:
+        events: events with a path, of one workflow.
+    """
+
+    def __init__(self, events: Sequence[Event], is_running: bool, jobs: Container[str]) -> None:
+        self._invocation_id = events[0].invocation_id
+        self._is_running = is_running
+        self._jobs = jobs
+
+    def steps(self, graph: Graph | None, path: str, numbered: Numbered, parent: Step) -> list[Step]:
+        """Return the steps directly below `path`; without a graph, those that the events tell of."""
+        level = _Level(graph, path, self._invocation_id, parent)
+        for _, event in numbered:
+            level.add(event)
+        answers = [(number, event) for number, event in numbered if not _path_of(event)]
+        for child, own in _by_child(path, numbered).items():
+            step = level.step_at(child)
+            node = level.nodes.get(child)
+            inner = None
+            if isinstance(node, AgentNode) and isinstance(node.agent, Workflow):
+                inner = node.agent.graph
+            is_leaf = all(_path_of(event) == child for _, event in own)
+            if inner is not None or not is_leaf:
+                step.steps = self.steps(inner, child, sorted([*own, *answers], key=_number_of), step)
+            self._note_events(step, own)
+        for step in level.steps:
+            self._settle(step, level.runs.of(step.path), level.runs)
+        return [*level.steps, *level.steps_without_run()]
+
+    def _note_events(self, step: Step, own: Numbered) -> None:
+        errors = 0
+        for number, event in own:
+            if _path_of(event) == step.path:
+                step.place = number
+            if event.error_code:
+                errors += 1
+                step.error = event.error_code
+                step.ended_at = event.timestamp
+                step.place = number
+        step.attempts += errors
+
+    def _settle(self, step: Step, record: RunRecord, runs: NodeRuns) -> None:
+        """Set the state of a step with a run, and what its last event says."""
+        waiting = runs.open_calls(step.path)
+        step.open_calls = [made.call.id or "" for made in waiting]
+        has_failed = bool(step.error)
+        step.attempts += record.failed_attempts
+        if record.has_ended or not has_failed or self._is_running:
+            step.attempts += 1
+        if record.has_ended:
+            step.state = StepState.DONE
+            step.output = record.output
+            step.route = record.route
+            step.error = ""
+        elif waiting:
+            is_job = any(call_id in self._jobs for call_id in step.open_calls)
+            step.state = StepState.IN_BACKGROUND if is_job else StepState.WAITING
+        elif not self._is_running:
+            step.state = StepState.FAILED if has_failed else StepState.STOPPED
+        elif record.failed_attempts:
+            step.state = StepState.RETRYING
+        else:
+            step.state = StepState.RUNNING
+
+
+class _Level:
+    """The runs directly below one path, in the order in which they began."""
+
+    def __init__(self, graph: Graph | None, path: str, invocation_id: str, parent: Step) -> None:
+        self.runs = NodeRuns(invocation_id, 0)
+        self.nodes: dict[str, BaseNode] = {}
+        self._graph = graph
+        self._path = path
+        self._events: list[Event] = []
+        self._steps: dict[str, Step] = {}
+        self._plan: Plan | None = None
+        self._ranks: dict[str, int] = {}
+        if graph is not None:
+            self._plan = Plan(graph, _name_of(path), path, parent.input, None)
+            self._begin_next(0, parent.began_at)
+
+    @property
+    def steps(self) -> list[Step]:
+        """The steps with a run."""
+        return list(self._steps.values())
+
+    def add(self, event: Event) -> None:
+        """Take in the next event."""
+        self._events.append(event)
+        self.runs.read(self._events)
+        path = _path_of(event)
+        if not event.node_info or not event.node_info.has_ended or path.rpartition("/")[0] != self._path:
+            return
+        step = self.step_at(path)
+        step.ended_at = event.timestamp
+        if self._plan is not None:
+            self._begin_next(step.rank + 1, event.timestamp)
+
+    def step_at(self, path: str) -> Step:
+        """Return the step of a run; a run that the graph does not expect gets one after all others."""
+        if path not in self._steps:
+            rank = 0 if self._graph is None else max(self._ranks.values(), default=-1) + 1
+            self._steps[path] = Step(_name_of(path), path, rank)
+        return self._steps[path]
+
+    def steps_without_run(self) -> Iterator[Step]:
+        """Yield a step for each node of the graph that has not run."""
+        if self._graph is None:
+            return
+        awaited = self._awaited_names()
+        for name, node in self._graph.nodes.items():
+            if name in self._ranks:
+                continue
+            before = [self._ranks[other] for other in self._graph.names_before[name] if other in self._ranks]
+            self._ranks[name] = max(before, default=-1) + 1
+            state = StepState.PENDING if name in awaited else StepState.SKIPPED
+            yield Step(name, rank=self._ranks[name], state=state, is_join=node.waits_for_all)
+
+    def _begin_next(self, rank: int, began_at: float | None) -> None:
+        if self._plan is None:
+            return
+        for run in self._plan.next_runs(self.runs):
+            self._begin(run, rank, began_at)
+
+    def _begin(self, run: NodeRun, rank: int, began_at: float | None) -> None:
+        if run.node.waits_for_all and self._graph is not None:
+            # Its input may have come from the shorter of two branches last.
+            names = self._graph.names_before[run.node.name]
+            rank = max(self._ranks.get(name, 0) for name in names) + 1
+        self.nodes[run.path] = run.node
+        self._ranks[run.node.name] = rank
+        step = Step(run.node.name, run.path, rank, is_join=run.node.waits_for_all)
+        step.input = run.input
+        step.began_at = began_at
+        self._steps[run.path] = step
+
+    def _awaited_names(self) -> set[str]:
+        """Return the names of the nodes that can still run."""
+        if self._graph is None:
+            return set()
+        unread = [step.name for step in self._steps.values() if step.state is not StepState.DONE]
+        seen: set[str] = set()
+        while unread:
+            for edge in self._graph.edges_from.get(unread.pop(), ()):
+                if edge.to_node.name not in seen:
+                    seen.add(edge.to_node.name)
+                    unread.append(edge.to_node.name)
+        return seen
+
+
+def _settle_workflow(step: Step, own: Numbered) -> None:
+    """Set the state of a workflow by those of its steps."""
+    states = {below.state for below in step.steps}
+    step.attempts = 1
+    step.state = next((state for state in _BY_WEIGHT if state in states), StepState.DONE)
+    step.place = own[-1][0]
+    if step.state not in OPEN_STATES:
+        step.ended_at = own[-1][1].timestamp
+
+
+def _by_child(path: str, numbered: Numbered) -> dict[str, list[tuple[int, Event]]]:
+    """Return the events below `path`, by the path of the run directly below it."""
+    found: dict[str, list[tuple[int, Event]]] = {}
+    start = len(path) + 1 if path else 0
+    for number, event in numbered:
+        event_path = _path_of(event)
+        if not event_path or event_path == path or (path and not is_at_or_below(event_path, path)):
+            continue
+        end = event_path.find("/", start)
+        child = event_path if end < 0 else event_path[:end]
+        found.setdefault(child, []).append((number, event))
+    return found
+
+
+def _with_answers(own: Numbered, numbered: Numbered) -> Numbered:
+    """Return the events, and those without a path: the answers to questions of nodes."""
+    answers = [(number, event) for number, event in numbered if not _path_of(event)]
+    return sorted([*own, *answers], key=_number_of)
+
+
+def _number_of(item: tuple[int, Event]) -> int:
+    return item[0]
+
+
+def _name_of(path: str) -> str:
+    return path.rpartition("/")[2].rpartition("@")[0]
+
+
+def _path_of(event: Event) -> str:
+    return event.node_info.path if event.node_info else ""

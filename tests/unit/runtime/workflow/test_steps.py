@@ -1,0 +1,144 @@
+"""Steps of a workflow follow from the graph and the events alone (contract W3)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from runtime.agents import BaseAgent
+from runtime.events import Event, RequestInput
+from runtime.workflow import JoinNode, NodeContext, Workflow
+from runtime.workflow.build import node
+from runtime.workflow.retry_config import RetryConfig
+from runtime.workflow.steps import steps_of
+from tests.unit.runtime.conversation import Conversation, answer_to
+
+
+def look_up(node_input: str) -> Event:
+    return Event(output=node_input, route="found" if node_input.isdecimal() else "unknown")
+
+
+def stock() -> str:
+    return "in stock"
+
+
+def fraud() -> str:
+    return "no sign"
+
+
+def ask(node_input: dict[str, Any]) -> RequestInput:
+    return RequestInput(message="Refund?", payload=node_input)
+
+
+def pay(node_input: str) -> str:
+    return f"paid: {node_input}"
+
+
+def refuse() -> str:
+    return "unknown"
+
+
+def make() -> Workflow:
+    return Workflow(
+        name="refund",
+        edges=[
+            ("START", look_up, {"found": (stock, fraud), "unknown": refuse}),
+            ((stock, fraud), JoinNode(name="checks"), ask, pay),
+        ],
+    )
+
+
+async def all_events(conversation: Conversation) -> list[Event]:
+    return list((await conversation.session()).events)
+
+
+def shown(
+    root: BaseAgent | None, events: list[Event], *, is_running: bool = True
+) -> list[tuple[int, str, str]]:
+    """Return rank, name and state of each step of the only workflow, nested steps included."""
+    [run] = steps_of(root, events, is_running=is_running)
+    return [(step.rank, step.name, str(step.state)) for below in run.step.steps for step in below.walk()]
+
+
+def skipped(*steps: tuple[int, str]) -> list[tuple[int, str, str]]:
+    return [(rank, name, "skipped") for rank, name in steps]
+
+
+async def test_steps_say_what_is_done_what_waits_and_what_follows() -> None:
+    conversation = Conversation(make())
+    asked = (await conversation.say("1001"))[-1]
+    events = await all_events(conversation)
+    checked = [(0, "look_up", "done"), (1, "stock", "done"), (1, "fraud", "done"), (2, "checks", "done")]
+    refused = (1, "refuse", "skipped")
+    assert shown(make(), events) == [*checked, (3, "ask", "waiting"), refused, (4, "pay", "pending")]
+    await conversation.say(answer_to(asked, {"result": "yes"}))
+    events = await all_events(conversation)
+    assert shown(make(), events) == [*checked, (3, "ask", "done"), (4, "pay", "done"), refused]
+    [run] = steps_of(make(), events, is_running=False)
+    ask_step, pay_step = run.step.steps[4:6]
+    assert (pay_step.input, pay_step.output, pay_step.attempts) == ("yes", "paid: yes", 1)
+    assert pay_step.began_at == ask_step.ended_at and pay_step.place == len(events) - 1
+
+
+async def test_at_each_earlier_event_the_steps_are_those_of_then() -> None:
+    conversation = Conversation(make())
+    await conversation.say("x")
+    events = await all_events(conversation)
+    assert shown(make(), events[:2])[:2] == [(0, "look_up", "done"), (1, "refuse", "running")]
+    assert [state for _, _, state in shown(make(), events)] == ["done", "done", *["skipped"] * 5]
+
+
+async def run_until_failure(workflow: Workflow) -> list[Event]:
+    conversation = Conversation(workflow)
+    try:
+        await conversation.say("go")
+    except RuntimeError:
+        pass
+    return await all_events(conversation)
+
+
+async def test_a_failed_node_is_failed_and_those_beside_it_are_stopped() -> None:
+    attempts: list[int] = []
+
+    def fail(ctx: NodeContext) -> None:
+        attempts.append(1)
+        raise RuntimeError
+
+    def after() -> str:
+        return "never"
+
+    retry = RetryConfig(max_attempts=3, initial_delay=0, jitter=0)
+    flow = Workflow(name="flow", edges=[("START", node(fail, retry_config=retry), after)])
+    events = await run_until_failure(flow)
+    [run] = steps_of(flow, events, is_running=False)
+    failed = run.step.steps[0]
+    assert (run.step.state, failed.state, failed.error) == ("failed", "failed", "RuntimeError")
+    assert failed.attempts == len(attempts) == 3
+    assert shown(flow, events)[0][2] == "retrying"
+    assert shown(flow, events[:-1])[1] == (1, "after", "pending")
+
+
+async def test_nested_steps_stand_below_the_node_that_runs_them() -> None:
+    async def outer(ctx: NodeContext) -> Any:
+        return await ctx.run_node(stock)
+
+    flow = Workflow(name="flow", edges=[("START", outer, make())])
+    conversation = Conversation(flow)
+    await conversation.say("1001")
+    events = await all_events(conversation)
+    assert shown(flow, events) == [
+        (0, "outer", "done"),
+        (0, "stock", "done"),
+        (1, "refund", "done"),
+        (0, "look_up", "done"),
+        (1, "refuse", "done"),
+        *(
+            (rank, name, "skipped")
+            for rank, name in ((1, "stock"), (1, "fraud"), (2, "checks"), (3, "ask"), (4, "pay"))
+        ),
+    ]
+
+
+async def test_without_the_graph_the_steps_are_those_that_the_events_tell_of() -> None:
+    conversation = Conversation(make())
+    await conversation.say("x")
+    assert shown(None, await all_events(conversation)) == [(0, "look_up", "done"), (0, "refuse", "done")]
