@@ -182,6 +182,11 @@ class InputRequestBlock:
     args: list[ShownArgument]
     fields: list[Field]
 
+    @property
+    def is_yes_or_no(self) -> bool:
+        """True if two buttons take the place of the only input."""
+        return [(field.name, field.type) for field in self.fields] == [("result", "checkbox")]
+
 
 @dataclass(frozen=True)
 class RepliedBlock:

@@ -11,6 +11,7 @@ from playwright.sync_api import Page, expect
 
 from sessions_app.models import ToolJob
 from sessions_app.rendering.html import render_job
+from tests.browser.accessibility import serious_problems_in_both_schemes
 from tests.browser.chat_page import ChatPage
 from tests.browser.conftest import OpenTab
 from tests.browser.model import Model
@@ -265,3 +266,33 @@ def test_an_edit_of_a_message_whose_job_waits_leaves_no_mark(chat: ChatPage, mod
     chat.wait_for_answer("Bye.")
     expect(chat.messages).to_have_text(["Nothing", "Goodbye"])
     expect(chat.marks).to_have_count(0)
+
+
+def test_a_workflow_is_a_list_of_steps_in_every_tab_and_folds_into_its_result(
+    chat: ChatPage, open_tab: OpenTab, model: Model
+) -> None:
+    model.play(Turn(calls=[Call(name="transfer_to_agent", args={"agent_name": "returns"})]))
+    chat.send("Return order 20990")
+    other = open_tab()
+    other.open(chat.page.url)
+    steps = [tab.log.get_by_role("region", name="Steps of Returns") for tab in (chat, other)]
+    for shown in steps:
+        expect(shown).to_contain_text("Ask: Waiting for you")
+        expect(shown.locator(".beside").first).to_contain_text(
+            re.compile("Check stock.*Check fraud", re.DOTALL)
+        )
+        expect(shown.locator('[data-name="Refuse"]')).to_contain_text("Skipped")
+    other.page.set_viewport_size({"width": 360, "height": 740})
+    other.reload()
+    # On a phone the line of the workflow names the current step.
+    expect(steps[1].locator("summary").first).to_contain_text("Ask: Waiting for you")
+    expect(steps[1].get_by_text("Check stock")).to_be_hidden()
+    chat.log.get_by_role("button", name="Yes").click()
+    for tab, shown in zip((chat, other), steps, strict=True):
+        expect(tab.log.get_by_text("Order 20990 is refunded.")).to_be_visible()
+        expect(shown).to_contain_text("7 of 7 steps")
+        expect(shown.get_by_text("Mail customer")).to_be_hidden()
+    chat.reload()
+    steps[0].locator("summary").first.press("Enter")
+    expect(steps[0].locator('[data-name="Mail customer"]')).to_be_visible()
+    assert serious_problems_in_both_schemes(chat.page) == []

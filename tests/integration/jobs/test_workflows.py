@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
+from django.urls import reverse
 
 from runtime.events.calls import REQUEST_INPUT
 from runtime.events.request_input import RequestInput
@@ -68,10 +70,21 @@ def answer(person: User, session: Session, call_id: str, response: dict[str, Any
     run_queue(session.pk)
 
 
+def steps_of(client: Client, session: Session) -> str:
+    """Return the card of the workflow, which the page places at its first event."""
+    marks = re.findall(
+        r'data-invocation="([^"]+)"[^>]*data-node="refunds', client.get(page(session)).content.decode()
+    )
+    shown = client.get(reverse("chat:steps", args=[session.pk]), {"invocation": marks[0]})
+    return shown.content.decode()
+
+
 def test_a_job_and_a_question_are_nodes_of_a_workflow(
     person: User, session: Session, client: Client, django_user_model: type[User]
 ) -> None:
     assert statuses(session) == ["waiting"]
+    client.force_login(person)
+    assert 'data-state="background" data-name="Count stock"' in steps_of(client, session)
     run_task(ToolJob.objects.get(session=session))
     run_queue(session.pk)
     assert COUNTED == ["1001"]
@@ -80,7 +93,16 @@ def test_a_job_and_a_question_are_nodes_of_a_workflow(
     client.force_login(person)
     shown = client.get(page(session)).content.decode()
     assert f'data-call-id="{asked.call_id}"' in shown
-    assert "no sign of it" in shown
+    assert "no sign of it" in shown and 'value="yes"' in shown and 'value="no"' in shown
+    card = steps_of(client, session)
+    assert re.findall(r'data-state="(\w+)" data-name="([^"]+)"', card) == [
+        ("done", "Read order"),
+        ("done", "Count stock"),
+        ("done", "Check fraud"),
+        ("waiting", "Ask"),
+        ("pending", "Finish"),
+    ]
+    assert card.count('class="beside"') == 1 and "no sign of it" in card
     stranger = django_user_model.objects.create_user("mallory")
     with pytest.raises(NotFoundError):
         answer(stranger, session, asked.call_id, {"result": True})
@@ -89,4 +111,5 @@ def test_a_job_and_a_question_are_nodes_of_a_workflow(
     assert not AnswerRequest.objects.filter(session=session).exists()
     assert set(statuses(session)) == {"completed"}
     assert "You answered <bdi>yes</bdi>" in client.get(page(session)).content.decode()
+    assert "5 of 5 steps" in steps_of(client, session)
     assert COUNTED == ["1001"]

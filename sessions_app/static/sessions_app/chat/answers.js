@@ -19,7 +19,10 @@ export class Answers {
   submit(form, submitter) {
     const { callId: call_id, name } = form.dataset;
     if (submitter.name) this.onChoose({ call_id, option: Number(submitter.value) }, form);
-    else this.onAnswer({ call_id, name, response: readResponse(form) }, form);
+    else {
+      const { value } = submitter; // of two buttons in place of a field
+      this.onAnswer({ call_id, name, response: value ? { result: value === "yes" } : readResponse(form) }, form);
+    }
     form.reset(); // a secret does not stay on the page
     moveFocus(form);
     setEnabled(form, false);
