@@ -2,7 +2,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [('sessions_app', '0007_privacy_officer')]
+    dependencies = [('sessions_app', '0009_invocation_by_agent_version')]
 
     operations = [
         # A longer varchar changes the catalogue of PostgreSQL only, not the rows.
