@@ -17,6 +17,15 @@ _STATES = {
 }
 
 
+WAITING = ("pending", "queued")
+"""Statuses of responses that stand in for the answer to a call that waits for a person, or for a job."""
+
+
+def waits(response: Mapping[str, Any]) -> bool:
+    """Return True for a response that only says that the result comes later."""
+    return response.get("status") in WAITING and not response.get("error")
+
+
 def state_of(response: Mapping[str, Any]) -> str:
     """Return the state of a call with this response.
 

@@ -23,6 +23,7 @@ from django.db.models.fields.json import KT
 from runtime.events.allowances import WITHDRAWAL_KEY
 from runtime.events.effective_path import EffectivePath, Rewind, find_path
 from runtime.events.rewound import UNDONE_REWIND_KEY
+from sessions_app.base.codec import json_object
 from sessions_app.models import Event
 from sessions_app.models.event import EventQuerySet
 from sessions_app.process.threads import in_thread
@@ -63,6 +64,11 @@ class Rewinds:
         spans = (Q(seq__range=(span.start, span[-1])) for span in self.path.spans)
         # An empty `Q` would match all events.
         return Q(*spans, _connector=Q.OR) if self.path.spans else Q(pk__in=())
+
+    def is_undone(self, seq: int, body: object) -> bool:
+        """True for a rewound event, except a withdrawal of an allowance: no rewind brings a permission back."""
+        is_withdrawal = WITHDRAWAL_KEY in json_object(body, "customMetadata")
+        return self.path.undone_by(seq) is not None and not is_withdrawal
 
     @property
     def ranges(self) -> list[RewoundRange]:

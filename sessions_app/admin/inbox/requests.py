@@ -222,9 +222,10 @@ def seen_before(session: Session, seq: int | None) -> list[SeenEvent]:
     events = Event.objects.filter(session=session)
     if seq is not None:
         events = events.filter(seq__lte=seq)
-    effective = without_rewound(events, find_rewinds(session.pk))
+    rewinds = find_rewinds(session.pk)
+    effective = without_rewound(events, rewinds)
     newest = list(with_stored(effective.order_by("-seq"))[:MAX_SHOWN_EVENTS])
-    return [_cut(event) for event in load_seen_events(session, newest[::-1])]
+    return [_cut(event) for event in load_seen_events(session, newest[::-1], rewinds)]
 
 
 def _cut(seen: SeenEvent) -> SeenEvent:

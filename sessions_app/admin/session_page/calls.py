@@ -14,13 +14,11 @@ from runtime.events.call_times import SECONDS_KEY
 from runtime.events.calls import REQUEST_CONFIRMATION
 from runtime.events.tool_confirmation import call_to_confirm
 from sessions_app.base.codec import json_object
-from sessions_app.history.response_state import state_of
+from sessions_app.history.response_state import state_of, waits
 from sessions_app.models import Event, ToolJob
 from sessions_app.models.actor_columns import ActorColumns
 from sessions_app.rendering.audit_values import excerpt, format_duration, one_line_json
 
-PENDING = ("pending", "queued")
-"""Statuses in the preliminary response of a call to be answered later."""
 PartName = Literal["functionCall", "functionResponse"]
 
 
@@ -33,6 +31,7 @@ class CallResponse:
         state: `ok`, `failed`, `declined`, `interrupted`, `cancelled` by a person or staff, or `pending` if another
             response is to follow; for an answer to a confirmation request `approved` or `rejected`.
         seconds: recorded duration of the call; None without a record.
+        name: name of the function; empty in a response read with its event.
     """
 
     seq: int
@@ -40,6 +39,7 @@ class CallResponse:
     result: str
     state: str
     seconds: float | None = None
+    name: str = ""
 
 
 @dataclass(frozen=True)
@@ -153,6 +153,4 @@ def answer_state(name: object, response: object) -> str:
     given = json_object(response)
     if name == REQUEST_CONFIRMATION:
         return "approved" if given.get("confirmed") is True else "rejected"
-    # The first response of a long-running call only says that the result comes later.
-    is_pending = given.get("status") in PENDING and not given.get("error")
-    return "pending" if is_pending else state_of(given)
+    return "pending" if waits(given) else state_of(given)

@@ -65,6 +65,7 @@ class EventLinks:
         path: the effective events of the session.
         actors: rows with the actors of events, by seq.
         causes: addresses of the pages with the causes of failures, by seq and call id.
+        large_answers: lines of the responses in events too large for the page, by seq and call id.
     """
 
     calls: Mapping[str, int] = field(default_factory=dict)
@@ -75,6 +76,7 @@ class EventLinks:
     path: EffectivePath = field(default_factory=lambda: EffectivePath((), ()))
     actors: Mapping[int, ActorColumns] = field(default_factory=dict)
     causes: Mapping[int, Mapping[str, str]] = field(default_factory=dict)
+    large_answers: Mapping[int, Mapping[str, str]] = field(default_factory=dict)
 
     def call_view(self, event: Event, call: Mapping[str, Any]) -> CallView:
         """Return a call of the event with its answers and its outcome."""
@@ -117,8 +119,14 @@ def load_event_links(session: Session, shown: Sequence[tuple[Event, Any]]) -> Ev
     requests |= _later_requests(session, last, unanswered - requests.keys())
     # The answer to a request to confirm is the approval, which may be on a later page, too.
     unanswered |= {request for request in requests.values() if request not in answers}
-    later = _by_call_id(find_later_answers(session, last, unanswered))
-    missing_calls = _find_in_session(session, "functionCall", answers.keys() - calls.keys())
+    too_large = [event.seq for event, body in shown if body is None]
+    later_answers = list(find_later_answers(session, last, unanswered, too_large))
+    later = _by_call_id(later_answers)
+    large_answers: dict[int, dict[str, str]] = {}
+    for call_id, answer in later_answers:
+        if answer.seq <= last:
+            large_answers.setdefault(answer.seq, {})[call_id] = f"{answer.name} → {answer.result}"
+    missing_calls = _find_in_session(session, "functionCall", (answers.keys() | later.keys()) - calls.keys())
     jobs = ToolJob.objects.filter(session=session, call_id__in=[*calls, *answers]).only("call_id", "status")
     return EventLinks(
         calls={call_id: seqs[0] for call_id, seqs in {**calls, **missing_calls}.items()},
@@ -132,6 +140,7 @@ def load_event_links(session: Session, shown: Sequence[tuple[Event, Any]]) -> Ev
         path=find_rewinds(session.pk).path,
         actors=load_event_actors(session, bodies),
         causes=load_causes(session, bodies),
+        large_answers=large_answers,
     )
 
 
@@ -166,22 +175,31 @@ def _later_requests(session: Session, seq: int, ids: set[str]) -> dict[str, str]
     return {call_id: request for request, call_id in rows if request}
 
 
-def find_later_answers(session: Session, seq: int, ids: set[str]) -> Iterator[tuple[str, CallResponse]]:
-    """Yield the answers to these calls in the events after the event `seq`, oldest first."""
+def find_later_answers(
+    session: Session, seq: int, ids: set[str], too_large: Sequence[int]
+) -> Iterator[tuple[str, CallResponse]]:
+    """Yield the answers to these calls in the events after the event `seq`, and all answers in some events by `seq`.
+
+    They are in the order of the log.
+    """
     for call_id, found, at, result, name, status, error, is_confirmed, seconds in _later_parts(
-        _LATER_ANSWERS, session, seq, ids
+        _LATER_ANSWERS, session, seq, ids, too_large
     ):
         state = answer_state(name, {"status": status, "error": error, "confirmed": is_confirmed})
-        yield call_id, CallResponse(found, at, excerpt(mask_json(result or "")), state, seconds)
+        line = excerpt(mask_json(result or ""))
+        yield call_id, CallResponse(found, at, line, state, seconds, name or "")
 
 
-def _later_parts(statement: str, session: Session, seq: int, ids: set[str]) -> list[tuple[Any, ...]]:
-    if not ids:
+def _later_parts(
+    statement: str, session: Session, seq: int, ids: set[str], too_large: Sequence[int] = ()
+) -> list[tuple[Any, ...]]:
+    if not (ids or too_large):
         return []
     parameters: dict[str, Any] = {
         "session": session.pk,
         "seq": seq,
         "ids": list(ids),
+        "too_large": list(too_large),
         "request": REQUEST_CONFIRMATION,
         "seconds": SECONDS_KEY,
         "characters": RESULT_CHARACTERS,
@@ -237,8 +255,8 @@ SELECT given ->> 'id', e.seq, e.happened_at, left((given -> 'response')::text, %
     given #> '{response,confirmed}' = 'true', CASE jsonb_typeof(seconds) WHEN 'number' THEN seconds::float8 END
 FROM sessions_app_event e, jsonb_path_query(e.body, '$.content.parts[*].functionResponse') given,
     LATERAL (SELECT e.body #> ARRAY['customMetadata', %(seconds)s, given ->> 'id'] AS seconds) took
-WHERE e.session_id = %(session)s AND e.seq > %(seq)s AND e.kind IN ('call', 'response', 'error')
-    AND given ->> 'id' = ANY(%(ids)s)
+WHERE e.session_id = %(session)s AND e.kind IN ('call', 'response', 'error') AND given ->> 'id' <> '' AND (
+    e.seq > %(seq)s AND given ->> 'id' = ANY(%(ids)s) OR e.seq = ANY(%(too_large)s::bigint[]))
 ORDER BY e.seq
 """
 

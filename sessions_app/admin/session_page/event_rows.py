@@ -78,6 +78,7 @@ class Row:
         body: the event's JSON; empty when the event is too large for the page.
         raw: the stored JSON; empty when the event is too large for the page.
         is_whole: False when the event is too large for the page.
+        answered: ids of the calls that an event too large for the page answers.
         left_out: number of parts, keys and files not shown.
         sources: sources of the agent's answer.
         cause: address of the page with the exception behind the event's own error; empty without an exception.
@@ -96,6 +97,7 @@ class Row:
     notes: list[str] = field(default_factory=list)
     body: Mapping[str, Any] = field(default_factory=dict)
     is_whole: bool = True
+    answered: frozenset[str] = frozenset()
     left_out: int = 0
     sources: Sequence[Source] = ()
     actor: ActorColumns | None = None
@@ -156,9 +158,12 @@ def build_row(event: Event, stored: AuditEvent, *, gap: timedelta | None, links:
     # Too large for the page: only columns computed by PostgreSQL are shown.
     if not stored.is_parsed:
         raw = format_beginning(stored.text or "", event.length or 0)  # type: ignore[attr-defined]
-        line = excerpt(stored.line)
+        answers = links.large_answers.get(event.seq, {})
+        line = excerpt(" · ".join(answers.values()) or stored.line)
         actor = links.actors.get(event.seq)
-        return Row(event, waited, line, rewound_by, raw, is_whole=False, actor=actor)
+        return Row(
+            event, waited, line, rewound_by, raw, is_whole=False, actor=actor, answered=frozenset(answers)
+        )
     if not isinstance(stored.body, dict):
         raise TypeError("The event is no JSON object.")
     actions = stored.body.get("actions") or {}

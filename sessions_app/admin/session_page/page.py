@@ -25,7 +25,7 @@ from sessions_app.admin.session_page.timeline import (
 )
 from sessions_app.admin.session_page.totals import SessionTotals, Totals
 from sessions_app.admin.stored_events import with_stored
-from sessions_app.history.rewinds import find_rewinds, without_rewound
+from sessions_app.history.rewinds import find_rewinds
 from sessions_app.models import Event, Invocation, Session
 from sessions_app.models.event import EventQuerySet
 
@@ -88,11 +88,7 @@ def load_session_page(session: Session, query: QueryDict) -> SessionPage:
     events: EventQuerySet = Event.objects.filter(session=session).order_by("seq")
     at = parsed.event_seq("at", session.last_seq)
     highlighted = parsed.event_seq("event", session.last_seq) or at
-    shown = parsed.apply(events)
-    # The person does not see rewound events.
-    if parsed.shown_view == "person":
-        shown = without_rewound(shown, find_rewinds(session.pk))
-    page = _paginate(shown, parsed.requested_page, highlighted)
+    page = _paginate(parsed.apply(events), parsed.requested_page, highlighted)
     summary = SessionTotals.of(events)
     facets = Facets.of(session)
     view = parsed.shown_view
@@ -110,7 +106,7 @@ def load_session_page(session: Session, query: QueryDict) -> SessionPage:
         state=load_state_snapshot(session, at),
         groups=[] if view else _load_groups(session, page, summary),
         entries=_unlinked_entries(page) if view == "raw" else [],
-        seen=load_seen_events(session, list(page.object_list)) if view == "person" else [],
+        seen=_load_seen(session, page) if view == "person" else [],
     )
 
 
@@ -126,6 +122,10 @@ def _load_groups(session: Session, page: Page[Event], summary: SessionTotals) ->
     return group_by_invocation(
         entries, {found.invocation_id: summary.view_of(found) for found in invocations}
     )
+
+
+def _load_seen(session: Session, page: Page[Event]) -> list[SeenEvent]:
+    return load_seen_events(session, list(page.object_list), find_rewinds(session.pk))
 
 
 def _unlinked_entries(page: Page[Event]) -> list[TimelineEntry]:

@@ -27,7 +27,8 @@ FILTERS = ("kind", "author", "invocation", "branch", "tool", "failed", "q")
 _HAS_FAILED_RESPONSE = Func(
     F("body"),
     template="%(expressions)s @? '$.content.parts[*].functionResponse.response"
-    ' ? (!exists(@ ? (@.status == "cancelled")) && (exists(@.error) || @.status == "error" || @.status == "failed"))\'',
+    ' ? (!exists(@ ? (@.status like_regex "^(cancelled|rejected|interrupted|stopped)$"))'
+    ' && (exists(@.error) || @.status == "error" || @.status == "failed"))\'',
     output_field=BooleanField(),
 )
 

@@ -11,7 +11,7 @@ from sessions_app.admin.session_page.event_links import find_later_answers
 from sessions_app.admin.session_page.event_rows import UNREADABLE, read_stored_or_none
 from sessions_app.base.codec import event_to_show
 from sessions_app.data_protection.transcripts.entries import Entry, EntryContext, build_entry
-from sessions_app.history.rewinds import find_rewinds
+from sessions_app.history.rewinds import Rewinds
 from sessions_app.models import Event, Session
 from sessions_app.rendering.failures import once
 from sessions_app.rendering.session_view import Reader, SessionView
@@ -33,19 +33,24 @@ class SeenEvent:
     entry: Entry | None
 
 
-def load_seen_events(session: Session, events: Sequence[Event]) -> list[SeenEvent]:
-    """Return the events as the person saw them, without invisible events, in three queries at most."""
+def load_seen_events(session: Session, events: Sequence[Event], rewinds: Rewinds) -> list[SeenEvent]:
+    """Return the events as the person saw them, without invisible events, in two queries at most."""
     bodies = {event.seq: stored.body for event in events if (stored := read_stored_or_none(event))}
     calls = {call_id for body in bodies.values() for call_id in call_ids(body, "functionCall")}
     answers = [answer for event in events for answer in answers_in(event, bodies.get(event.seq))]
-    answered = _answered(answers)
-    if calls - answered:
-        answered |= _answered_after(session, max(bodies), calls - answered)
+    pending = {call_id for call_id, answer in answers if answer.state == "pending"}
+    # A delayed call whose answer is on a later page is told as done here: no line there could name its arguments.
+    delayed = pending & _answered(answers)
+    open_calls = calls - _answered(answers)
+    if open_calls:
+        too_large = [event.seq for event in events if event.seq not in bodies]
+        later = find_later_answers(session, max(bodies), open_calls, too_large)
+        answers += (found for found in later if rewinds.path.undone_by(found[1].seq) is None)
     jobs = {job.call_id: job for job in session.jobs.filter(call_id__in=calls)}
     # The view of a person without details, whatever the rights of the member of staff.
     view = SessionView(session.pk, session.app_name, Reader(shows_details=False))
-    context = EntryContext(view, session.user.get_username(), jobs, answered)
-    found = (_seen(event, bodies.get(event.seq), context) for event in events)
+    context = EntryContext(view, session.user.get_username(), jobs, _answered(answers), delayed)
+    found = (_seen(event, bodies.get(event.seq), context, rewinds) for event in events)
     return [seen for seen in found if seen]
 
 
@@ -53,21 +58,13 @@ def _answered(answers: Iterable[tuple[str, CallResponse]]) -> set[str]:
     return {call_id for call_id, answer in answers if answer.state != "pending"}
 
 
-def _answered_after(session: Session, seq: int, calls: set[str]) -> set[str]:
-    """Return the calls with an answer in an effective event after `seq`."""
-    answers = list(find_later_answers(session, seq, calls))
-    if not answers:
-        return set()
-    path = find_rewinds(session.pk).path
-    return _answered(found for found in answers if path.undone_by(found[1].seq) is None)
-
-
-def _seen(event: Event, body: object, context: EntryContext) -> SeenEvent | None:
+def _seen(event: Event, body: object, context: EntryContext, rewinds: Rewinds) -> SeenEvent | None:
     """Return the event as the person saw it; None for an invisible event."""
     if body is None:  # too large for a page, or not readable
         return SeenEvent(event, None)
     try:
-        entry = build_entry(event_to_show(mask_keys(body)), context)
+        is_undone = rewinds.is_undone(event.seq, body)
+        entry = build_entry(event_to_show(mask_keys(body)), context, is_undone=is_undone)
     except Exception:  # One odd event must not take down the page.
         logger.exception(UNREADABLE, event.seq, event.session_id)
         return SeenEvent(event, None)

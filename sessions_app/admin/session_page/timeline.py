@@ -99,13 +99,14 @@ def gather_answers(entries: Iterable[TimelineEntry]) -> list[TimelineEntry]:
     for entry in entries:
         body = entry.row.body if entry.row else {}
         requests = confirmation_requests(body)
-        answered = {*call_ids(body, "functionResponse"), *requests.values()}
+        large = entry.row.answered if entry.row else frozenset()
+        answered = {*call_ids(body, "functionResponse"), *requests.values(), *large}
         found = {id(callers[call_id]): callers[call_id] for call_id in answered if call_id in callers}
         # An event with a text, or with answers to calls of two entries, keeps its own line: nothing is hidden.
         is_only_answer = (
             len(found) == 1
             and answered <= callers.keys()
-            and len(parts_of(body)) == len(call_ids(body, "functionResponse")) + len(requests)
+            and (large or len(parts_of(body)) == len(call_ids(body, "functionResponse")) + len(requests))
         )
         caller = entry
         if is_only_answer:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
-from sessions_app.history.rewinds import find_rewinds, without_rewound
+from sessions_app.history.rewinds import Rewinds, find_rewinds, without_rewound
 from sessions_app.models import Event, Session
 from sessions_app.process.threads import fetch_rows, in_thread
 
@@ -19,20 +19,27 @@ class EventBatch:
 
     Attributes:
         ahead: first events of the next batch, which may have responses to the last calls of this batch.
+        rewinds: the rewinds of the log.
     """
 
     events: list[Event]
     ahead: list[Event]
+    rewinds: Rewinds
 
 
-async def read_batches(session: Session) -> AsyncIterator[EventBatch]:
-    """Yield the effective events up to `session.last_seq`, as the chat page shows them (contract R3)."""
+async def read_batches(session: Session, *, with_undone: bool = False) -> AsyncIterator[EventBatch]:
+    """Yield the effective events up to `session.last_seq`, as the chat page shows them (contract R3).
+
+    With `with_undone`, yield all events.
+    """
     # Up to `last_seq` as loaded: a rewind during a long download must not change the rest of the file.
     rewinds = await in_thread(find_rewinds, session.pk, session.last_seq)
-    events = without_rewound(session.events.filter(seq__lte=session.last_seq), rewinds)
+    events = session.events.filter(seq__lte=session.last_seq)
+    if not with_undone:
+        events = without_rewound(events, rewinds)
     seq = 0
     wanted = EVENTS_OF_BATCH + EVENTS_AHEAD
     while rows := await fetch_rows(events.after(seq).only("seq", "body", "session_id")[:wanted]):
-        batch = EventBatch(rows[:EVENTS_OF_BATCH], rows[EVENTS_OF_BATCH:])
+        batch = EventBatch(rows[:EVENTS_OF_BATCH], rows[EVENTS_OF_BATCH:], rewinds)
         yield batch
         seq = batch.events[-1].seq

@@ -6,13 +6,14 @@ Markdown file, printed page, shared page and record for the audit all use these 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, assert_never
 
 from django.utils.translation import gettext
 
 from runtime.events import Event
+from sessions_app.history.response_state import waits
 from sessions_app.models import ToolJob
 from sessions_app.rendering.blocks import (
     Block,
@@ -76,12 +77,14 @@ class Entry:
     Attributes:
         author: name of the speaker; empty when nobody speaks.
         speaker: `person`, `agent`, `clock` for a scheduled task, or `quiet`.
+        is_undone: True for an event that a rewind has put out of effect.
     """
 
     author: str
     speaker: str
     at: datetime
     pieces: list[Piece]
+    is_undone: bool = False
 
 
 @dataclass(frozen=True)
@@ -92,15 +95,19 @@ class EntryContext:
         owner: name of the session's user.
         jobs: jobs of the batch by call id.
         answered: ids of the calls with a response.
+        delayed: ids of the calls that waited for a person or a job.
+        outcomes: pieces about delayed calls that follow with the response, by call id. Added by the entries of calls.
     """
 
     view: SessionView
     owner: str
     jobs: dict[str, ToolJob]
     answered: set[str]
+    delayed: set[str] = field(default_factory=set)
+    outcomes: dict[str, list[Piece]] = field(default_factory=dict)
 
 
-def build_entry(event: Event, context: EntryContext) -> Entry | None:
+def build_entry(event: Event, context: EntryContext, *, is_undone: bool = False) -> Entry | None:
     """Return the entry of an event; None if it has no content for the reader."""
     content = content_of(context.view, event, context.jobs)
     if not content:
@@ -115,7 +122,7 @@ def build_entry(event: Event, context: EntryContext) -> Entry | None:
         "agent": content["face"].name,
         "quiet": "",
     }
-    return Entry(names[speaker], speaker, content["happened_at"], pieces)
+    return Entry(names[speaker], speaker, content["happened_at"], pieces, is_undone)
 
 
 def _pieces(event: Event, content: dict[str, Any], context: EntryContext) -> Iterator[Piece]:
@@ -156,6 +163,7 @@ def _pieces_of(block: Block, event: Event, context: EntryContext) -> Iterator[Pi
         case CallBlock():
             yield from _call_pieces(block, context)
         case ResponseBlock():
+            yield from _outcome(block, event, context)
             yield from _response_pieces(block, context)
         case (
             ConfirmationRequestBlock()
@@ -247,19 +255,45 @@ def _answer(
 
 
 def _call_pieces(call: CallBlock, context: EntryContext) -> Iterator[Piece]:
-    """Yield a call in words, for a reader of details with its name and arguments, and the status of its job."""
+    """Yield a call in words, for a reader of details with its name and arguments, and the status of its job.
+
+    A call that waited is told as done, with the status of its job, where its response stands: not above the approval.
+    """
     # A job's call has a first response when the job is queued, and is done only when the job has ended.
     is_done = call.call_id in context.answered and (call.job is None or call.job.is_ended)
-    words = call.words.done if is_done else call.words.plain
-    if call.brief and not call.words.names_arguments:
-        words = f"{words} ({call.brief})"
-    yield Piece("note", words)
+    is_delayed = call.call_id in context.delayed
+    yield _in_words(call, call.words.done if is_done and not is_delayed else call.words.plain)
     if context.view.shows_details:
         arguments = "\n".join(f"{name}: {value}" for name, value in call.args)
         yield Piece("verbatim", arguments, gettext("Call: {name}").format(name=call.name))
-    if call.job:
-        yield Piece("note", f"{as_words(call.job.tool_name)}: {call.job.get_status_display()}")
-        yield from _file_pieces(file_links(call.job.session_id, call.job.artifacts))
+    of_job = list(_job_pieces(call.job)) if call.job else []
+    if is_delayed:
+        context.outcomes[call.call_id] = [_in_words(call, call.words.done), *of_job]
+    if not is_delayed or (call.job and not call.job.is_ended):
+        yield from of_job
+
+
+def _outcome(response: ResponseBlock, event: Event, context: EntryContext) -> Iterator[Piece]:
+    """Yield the pieces about a delayed call that has now been answered."""
+    given = [
+        answer.response or {} for answer in event.get_function_responses() if answer.id == response.call_id
+    ]
+    if any(map(waits, given)):
+        return
+    pieces = context.outcomes.pop(response.call_id, [])
+    # The words say that the call was done.
+    yield from pieces if response.state == "ok" else pieces[1:]
+
+
+def _in_words(call: CallBlock, words: str) -> Piece:
+    if call.brief and not call.words.names_arguments:
+        words = f"{words} ({call.brief})"
+    return Piece("note", words)
+
+
+def _job_pieces(job: ToolJob) -> Iterator[Piece]:
+    yield Piece("note", f"{as_words(job.tool_name)}: {job.get_status_display()}")
+    yield from _file_pieces(file_links(job.session_id, job.artifacts))
 
 
 def _response_pieces(response: ResponseBlock, context: EntryContext) -> Iterator[Piece]:

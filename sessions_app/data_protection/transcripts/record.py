@@ -50,12 +50,12 @@ def write_record(session: Session, reader: User, folder: Path) -> tuple[Path, st
 
 
 async def _write_entries(session: Session, view: SessionView, write: Callable[[str], object]) -> None:
-    async for entries in stream_entries(session, view, _html_of):
+    async for entries in stream_entries(session, view, _html_of, with_undone=True):
         write(_mask_and_escape(entries))
 
 
 def _html_of(entry: Entry) -> SafeString:
-    return render_to_string("chat/transcript_entry.html", {"entry": entry, "has_pictures": False})
+    return render_to_string("admin/sessions_app/session/_transcript_entry.html", {"entry": entry})
 
 
 def _mask_and_escape(html: str) -> str:

@@ -21,6 +21,9 @@ from sessions_app.data_protection.transcripts.batches import EventBatch, read_ba
 from sessions_app.data_protection.transcripts.entries import Entry, EntryContext, Piece, build_entry
 from sessions_app.data_protection.transcripts.markdown_file import markdown_head, write_markdown
 from sessions_app.history.public_event import without_app_state
+from sessions_app.history.response_state import waits
+from sessions_app.history.rewinds import Rewinds
+from sessions_app.models import Event as Row
 from sessions_app.models import Session, ToolJob
 from sessions_app.process.thread_pools import download_threads
 from sessions_app.process.threads import fetch_rows, in_thread
@@ -34,16 +37,22 @@ logger.addFilter(once)
 WriteEntry = Callable[[Entry], str]
 
 
-async def stream_entries(session: Session, view: SessionView, write: WriteEntry) -> AsyncIterator[str]:
+async def stream_entries(
+    session: Session, view: SessionView, write: WriteEntry, *, with_undone: bool = False
+) -> AsyncIterator[str]:
     """Yield the written entries of the session, one text for each batch. Secrets are masked by their keys.
 
     Args:
         session: with its user.
+        with_undone: include the events that rewinds have put out of effect.
     """
     owner = session.user.get_username()
-    async for batch in read_batches(session):
-        events, answered = await download_threads.run(_read_batch, batch)
-        context = EntryContext(view, owner, await _jobs_of(session, events), answered)
+    outcomes: dict[str, list[Piece]] = {}
+    async for batch in read_batches(session, with_undone=with_undone):
+        events, answers = await download_threads.run(_read_batch, batch)
+        jobs = await _jobs_of(session, events)
+        delayed = {call_id for call_id, waits in answers if waits}
+        context = EntryContext(view, owner, jobs, {call_id for call_id, _ in answers}, delayed, outcomes)
         yield await download_threads.run(_write_batch, batch, events, context, write)
 
 
@@ -75,32 +84,37 @@ async def _jobs_of(session: Session, events: list[Event]) -> dict[str, ToolJob]:
     return {job.call_id: job for job in rows}
 
 
-def _read_batch(batch: EventBatch) -> tuple[list[Event], set[str]]:
-    """Return the events of the batch without secrets, and the ids of the calls with a response."""
+def _read_batch(batch: EventBatch) -> tuple[list[Event], set[tuple[str, bool]]]:
+    """Return the events of the batch without secrets, and the answered calls.
+
+    Each is the id of the call, and True for a response that only says that the call waits.
+    """
     events = [event_to_show(mask_keys(row.body)) for row in batch.events]
     ahead = [event_to_show(row.body) for row in batch.ahead]
-    answered: set[str] = set()
+    answers = set()
     for event in events + ahead:
-        answered.update(response.id for response in event.get_function_responses() if response.id)
-    return events, answered
+        for response in event.get_function_responses():
+            if response.id:
+                answers.add((response.id, waits(response.response or {}) and event.author != "user"))
+    return events, answers
 
 
 def _write_batch(batch: EventBatch, events: list[Event], context: EntryContext, write: WriteEntry) -> str:
     rows = zip(batch.events, events, strict=True)
     with context.view.reader.reading():  # threads have their own language and time zone
         # Texts of models may have lone surrogates, which cannot be sent as UTF-8.
-        return storable("".join([_write(row.seq, event, context, write) for row, event in rows]))
+        return storable("".join([_write(row, event, batch.rewinds, context, write) for row, event in rows]))
 
 
-def _write(seq: int, event: Event, context: EntryContext, write: WriteEntry) -> str:
+def _write(row: Row, event: Event, rewinds: Rewinds, context: EntryContext, write: WriteEntry) -> str:
     try:
-        entry = build_entry(event, context)
+        entry = build_entry(event, context, is_undone=rewinds.is_undone(row.seq, row.body))
         if entry is None:
             return ""
         return write(entry)
     except Exception:  # one odd event must not break the transcript
-        logger.exception("Event %s of session %s cannot be written", seq, context.view.session_id)
-        notice = Piece("error", gettext("Event {number} cannot be shown. It is kept.").format(number=seq))
+        logger.exception("Event %s of session %s cannot be written", row.seq, context.view.session_id)
+        notice = Piece("error", gettext("Event {number} cannot be shown. It is kept.").format(number=row.seq))
         return write(Entry("", "quiet", datetime.now(UTC), [notice]))
 
 

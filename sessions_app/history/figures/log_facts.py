@@ -17,7 +17,7 @@ from django.db.models.expressions import RawSQL
 
 from runtime.events.calls import FRAMEWORK_CALLS
 from sessions_app.history.costs import Usage
-from sessions_app.history.response_state import state_of
+from sessions_app.history.response_state import state_of, waits
 from sessions_app.models import CallError, Event, EventKind
 from sessions_app.models.answer_request import CALL_ID_LENGTH
 from sessions_app.models.figures import CAUSE_LENGTH, NAME_LENGTH
@@ -26,8 +26,6 @@ from sessions_app.secrets.masking import beginning_of
 
 MAX_EVENTS = 5_000
 """Largest number of events of a batch. The next batch counts the rest of a long log."""
-WAITING = ("pending", "queued")
-"""Statuses of responses that stand in for the answer to a call that waits for a person, or for a job."""
 MAX_SENTENCE = 200
 _TEXT_LENGTH = 400
 _QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"|«[^»]*»|`[^`]*`")
@@ -75,11 +73,11 @@ class LogFacts:
         failures = []
         rejections = []
         for name, call_id, status, error in facts["answers"] or ():
-            waits = not error and status in WAITING and facts["author"] != "user"
-            if waits or name in FRAMEWORK_CALLS:
+            response = {"status": status, "error": error}
+            if name in FRAMEWORK_CALLS or (facts["author"] != "user" and waits(response)):
                 continue
             answers.append(name or "")
-            state = state_of({"status": status, "error": error})
+            state = state_of(response)
             if state == "failed":
                 failures.append(FailedAnswer(name or "", call_id or "", cause_of(error or status)))
             elif state == "declined":

@@ -101,6 +101,19 @@ def test_an_event_that_is_too_large_to_open_shows_its_beginning(staff: Client, s
     assert "too large for a page" in read(staff, page_of(session, "?event=1"))
 
 
+def test_a_large_result_answers_its_call(staff: Client, session: Session) -> None:
+    call = {"id": "c-1", "name": "refund", "args": {"order": 7}}
+    append_event(session, {"functionCall": call})
+    response = {"id": "c-1", "name": "refund", "response": {"report": noise(900_000)}}
+    append_event(session, {"functionResponse": response})
+    html = read(staff, page_of(session))
+    assert "unanswered" not in html and 'data-status="ok"' in html
+    assert "refund → {&quot;report&quot;: &quot;" in html
+    assert html.count('class="audit-entry"') == 1
+    seen = read(staff, page_of(session, "?view=person"))
+    assert "Refund" in seen
+
+
 def test_large_states_messages_and_results_are_cut_too(staff: Client, session: Session) -> None:
     session.initial_state = {f"key-{n}": noise(20_000) for n in range(100)}
     append_event(session, {"text": "x"}, actions={"stateDelta": {"topic": noise(400_000)}})

@@ -202,15 +202,28 @@ def test_events_are_filtered_by_branch_tool_errors_and_what_they_contain(
 
 
 def test_the_view_of_the_person_shows_what_the_chat_showed(auditor: Client, session: Session) -> None:
-    append_event(session, {"text": "Undone"}, author="user", invocationId="e-1")
+    append_event(session, {"text": "Taken back"}, author="user", invocationId="e-1")
     append_event(session, author="user", invocationId="r", actions={"rewindBeforeInvocationId": "e-1"})
     append_event(session, {"text": f"**bold** {HOSTILE}"}, invocationId="e-2")
     append_event(session, call("c-1", "look_up_order", token="s3cret"), actions={"stateDelta": {"inside": 1}})
     html = read(auditor, page_of(session, "?view=person"))
     shown = text_of(html, 'id="timeline"', "</section>")
-    assert "<strong>bold</strong>" in shown and "Undone" not in shown and "inside" not in shown
+    assert "<strong>bold</strong>" in shown and "inside" not in shown
+    assert "Taken back" in text_of(shown, "<del>", "</del>") and shown.count("<del>") == 1
     assert "<script>" not in shown and "<img" not in shown and "s3cret" not in shown
     assert 'id="event-3"' in shown and 'href="?event=3#event-3"' in shown
+
+
+@pytest.mark.parametrize("is_confirmed", [True, False])
+def test_the_view_of_the_person_tells_an_approved_call_as_done_below_its_approval(
+    auditor: Client, session: Session, is_confirmed: bool
+) -> None:
+    append_refund(session, is_confirmed)
+    shown = text_of(read(auditor, page_of(session, "?view=person")), 'id="timeline"', "</section>")
+    words = ["Refund", "Approved by" if is_confirmed else "Rejected by"]
+    outcome = re.search(r'id="event-5".*', shown, re.DOTALL)
+    assert [shown.index(word) for word in words] == sorted(shown.index(word) for word in words)
+    assert outcome and ("Refund" in outcome[0], "declined" in outcome[0]) == (True, not is_confirmed)
 
 
 def test_a_call_of_the_view_of_the_person_is_done_when_a_later_page_has_its_answer(

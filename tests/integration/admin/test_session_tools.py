@@ -77,9 +77,12 @@ def test_an_archive_has_all_of_the_session_and_is_recorded(client: Client, sessi
 def test_a_record_is_one_inert_page_whose_name_has_its_hash(client: Client, session: Session) -> None:
     sign_in(client, "session", rights=("view_text", "export_data"))
     tamper(lambda: Event.objects.filter(session=session).update(before={"order": 9}))
+    append_event(session, {"text": "Undone words"}, author="user", invocationId="e-2")
+    append_event(session, author="user", invocationId="r", actions={"rewindBeforeInvocationId": "e-2"})
     response = client.post(tool_url(session, "export"), {"form": "record", "reason": "A court asked."})
     content = downloaded(response)
     html = content.decode()
+    assert "Undone words" in html.split("<del>")[1].split("</del>")[0] and html.count("<del>") == 1
     sha256 = hashlib.sha256(content).hexdigest()
     assert sha256 in response["Content-Disposition"]
     assert sha256 in StaffAccess.objects.get(kind="export").detail

@@ -211,6 +211,21 @@ def test_a_long_chat_is_streamed_in_order(browser_of_person: Client, session: Se
     assert of_bodies and all("LIMIT 60" in query for query in of_bodies)
 
 
+def test_a_call_that_waited_is_told_as_done_below_the_approval(
+    browser_of_person: Client, session: Session
+) -> None:
+    add_event(session, author="orders", **parts({"functionCall": CALL}))
+    waiting = {**RESPONSE, "response": {"status": "pending"}}
+    add_event(session, author="orders", **parts({"functionResponse": waiting}))
+    for number in range(60):
+        add_event(session, f"Message {number}", "user")
+    add_event(session, author="orders", **parts({"functionResponse": RESPONSE}))
+    text = export(browser_of_person, session, "markdown")
+    assert (
+        text.index("*Look up order 1001*") < text.index("Message 59") < text.index("*Looked up order 1001*")
+    )
+
+
 def test_a_call_at_the_end_of_a_batch_is_told_as_done(browser_of_person: Client, session: Session) -> None:
     for number in range(49):
         add_event(session, f"Message {number}", "user")
