@@ -25,7 +25,7 @@ stop: $(INSTALLED)
 	@$(BIN)/python -m adk_site.dev.stop
 
 test: $(INSTALLED)
-	$(BIN)/python -m pytest -n $(TEST_PROCESSES) $(TESTS)
+	$(BIN)/python -m pytest -n $(TEST_PROCESSES) --collect-late -o console_output_style=classic $(TESTS)
 
 lint: $(INSTALLED) $(NODE_TOOLS)
 	$(BIN)/ruff check

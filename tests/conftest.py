@@ -5,6 +5,7 @@ import shutil
 import signal
 from collections.abc import Generator, Iterator
 from contextvars import copy_context
+from pathlib import Path
 
 import pytest
 from _pytest.runner import runtestprotocol
@@ -13,7 +14,6 @@ from django.db import connection
 from django.test import TransactionTestCase
 from pytest_django import DjangoDbBlocker
 from xdist.remote import Producer
-from xdist.scheduler import LoadScopeScheduling
 
 from adk_site.embedded.lifetime import running_servers
 from adk_site.garbage_collection import exclude_permanent_objects
@@ -26,15 +26,12 @@ from tests.browser.program import NO_BROWSER
 from tests.emptied_tables import empty_tables
 from tests.served_agents import Served
 from tests.template_cluster import template_cluster
+from tests.whole_files import BROWSER, LateFile, WholeFiles
 
 # A run that is stopped ends as with Ctrl-C: its fixtures stop the servers.
 signal.signal(signal.SIGTERM, signal.default_int_handler)
 if not os.environ.get("DATABASE_URL"):
     os.environ["ADK_POSTGRES_TEMPLATE"] = str(template_cluster())
-BROWSER = "tests/browser/"
-SECOND_HALF = f"{BROWSER}test_j"
-"""The first browser file, by name, of the second site: the files before it take half of the CPU time."""
-RESTARTS = tuple(f"{BROWSER}test_{name}.py" for name in ("outages", "outside", "restart"))
 LONGEST_FIRST = (
     BROWSER,
     "tests/unit/deploy/",
@@ -45,20 +42,24 @@ LONGEST_FIRST = (
 )
 
 
-class WholeFiles(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no type hints
-    """Gives each process whole files; browser tests share three sites, one for the files that restart it."""
-
-    def _split_scope(self, nodeid: str) -> str:
-        file = nodeid.split("::")[0]
-        if file.startswith(BROWSER):
-            if file in RESTARTS:
-                return "site that restarts"
-            return "first site" if file < SECOND_HALF else "second site"
-        return file
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--collect-late",
+        action="store_true",
+        help="let the processes of xdist import each file when they run it",
+    )
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> WholeFiles:
     return WholeFiles(config, log)
+
+
+def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> LateFile | None:
+    config = parent.config
+    names_tests = any("::" in argument for argument in config.args)
+    if config.option.collect_late and hasattr(config, "workerinput") and not names_tests:
+        return LateFile.at(module_path, parent)
+    return None
 
 
 @pytest.hookimpl(trylast=True)
@@ -74,6 +75,9 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
     Each thread that a test starts leaves its database connection in the context, and each call of Django in a thread
     copies all that is there. In one context for all tests these copies took a tenth of the CPU time.
     """
+    if isinstance(item, LateFile):
+        item.runtest(nextitem)
+        return True
     item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
     copy_context().run(runtestprotocol, item, nextitem=nextitem)
     item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
