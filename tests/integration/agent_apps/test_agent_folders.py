@@ -132,6 +132,11 @@ def test_folders_without_an_agent_are_left_out(agent_dir: Path, write_folder: Wr
             "SyntaxError: unmatched ')' (line 3 of {}/sky.py).",
         ),
         ("weather", {"__init__": "("}, "SyntaxError: '(' was never closed (line 1 of {}/__init__.py)."),
+        (
+            "weather",
+            {"agent": "(" * 1000},
+            "SyntaxError: too many nested parentheses (line 1 of {}/agent.py).",
+        ),
         ("weather", {"agent": "import sys\nsys.exit(3)"}, "SystemExit: 3 (line 2 of {}/agent.py)."),
         (
             "weather",

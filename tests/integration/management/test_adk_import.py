@@ -150,66 +150,47 @@ def test_a_part_that_needs_another_package_is_named_with_the_remedy(
     ]
 
 
-def test_imports_for_type_checkers_are_not_missed(folder: Folder) -> None:
+def test_a_folder_may_use_the_site_start_threads_and_have_a_tool_that_cannot_be_declared(
+    folder: Folder,
+) -> None:
+    """Imports for type checkers are not missed, a thread that never ends holds nothing up, and each tool is listed."""
     weather = folder(
         agent="""\
+            import threading
             import typing
             from typing import TYPE_CHECKING
+            from django.conf import settings
             from google.adk.agents import Agent
+            from google.adk.tools import BaseTool
+            from sessions_app.jobs import job_tool
             if TYPE_CHECKING:
                 import no_such_package
             if typing.TYPE_CHECKING:
                 from no_such_package import Thing
             else:
                 import json
-            root_agent = Agent(name="forecaster", model="demo")
-            """
-    )
-    assert adk_import(weather).startswith("Imports\n  all are found\n")
 
-
-def test_a_thread_that_never_ends_does_not_hold_up_the_command(folder: Folder) -> None:
-    thread = "import threading\nthreading.Thread(target=threading.Event().wait).start()"
-    weather = folder(agent=f"{thread}\n{WEATHER}", cities="CITIES = []")
-    assert "forecaster  LlmAgent, model demo" in adk_import(weather)
-
-
-def test_a_folder_may_use_the_settings_and_the_job_tools_of_the_site(folder: Folder) -> None:
-    weather = folder(
-        agent="""\
-            from django.conf import settings
-            from google.adk.agents import Agent
-            from sessions_app.jobs import job_tool
-
-            @job_tool
-            def measure() -> int:
-                "Measure."
-
-            root_agent = Agent(name="forecaster", model=settings.ADK_MODEL, tools=[measure])
-            """
-    )
-    assert "- measure" in adk_import(weather)
-
-
-def test_a_tool_that_cannot_be_declared_hides_no_other(folder: Folder) -> None:
-    weather = folder(
-        agent="""\
-            from google.adk.agents import Agent
-            from google.adk.tools import BaseTool
+            threading.Thread(target=threading.Event().wait).start()
 
             class Scale(BaseTool):
                 def _get_declaration(self):
                     raise LookupError("no weights")
 
+            @job_tool
+            def measure() -> int:
+                "Measure."
+
             def read() -> int:
                 "Read."
 
             scale = Scale(name="scale", description="Weighs.")
-            root_agent = Agent(name="forecaster", model="demo", tools=[scale, read])
+            root_agent = Agent(name="forecaster", model=settings.ADK_MODEL, tools=[scale, measure, read])
             """
     )
     out = adk_import(weather)
+    assert out.startswith("Imports\n  all are found\n")
     assert "- scale  (cannot be declared: LookupError: no weights)\n" in out
+    assert "- measure" in out
     assert "- read(): Read." in out
 
 
@@ -232,20 +213,14 @@ def test_agents_that_cannot_be_listed_are_an_error_of_their_own(folder: Folder) 
 @pytest.mark.parametrize(
     ("source", "expected"),
     [
-        ("def (", "SyntaxError: invalid syntax (line 1 of {}/agent.py)."),
-        ("(" * 1000, "SyntaxError: too many nested parentheses (line 1 of {}/agent.py)."),
         ("import os\nos._exit(7)", "Its import ended the process with code 7."),
-        ("raise SystemExit('bye')", "SystemExit: bye (line 1 of {}/agent.py)."),
         ("print('x' * 10_000_000)", "neither weather nor weather.agent defines a root_agent or an app."),
     ],
 )
-def test_code_that_cannot_be_loaded_is_an_error_in_one_sentence(
+def test_code_that_ends_its_process_or_prints_much_is_an_error_in_one_sentence(
     folder: Folder, source: str, expected: str
 ) -> None:
-    weather = folder(agent=source)
-    error = refusal(weather)[1]
-    assert error.endswith(expected.format(weather))
-    assert "\n" not in error
+    assert refusal(folder(agent=source))[1].endswith(expected)
 
 
 def test_an_import_that_never_ends_is_killed_with_all_that_it_started(folder: Folder) -> None:
