@@ -58,7 +58,7 @@ _SENTENCES = {
     "RESOURCE_EXHAUSTED": _OVERLOADED,
     "UNAVAILABLE": _OVERLOADED,
     "DEADLINE_EXCEEDED": "The model did not answer in time. Try again in a moment.",
-    "INVALID_ARGUMENT": "The model refused the request. Try again, or begin a new conversation.",
+    "INVALID_ARGUMENT": "The model refused the request. Try again, or begin a new chat.",
     "UNAUTHENTICATED": _UNUSABLE,
     "PERMISSION_DENIED": _UNUSABLE,
     "NOT_FOUND": _UNUSABLE,

@@ -77,7 +77,7 @@ def part_text(part: types.Part) -> str:
 
 def unreadable_file(kind: str) -> ModelError:
     """Return the error for a file type that the model's protocol does not support."""
-    message = f"The model cannot read files of the type {kind!r}. Begin a new conversation without this file."
+    message = f"The model cannot read files of the type {kind!r}. Begin a new chat without this file."
     return ModelError("INVALID_ARGUMENT", message)
 
 

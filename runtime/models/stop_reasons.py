@@ -29,7 +29,7 @@ _STOPPED = {
     ),
     "UNEXPECTED_TOOL_CALL": "The model wanted to use a tool that it does not have. Try again.",
     "TOO_MANY_TOOL_CALLS": "The model used too many tools for one answer. Ask for less at once.",
-    "MISSING_THOUGHT_SIGNATURE": "The model cannot go on with this conversation. Begin a new one.",
+    "MISSING_THOUGHT_SIGNATURE": "The model cannot go on with this chat. Begin a new one.",
     "MALFORMED_RESPONSE": "The model's answer cannot be read. Try again.",
     "ESCALATION": "The model stopped its answer because of its provider's rules. Ask in other words.",
     "PUP_LIMITED_DISABLED": (

@@ -31,7 +31,7 @@ class LoadArtifactsTool(FunctionTool):
     can_run_in_job = False
 
     def __init__(self) -> None:
-        super().__init__(load_artifacts)
+        super().__init__(load_artifacts, title="Look at {artifact_names}")
 
     async def process_llm_request(self, *, tool_context: ToolContext, llm_request: LlmRequest) -> None:
         """Declare the tool, list the files, and append the files requested by the latest call."""

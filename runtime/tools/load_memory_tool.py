@@ -28,7 +28,7 @@ class LoadMemoryTool(FunctionTool):
     """Declares `load_memory` and adds an instruction on when to call it."""
 
     def __init__(self) -> None:
-        super().__init__(load_memory)
+        super().__init__(load_memory, title="Look in earlier chats for {query}")
 
     async def process_llm_request(self, *, tool_context: ToolContext, llm_request: LlmRequest) -> None:
         """Declare the tool and add the instruction."""

@@ -71,7 +71,7 @@ async def _own_event(request: HttpRequest, session_id: UUID, seq: int) -> Event:
     session = await own_session_or_404(await request.auser(), session_id)
     row = await in_thread(session.events.filter(seq=seq).first)
     if row is None:
-        raise Http404("There is no such answer in this conversation.")
+        raise Http404("There is no such answer in this chat.")
     return event_to_show(row.body)
 
 

@@ -45,7 +45,7 @@ def _detail_of(session: Session, seq: int) -> str:
     """Return the detail of the event's invocation; empty for an error that is not the end of its last attempt."""
     row = session.events.filter(seq=seq).first()
     if row is None:
-        raise Http404("There is no such event in this conversation.")
+        raise Http404("There is no such event in this chat.")
     event = event_to_show(row.body)
     # The row of an invocation tells about its last attempt: events after an error belong to a later attempt.
     is_last = not session.events.filter(invocation_id=event.invocation_id, seq__gt=seq).exists()

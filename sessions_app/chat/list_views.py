@@ -46,7 +46,7 @@ async def list_page_of(user: User, request: HttpRequest) -> SessionListPage:
     """
     query = request.GET.get("q", "")
     if query:
-        return SessionListPage(await in_thread(search_sessions, user, query), is_search=True)
+        return await in_thread(search_sessions, user, query)
     return await in_thread(
         list_sessions,
         user,

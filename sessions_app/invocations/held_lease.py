@@ -6,12 +6,14 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from uuid import UUID
 
+from django.utils.translation import gettext_noop
+
 from sessions_app.conf import conf
 from sessions_app.errors import ConflictError, StaleLeaseError
 from sessions_app.invocations.worker import worker
 from sessions_app.store.sql import session_lease
 
-BUSY = "An answer is being written in this conversation. Stop it first, then try again."
+BUSY = gettext_noop("An answer is being written in this chat. Stop it first, then try again.")
 
 
 @asynccontextmanager

@@ -111,7 +111,7 @@ def _failed_row(session: Session, invocation_id: str) -> Invocation:
     if row.status != InvocationStatus.FAILED:
         raise ConflictError("This did not fail, or is being tried again already.")
     if _has_gone_on(session, row):
-        raise ConflictError("The conversation has gone on since. Write a new message instead.")
+        raise ConflictError("The chat has gone on since. Write a new message instead.")
     return row
 
 

@@ -83,7 +83,7 @@ def _rewind_that_left(session: Session, seq: int) -> Rewind | None:
     path = find_rewinds(session.pk).path
     left_by = path.undone_by(seq)
     if left_by is None and not (seq in path and session.events.filter(seq=seq).exists()):
-        raise NotFoundError("There is no such version in this conversation.")
+        raise NotFoundError("There is no such version in this chat.")
     return left_by
 
 
@@ -130,7 +130,7 @@ async def _append_rewind(
         await append(runner, user_id=str(session.user_id), session_id=session.key)
     except InvocationNotFoundError as error:
         raise NotFoundError(
-            "That message is not in this conversation any more: it may have been replaced already."
+            "That message is not in this chat any more: it may have been replaced already."
         ) from error
     await reconcile_after_rewind(session, act.by)
     for commit in committed:  # Last: at this event a tab reads the statuses, which must be reconciled.

@@ -108,7 +108,7 @@ def _store_answer(job_id: UUID, number: int, answer: JobAnswer, by: Actor, reaso
             SessionAct.objects.record(session_id, act)
         job = ToolJob.objects.select_for_update().filter(pk=job_id).first()
         if job is None:
-            raise NotFoundError("There is no such job in this conversation.")
+            raise NotFoundError("There is no such job in this chat.")
         if job.is_ended:
             raise ConflictError("The job has ended and takes no more answers.")
         if number < len(job.answers):

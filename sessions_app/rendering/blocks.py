@@ -364,7 +364,7 @@ def _question_block(call: types.FunctionCall, view: SessionView, event: Event) -
     """Return the block of a call that asks the user; None for other calls."""
     if call.name == REQUEST_CONFIRMATION:
         return _confirmation_request_block(call, view, event)
-    return form_block(call, event)
+    return form_block(call, event, face_of(view.app_name, event.author).name)
 
 
 def _answer_block(response: types.FunctionResponse, event: Event) -> Block | None:

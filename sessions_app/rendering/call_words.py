@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from django.utils.translation import gettext
+from django.utils.translation import gettext, gettext_noop
 
 from runtime.tools.base_tool import BaseTool
 from sessions_app.base.languages import shown_language
@@ -44,6 +44,12 @@ IRREGULAR_PAST = {
     **{"undo": "undid", "write": "wrote"},
 }
 STRESSED_AT_THE_END = frozenset({"forget", "format", "submit", "reset"})
+
+TITLES_OF_TOOLS = (
+    gettext_noop("Look at {artifact_names}"),
+    gettext_noop("Look in earlier chats for {query}"),
+)
+"""Titles of the runtime's tools that read files and memory: their rows say what an answer may be based on."""
 
 
 @dataclass(frozen=True)
@@ -106,6 +112,8 @@ def _doubles_its_end(verb: str) -> bool:
 
 def _argument(args: Mapping[str, Any], name: str) -> str:
     value = args.get(name)
+    if isinstance(value, list):
+        value = ", ".join(map(str, value))
     return "…" if value is None else shortened(" ".join(str(value).split()), MAX_ARGUMENT_LENGTH)
 
 

@@ -167,6 +167,7 @@ def content_of(view: SessionView, event: Event, jobs: Mapping[str, ToolJob]) -> 
     sources = sources_of(event)
     blocks = blocks_of(view, event, jobs, sources.citations)
     actions = event.actions
+    withdrawn = withdrawn_tool(event)
     content = {
         "blocks": blocks,
         "sources": sources.listed,
@@ -180,7 +181,7 @@ def content_of(view: SessionView, event: Event, jobs: Mapping[str, ToolJob]) -> 
         "is_stopped_by_staff": is_stopped_by_staff(event),
         "is_empty_answer": _is_empty_answer(event, blocks),
         "is_cut": _is_cut(event),
-        "withdrawn": withdrawn_tool(event),
+        "withdrawn": withdrawn and {"tool": withdrawn, "face": face_of(view.app_name, withdrawn.agent)},
     }
     if not any(content.values()):
         return {}

@@ -215,18 +215,18 @@ class RepliedBlock:
 
 
 def form_block(
-    call: types.FunctionCall, event: Event
+    call: types.FunctionCall, event: Event, agent: str
 ) -> ChoiceBlock | CredentialRequestBlock | RemoteQuestionBlock | InputRequestBlock | None:
-    """Return the block of a call that is answered in a form; None for other calls."""
+    """Return the block of a call that is answered in a form; None for other calls. `agent` names who asks."""
     return (
         choice_block(call, event)
         or credential_request_block(call, event)
-        or remote_question_block(call, event)
-        or input_request_block(call, event)
+        or remote_question_block(call, event, agent)
+        or input_request_block(call, event, agent)
     )
 
 
-def input_request_block(call: types.FunctionCall, event: Event) -> InputRequestBlock | None:
+def input_request_block(call: types.FunctionCall, event: Event, agent: str) -> InputRequestBlock | None:
     """Return the block of a question of a workflow's node; None for other calls."""
     if call.name != REQUEST_INPUT or call.id not in (event.long_running_tool_ids or ()):
         return None
@@ -236,16 +236,16 @@ def input_request_block(call: types.FunctionCall, event: Event) -> InputRequestB
     shown = [ShownArgument(labels[name], outline(value, None)[0]) for name, value in values.items()]
     schema = json_object(args.get("response_schema"))
     text = str(args.get("message") or "")
-    return InputRequestBlock(call.id or "", call.name, event.author, text, shown, schema_fields(schema))
+    return InputRequestBlock(call.id or "", call.name, agent, text, shown, schema_fields(schema))
 
 
-def remote_question_block(call: types.FunctionCall, event: Event) -> RemoteQuestionBlock | None:
+def remote_question_block(call: types.FunctionCall, event: Event, agent: str) -> RemoteQuestionBlock | None:
     """Return the block of a remote agent's question; None for other calls."""
     if call.name not in REMOTE_QUESTIONS or call.id not in (event.long_running_tool_ids or ()):
         return None
     text = next(iter((call.args or {}).values()), "")
     is_sign_in = call.name == REMOTE_AUTH
-    return RemoteQuestionBlock(call.id or "", call.name, event.author, str(text), is_sign_in)
+    return RemoteQuestionBlock(call.id or "", call.name, agent, str(text), is_sign_in)
 
 
 def replied_block(response: types.FunctionResponse, event: Event) -> RepliedBlock | None:

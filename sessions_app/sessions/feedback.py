@@ -27,7 +27,7 @@ def give_feedback(session: Session, seq: int, rating: str, comment: str) -> None
             field="comment",
         )
     if not session.events.filter(seq=seq).exclude(author="user").exists():
-        raise NotFoundError("There is no such answer in this conversation.")
+        raise NotFoundError("There is no such answer in this chat.")
     opinion = {"rating": rating, "comment": storable(comment.replace("\0", ""))}
     Feedback.objects.update_or_create(session=session, seq=seq, user_id=session.user_id, defaults=opinion)
 

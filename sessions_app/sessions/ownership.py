@@ -21,7 +21,7 @@ from sessions_app.process.threads import in_thread
 from sessions_app.store.sql.event_log import find_session
 
 User = AbstractBaseUser | AnonymousUser
-NO_SESSION = gettext_noop("There is no such conversation here.")
+NO_SESSION = gettext_noop("There is no such chat here.")
 
 
 async def own_session(user: User, session_id: UUID) -> Session:

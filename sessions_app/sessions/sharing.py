@@ -48,7 +48,7 @@ def shared_session(token: str) -> Session:
     links = ShareLink.objects.active().filter(token=token)
     session = sessions.filter(pk__in=links.values("session")).first() if conf().share_links else None
     if session is None:
-        raise NotFoundError("There is no such shared conversation.")
+        raise NotFoundError("There is no such shared chat.")
     return session
 
 

@@ -134,9 +134,7 @@ def references_to(session: Session, files: Iterable[FileName]) -> list[ArtifactR
     types = {(row.filename, row.version): row.mime_type for row in _uploads(session, wanted)}
     for name, version in wanted:
         if (name, version) not in types:
-            raise NotFoundError(
-                f"There is no file “{storable(name)[:80]}” in this conversation. Attach it again."
-            )
+            raise NotFoundError(f"There is no file “{storable(name)[:80]}” in this chat. Attach it again.")
     return [ArtifactReference(name, version, types[name, version]) for name, version in wanted]
 
 
@@ -150,9 +148,7 @@ def delete_upload(session: Session, file: FileName) -> None:
         uri = ArtifactReference(artifact.filename, artifact.version, artifact.mime_type).uri
         named = {"parts": [{"fileData": {"fileUri": uri}}]}
         if session.invocations.filter(message__contains=named).exists():
-            raise ConflictError(
-                f"The file “{artifact.filename}” is part of a message and stays in the conversation."
-            )
+            raise ConflictError(f"The file “{artifact.filename}” is part of a message and stays in the chat.")
         refuse_if_held(LegalHold.objects.of_session(session.pk, session.user_id))
         artifact.delete()
 

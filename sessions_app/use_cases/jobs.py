@@ -44,7 +44,7 @@ async def answer_job(by: UserActor, session_id: UUID, job_id: UUID, number: int,
 async def _check_job(by: UserActor, session_id: UUID, job_id: UUID) -> None:
     session = await own_session(by.user, session_id)
     if not await in_thread(ToolJob.objects.filter(session=session, pk=job_id).exists):
-        raise NotFoundError("There is no such job in this conversation.")
+        raise NotFoundError("There is no such job in this chat.")
 
 
 async def cancel_schedule(by: UserActor, session_id: UUID, schedule_id: int) -> None:

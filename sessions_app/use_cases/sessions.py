@@ -96,7 +96,7 @@ async def count_new_session(user: User, network: str) -> None:
     if exceeded is not None:
         minutes = ceil(exceeded.seconds / 60)
         raise LimitExceededError(
-            f"{exceeded.quota.most} conversations were begun here within an hour. Try again in {minutes} "
+            f"{exceeded.quota.most} chats were begun here within an hour. Try again in {minutes} "
             "minutes, or go on in one that you have.",
             retry_seconds=exceeded.seconds,
         )

@@ -131,10 +131,12 @@ def test_on_a_phone_names_are_whole_and_cells_have_room_for_words(full_chat: Cha
     assert cell and cell["width"] > 180
 
 
-def test_in_large_letters_the_home_page_fits_a_phone(open_tab: OpenTab) -> None:
+def test_in_large_letters_the_home_page_and_the_settings_fit_a_phone(open_tab: OpenTab) -> None:
     tab = open_tab()
+    for path in ("/", "/settings/"):
+        tab.page.goto(tab.address(path))
+        assert width_in_large_letters(tab.page) == PHONE["width"]
     tab.page.goto(tab.base_url)
-    assert width_in_large_letters(tab.page) == PHONE["width"]
     assert problems_on_a_phone(tab.page) == []
 
 

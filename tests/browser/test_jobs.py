@@ -244,7 +244,7 @@ def test_a_repeated_question_frame_keeps_the_answer_that_is_being_typed(chat: Ch
     expect(field).to_be_focused()
     field.press_sequentially("ovelace")
     field.press("Enter")
-    expect(chat.page.get_by_role("alert")).to_have_text("There is no such job in this conversation.")
+    expect(chat.page.get_by_role("alert")).to_have_text("There is no such job in this chat.")
     expect(job.get_by_role("button", name="Answer")).to_be_enabled()
     sent = [frame for frame in map(json.loads, chat.connection.sent) if frame["type"] == "answer_job"]
     answer = {"v": 1, "type": "answer_job", "id": str(row.id), "number": 0, "answer": "Ada Lovelace"}

@@ -308,7 +308,9 @@ def test_an_answer_that_was_lost_with_a_connection_can_be_given_again(chat: Chat
     expect(chat.page.locator("#notice")).to_be_hidden()
 
 
-def test_a_model_and_another_agent_are_chosen_with_the_keyboard(chat: ChatPage, model: Model) -> None:
+def test_a_model_is_chosen_with_the_keyboard_and_other_tabs_follow(
+    chat: ChatPage, open_tab: OpenTab, model: Model
+) -> None:
     model.play(
         Turn(text=["Slowly."]), Turn(text=["Again."]), Turn(text=["Quickly."]), Turn(text=["Slowly again."])
     )
@@ -332,11 +334,15 @@ def test_a_model_and_another_agent_are_chosen_with_the_keyboard(chat: ChatPage, 
     chat.send("Now without thinking")
     chat.wait_for_answer("Quickly.")
     # What the page showed when it was loaded can be chosen again, too.
+    other = open_tab()
+    other.open(chat.page.url)
+    expect(other.page.locator(".picked-model")).to_be_empty()
     chat.page.locator("#pick").click()
     choice.get_by_label("Thorough").check()
     chat.page.keyboard.press("Escape")
     chat.send("And with it")
     chat.wait_for_answer("Slowly again.")
+    expect(other.page.locator(".picked-model")).to_have_text("Thorough")
     thorough = [request["model"] == "gemini-thorough" for request in model.requests()]
     assert thorough == [True, True, False, True]
 

@@ -113,7 +113,7 @@ def test_a_regenerated_answer_is_a_version_and_a_switch_waits_for_the_end_of_an_
     chat.send("More")
     expect(chat.growing).to_have_text("Three ")
     turn_to(chat, "Hello", "Previous")
-    expect(chat.page.get_by_role("alert")).to_contain_text("An answer is being written in this conversation.")
+    expect(chat.page.get_by_role("alert")).to_contain_text("An answer is being written in this chat.")
     model.release()
     chat.wait_for_answer("Three done.")
     edit(chat, "More", "Else", answer="Four.")

@@ -176,7 +176,8 @@ async def search(
 ) -> list[SessionSummary]:
     """Find sessions whose title or texts contain all words, archived sessions too. At most 30, latest use first."""
     caller = caller_of(request, Scope.READ)
-    return [SessionSummary.of(row) for row in await in_thread(search_sessions, caller.user, q)]
+    found = await in_thread(search_sessions, caller.user, q)
+    return [SessionSummary.of(row) for row in found.sessions]
 
 
 @router.post("/sessions", response={201: SessionSummary})

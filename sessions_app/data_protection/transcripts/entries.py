@@ -138,7 +138,7 @@ def _pieces(event: Event, content: dict[str, Any], context: EntryContext) -> Ite
     if content["error"]:
         yield Piece("error", content["error"])
     if withdrawn := content["withdrawn"]:
-        names = {"agent": as_words(withdrawn.agent), "tool": as_words(withdrawn.tool)}
+        names = {"agent": withdrawn["face"].name, "tool": as_words(withdrawn["tool"].tool)}
         yield Piece("note", gettext("{agent} asks again before each “{tool}”.").format(**names))
     if content["is_empty_answer"]:
         yield Piece("note", gettext("%(agent)s gave no answer.") % {"agent": content["face"].name})

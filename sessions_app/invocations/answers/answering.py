@@ -77,12 +77,12 @@ async def find_waiting_call(
     events = await effective_events(session)
     calls = [made for made in made_calls(events) if made.call.id == call_id and made.call.name]
     if not calls:
-        raise NotFoundError("There is no such question in this conversation.")
+        raise NotFoundError("There is no such question in this chat.")
     waiting = next((made for made in calls if made.is_pending), None)
     if waiting is None:
         raise await in_thread(answered_already, session, call_id)
     if name is not None and waiting.call.name != name:
-        raise NotFoundError("There is no such question in this conversation.")
+        raise NotFoundError("There is no such question in this chat.")
     if invocation_id is not None and waiting.event.invocation_id != invocation_id:
         raise NotFoundError("Another run asks this question. Answer it there.")
     answered_by = await rule_of(session.app_name, waiting)

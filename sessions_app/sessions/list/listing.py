@@ -11,6 +11,7 @@ from datetime import datetime
 from uuid import UUID
 
 from django.db.models import Exists, OuterRef, Q, Value
+from django.utils.translation import gettext_noop
 
 from runtime.events.answer_rules import PERSON
 from sessions_app.base.timing import in_utc
@@ -36,7 +37,7 @@ MAX_SESSIONS = 500
 MAX_PINNED = 50
 MAX_DIGITS = 9
 LARGE_COLUMNS = ("state", "initial_state", "log_hash")
-BROKEN = "The address of this page is broken. Go back to your chats."
+BROKEN = gettext_noop("The address of this page is broken. Go back to your chats.")
 
 
 @dataclass(frozen=True)
@@ -47,12 +48,14 @@ class SessionListPage:
         before: cursor of the next page; empty on the last page.
         asked: number of questions to the user in all sessions; None in the results of a search.
         is_search: True for the results of a search, which are not grouped by days.
+        is_cut: True for a search with more results.
     """
 
     sessions: list[Session]
     before: str = ""
     asked: int | None = None
     is_search: bool = False
+    is_cut: bool = False
 
 
 def list_sessions(

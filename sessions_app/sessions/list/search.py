@@ -17,7 +17,7 @@ from django.db.models import Max, Q
 from runtime.valid_text import storable
 from sessions_app.history.rewinds import find_rewinds
 from sessions_app.models import Event, Session
-from sessions_app.sessions.list.listing import with_activity
+from sessions_app.sessions.list.listing import SessionListPage, with_activity
 from sessions_app.sessions.list.plain_text import plain_pieces
 from sessions_app.sessions.ownership import User
 
@@ -40,7 +40,7 @@ class Hit:
     after: str
 
 
-def search_sessions(person: User, query: str) -> list[Session]:
+def search_sessions(person: User, query: str) -> SessionListPage:
     """Return the user's sessions with all words of the query, archived sessions included; latest use first.
 
     A query word matches the beginning of a word in a text, and any part of a title. Single letters are searched in
@@ -48,7 +48,7 @@ def search_sessions(person: User, query: str) -> list[Session]:
     """
     query = " ".join(storable(query[:MAX_QUERY_LENGTH]).split())
     if not query:
-        return []
+        return SessionListPage([], is_search=True)
     words = WORD.findall(query)[:MAX_WORDS]
     own = Session.objects.owned_by(person)
     matches = Q(pk__in=own.filter(_title_has(words or [query])).values("pk"))
@@ -56,9 +56,12 @@ def search_sessions(person: User, query: str) -> list[Session]:
     if prefixes := [word for word in words if _is_long_enough(word)]:
         # Without the user's sessions in this subquery PostgreSQL begins with the words, which the index finds.
         matches |= Q(pk__in=Event.objects.with_words(prefixes).values("session"))
-    found = list(with_activity(own.filter(matches)).newest_first()[:MAX_RESULTS])
+    found = list(with_activity(own.filter(matches)).newest_first()[: MAX_RESULTS + 1])
+    is_cut = len(found) > MAX_RESULTS
+    found = found[:MAX_RESULTS]
     hits = _hits(found, prefixes)
-    return [session for session in found if _attach_hit(session, words or [query], hits.get(session.pk))]
+    sessions = [session for session in found if _attach_hit(session, words or [query], hits.get(session.pk))]
+    return SessionListPage(sessions, is_search=True, is_cut=is_cut)
 
 
 def _is_long_enough(word: str) -> bool:

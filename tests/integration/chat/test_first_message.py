@@ -198,7 +198,7 @@ async def test_new_sessions_are_limited(person: User, settings: Settings) -> Non
         frame = await tab.receive("error" if code else "invocation")
         assert frame.get("code", "") == code
         await tab.close()
-    assert "1 conversations were begun here within an hour" in frame["message"]
+    assert "1 chats were begun here within an hour" in frame["message"]
     assert await Session.objects.acount() == 1
 
 

@@ -148,8 +148,8 @@ async def test_search_and_exports_have_what_is_in_effect(person: User, model: Sc
         "apples",
         "you said apples",
     ]
-    assert await sync_to_async(search_sessions)(person, "apples") == [session]
-    assert await sync_to_async(search_sessions)(person, "pears") == []
+    assert (await sync_to_async(search_sessions)(person, "apples")).sessions == [session]
+    assert (await sync_to_async(search_sessions)(person, "pears")).sessions == []
 
 
 async def test_a_switch_gives_the_title_of_the_first_message_and_keeps_that_of_a_person(

@@ -292,7 +292,7 @@ async def test_new_sessions_are_limited_for_a_person_and_for_an_address(
     for network, is_refused in (("a", False), ("a", False), ("a", True), ("b", False), ("c", True)):
         begin = use_cases.begin_session(person, uuid4(), "echo", "m1", "Hello", network=network)
         if is_refused:
-            with pytest.raises(LimitExceededError, match="conversations were begun here within an hour"):
+            with pytest.raises(LimitExceededError, match="chats were begun here within an hour"):
                 await begin
         else:
             await begin

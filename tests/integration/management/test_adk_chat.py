@@ -174,7 +174,7 @@ def test_a_terminal_without_colour_has_none(chat: Chat, person: User) -> None:
         (["clerk", "--user", "bob"], "There is no user 'bob'."),
         (
             ["clerk", "--session", "00000000-0000-4000-8000-000000000000"],
-            "There is no such conversation here.",
+            "There is no such chat here.",
         ),
     ],
 )
@@ -190,6 +190,6 @@ def test_a_deleted_conversation_of_somebody_else_is_not_found(person: User, mana
     User.objects.create_user("bob")
     for name in ("ada", "bob"):
         refused = manage("adk_chat", "clerk", "--session", str(session.pk), "--user", name)
-        assert refused.stderr == "CommandError: There is no such conversation here.\n"
+        assert refused.stderr == "CommandError: There is no such chat here.\n"
     unnamed = manage("adk_chat", "clerk")
     assert "Name the user whose conversation it is: --user NAME, such as ada, bob." in unnamed.stderr

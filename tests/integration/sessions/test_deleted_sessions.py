@@ -88,7 +88,7 @@ def test_a_message_to_a_deleted_session_is_refused_until_the_session_is_restored
     person: User, job: ToolJob
 ) -> None:
     change(person, job.session, "delete")
-    with pytest.raises(NotFoundError, match="There is no such conversation here"):
+    with pytest.raises(NotFoundError, match="There is no such chat here"):
         threads.run(use_cases.send_message(actors.person(person), job.session_id, "m2", "Hello?"))
     assert not Invocation.objects.filter(client_id="m2").exists()
     change(person, job.session, "restore")

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from django.utils.translation import override
 
 from runtime import types
-from runtime.tools import BaseTool, FunctionTool
+from runtime.tools import BaseTool, FunctionTool, load_artifacts, load_memory
 from sessions_app.rendering.call_words import describe_call, tenses
 from sessions_app.rendering.called_tool import argument_order, find_tool
 
@@ -50,6 +51,18 @@ def test_a_title_names_arguments() -> None:
     assert words.names_arguments
 
 
+def test_the_rows_of_tools_that_read_say_what_they_looked_at() -> None:
+    files = describe_call(load_artifacts, "load_artifacts", {"artifact_names": ["a.txt", "b.txt"]})
+    assert (files.running, files.done) == ("Looking at a.txt, b.txt", "Looked at a.txt, b.txt")
+    memory = describe_call(load_memory, "load_memory", {"query": "lamp"})
+    assert memory.done == "Looked in earlier chats for lamp"
+    with override("de"):
+        assert (
+            describe_call(load_memory, "load_memory", {"query": "x"}).done
+            == "In früheren Chats nach x suchen"
+        )
+
+
 @pytest.mark.parametrize(
     ("value", "shown"),
     [
@@ -58,6 +71,7 @@ def test_a_title_names_arguments() -> None:
         ("x" * 100, "x" * 60 + "…"),
         ("{order_id}", "{order_id}"),
         ({"a": 1}, "{'a': 1}"),
+        (["a.txt", "b.txt"], "a.txt, b.txt"),
     ],
 )
 def test_values_in_a_title_are_short_and_not_templates(value: object, shown: str) -> None:

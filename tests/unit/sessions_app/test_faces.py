@@ -44,6 +44,16 @@ def test_a_face_stands_beside_a_message_and_where_agents_hand_over(faces: dict[s
     assert (picture["src"], picture["alt"]) == ("/static/sessions_app/icon.svg", "")
 
 
+def test_questions_and_notes_name_an_agent_as_its_face_does(faces: dict[str, Face]) -> None:
+    faces["help_desk"] = Face("Concierge")
+    call = {"id": "c-1", "name": "adk_request_input", "args": {"message": "Which one?"}}
+    asks = event_html({"functionCall": call}, longRunningToolIds=["c-1"])
+    assert Tags(asks).all("form")[0]["aria-label"] == "Question from Concierge"
+    withdrawn = {"adk_withdrawn_allowance": {"agent": "help_desk", "tool": "pay"}}
+    html = event_html(author="user", customMetadata=withdrawn)
+    assert "Concierge asks you again before each “Pay”." in Tags(html).text
+
+
 def test_what_an_author_writes_is_text(faces: dict[str, Face]) -> None:
     faces["help_desk"] = Face('<b>"&', picture='" onerror="alert(1)')
     html = event_html({"text": "Hello"})

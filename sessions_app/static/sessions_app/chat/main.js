@@ -287,6 +287,7 @@ class ChatPage {
     }
     if (rewoundFrom || this.#hasAlternatives)
       this.loadAlternatives().then((alternatives) => alternatives.handle(frame));
+    this.picker.follow(event.actions?.stateDelta ?? {});
     this.live.finish(event.id);
     this.#dropEnded();
     if (event.customMetadata?.adk_resumed) this.live.adoptLease(event.customMetadata.adk_resumed);

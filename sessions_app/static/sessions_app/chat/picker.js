@@ -14,8 +14,7 @@ export class Picker {
     this.root = root;
     root?.addEventListener("change", ({ target }) => {
       this.#hasChosen = true;
-      const words = target.value ? target.nextElementSibling.textContent : "";
-      document.querySelector("#pick .picked-model").textContent = words;
+      showChoice(target);
     });
     root?.addEventListener("click", ({ target }) => {
       const { app } = target.closest("[data-app]")?.dataset ?? {};
@@ -24,8 +23,22 @@ export class Picker {
     });
   }
 
-  /** Fields of a message: the model, once the person has chosen on this page. */
+  /** Fields of a message: the model that the person has chosen on this page since the last message with a choice. */
   get fields() {
     return this.#hasChosen ? { model: this.root.querySelector("input:checked").value } : {};
   }
+
+  /** Show the choice of a stored message, which may be of another tab. A choice that was not sent yet stays. */
+  follow({ adk_model: model }) {
+    const input = [...(this.root?.querySelectorAll("input") ?? [])].find(({ value }) => value === model);
+    if (!input || (this.#hasChosen && !input.checked)) return;
+    this.#hasChosen = false;
+    input.checked = true;
+    showChoice(input);
+  }
+}
+
+function showChoice(input) {
+  const words = input.value ? input.nextElementSibling.textContent : "";
+  document.querySelector("#pick .picked-model").textContent = words;
 }

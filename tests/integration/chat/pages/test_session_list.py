@@ -18,7 +18,7 @@ from pytest_django import Settings
 from sessions_app.models import AnswerRequest, Event, Invocation, LegalHold, Session, Tombstone, ToolJob
 from sessions_app.sessions.list import listing
 from sessions_app.sessions.list.changes import CHANGES
-from sessions_app.sessions.list.search import search_sessions
+from sessions_app.sessions.list.search import MAX_RESULTS, search_sessions
 from sessions_app.tasks import sweep
 from tests.integration.chat.pages.page_helpers import add_event, page
 
@@ -301,11 +301,20 @@ def test_a_hit_shows_the_word_and_not_a_single_letter_beside_it(
     assert "about a green <mark>lamp</mark>" in html
 
 
+def test_a_search_with_too_many_results_says_so(browser_of_person: Client, person: User) -> None:
+    for number in range(MAX_RESULTS):
+        make(person, f"Lamp {number}")
+    assert "Only the latest" not in searched(browser_of_person, "lamp")
+    make(person, "Lamp again")
+    assert "Only the latest 30 are shown." in searched(browser_of_person, "lamp")
+    assert listed(browser_of_person, q="lamp")[0] == "Lamp again"
+
+
 def test_a_search_reads_no_more_texts_than_it_shows(person: User, session: Session) -> None:
     for number in range(50):
         add_event(session, f"lamp {number}")
     with CaptureQueriesContext(connection) as queries:
-        assert search_sessions(person, "lamp") == [session]
+        assert search_sessions(person, "lamp").sessions == [session]
     with connection.cursor() as cursor:
         assert [cursor.execute(query["sql"]).rowcount for query in queries] == [1, 0, 1, 1]
 
@@ -383,6 +392,6 @@ def test_a_list_of_thousands_of_sessions_is_read_and_searched_by_indexes(person:
     assert len(listing.list_sessions(person, rows="999").sessions) == listing.MAX_SESSIONS
     plan = plan_of(lambda: listing.list_sessions(person, before=before), "LIMIT 31")
     assert "Seq Scan on sessions_app_session" not in plan and "session_in_list" in plan, plan
-    assert [session.title for session in search_sessions(person, "word999")] == ["Chat 00999"]
+    assert [session.title for session in search_sessions(person, "word999").sessions] == ["Chat 00999"]
     plan = plan_of(lambda: search_sessions(person, "word999"), "@@")
     assert "Seq Scan on sessions_app_event" not in plan and "event_words" in plan, plan
