@@ -13,7 +13,7 @@ everything about a run is kept in its context. All agent calls of an invocation 
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Protocol, TypeVar
@@ -72,6 +72,9 @@ class AgentProtocol(Protocol):
     def offers_transfer(self) -> bool: ...
 
     @property
+    def works_for_parent(self) -> bool: ...
+
+    @property
     def before_agent_callback(self) -> Callbacks[types.Content]: ...
 
     @property
@@ -93,17 +96,19 @@ RunChild = Callable[
 
 @dataclass(frozen=True)
 class NodeCall:
-    """The run of a workflow's node that an agent call belongs to.
+    """The run of a workflow's node, or the work for another agent, that an agent call belongs to.
 
     Attributes:
         path: path of the run.
         message: the node's input, as the message to the agent; None: the user's message.
         sees_history: True if the agent reads the conversation before its message.
+        isolation_scope: id of the call that the agent works for; None unless it works for another agent.
     """
 
     path: str
     message: types.Content | None = None
     sees_history: bool = False
+    isolation_scope: str | None = None
 
 
 @dataclass
@@ -119,6 +124,7 @@ class InvocationContext:
         run_child: function of the Runner to run an agent as a tool, in a new session.
         context_cache_config: settings of the model provider's context cache.
         node: the run of a workflow's node that this call belongs to; None outside workflows.
+        emit: function to commit an event of an agent that runs within a tool; None if the tools called run none.
     """
 
     invocation_id: str
@@ -138,6 +144,7 @@ class InvocationContext:
     run_child: RunChild | None = None
     context_cache_config: ContextCacheConfig | None = None
     node: NodeCall | None = None
+    emit: Callable[[Event], Awaitable[None]] | None = None
 
     @property
     def app_name(self) -> str:

@@ -34,7 +34,7 @@ AgentStateT = TypeVar("AgentStateT", bound=BaseAgentState)
 _DEFAULT_MODE = "chat"
 """Default `mode` of google-adk's agents."""
 UNSUPPORTED = {
-    "mode": "There are no task agents. Offer the agent as a tool by AgentTool, or leave the mode out.",
+    "mode": "Only an LlmAgent works on tasks. Leave the mode out.",
     "parallel_worker": "Put agents that run at once into a ParallelAgent.",
     "retry_config": "Model calls are retried by generate_content_config.http_options.retry_options, tools by "
     "ReflectAndRetryToolPlugin.",
@@ -175,6 +175,11 @@ class BaseAgent(BaseModel):
     @property
     def offers_transfer(self) -> bool:
         """Return True if the models of sub-agents may transfer to this agent or to its other sub-agents."""
+        return False
+
+    @property
+    def works_for_parent(self) -> bool:
+        """Return True if the agent works for its parent's model, which calls it as a tool."""
         return False
 
     @property

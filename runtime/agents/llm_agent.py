@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import reprlib
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Iterator
 from operator import is_not
 from typing import Any, ClassVar, Literal
 
@@ -31,6 +31,7 @@ from runtime.tools.base_tool import BaseTool
 from runtime.tools.base_toolset import BaseToolset
 from runtime.tools.function_tool import FunctionTool
 from runtime.tools.output_schema import OutputSchema
+from runtime.tools.task_tools import FinishTaskTool, TaskAgentTool
 from runtime.utils.instructions_utils import InstructionProvider, given_text
 
 ModelCallback = Callback[LlmResponse]
@@ -62,6 +63,9 @@ class LlmAgent(BaseAgent):
         output_schema: schema of the final response, as JSON: a pydantic model, a type such as `list[Model]`, a
             `types.Schema`, its dict form or a JSON schema. Can be combined with tools and transfer (`engine.output`).
         output_key: state key for the response (contract A4).
+        mode: `single_turn` and `task` make a sub-agent a tool of its parent, which runs in the same session (contract
+            A11). Its answer is the result, or with `task` the arguments of `finish_task`, which the agent calls after
+            it has talked to the person. `chat`, the default: the parent transfers to the agent.
         planner: makes the model plan before it acts.
         code_executor: runs code blocks of the model's answers, or makes the provider run them.
 
@@ -83,6 +87,7 @@ class LlmAgent(BaseAgent):
     input_schema: type[Any] | None = None
     output_schema: Any | None = None
     output_key: str | None = None
+    mode: Literal["chat", "single_turn", "task"] | None = None
     planner: BasePlanner | None = None
     code_executor: BaseCodeExecutor | None = None
     before_model_callback: BeforeModelCallback | None = None
@@ -132,10 +137,12 @@ class LlmAgent(BaseAgent):
         self._wrap_tools()
         self._output_schema = self._normalize_output_schema()
         super().model_post_init(context)
+        self._task_tools = list(_task_tools(self))
 
     _output_schema: OutputSchema | None
     _wrapped_tools: list[ToolUnion]
     _tool_sources: list[BaseTool | BaseToolset]
+    _task_tools: list[BaseTool]
     _own_model: BaseLlm | None = None
 
     def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
@@ -147,6 +154,17 @@ class LlmAgent(BaseAgent):
         return True
 
     @property
+    def works_for_parent(self) -> bool:
+        """True if the parent's model calls the agent as a tool (contract A11)."""
+        parent = self.parent_agent
+        return self.mode in ("single_turn", "task") and parent is not None and parent.offers_transfer
+
+    @property
+    def always_resumes(self) -> bool:
+        """True if an agent that works for this one may ask the person (contract A11)."""
+        return any(child.works_for_parent for child in self.sub_agents)
+
+    @property
     def canonical_tool_sources(self) -> list[BaseTool | BaseToolset]:
         """The `tools`, with functions wrapped as `FunctionTool`, and searches that want it as agents of their own."""
         # Wrapping reads signatures, so it is done once. `tools` is a plain list that an author may change, and
@@ -154,8 +172,8 @@ class LlmAgent(BaseAgent):
         cached = self._wrapped_tools
         if len(cached) != len(self.tools) or any(map(is_not, cached, self.tools)):
             self._wrap_tools()
-        if len(cached) > 1 or transfer_targets(self):
-            return [self._beside_others(source) for source in self._tool_sources]
+        if len(cached) > 1 or transfer_targets(self) or self._task_tools:
+            return [*map(self._beside_others, self._tool_sources), *self._task_tools]
         return self._tool_sources
 
     @property
@@ -237,6 +255,15 @@ class LlmAgent(BaseAgent):
 
 
 Agent = LlmAgent
+
+
+def _task_tools(agent: LlmAgent) -> Iterator[BaseTool]:
+    """Yield the tools of tasks: the sub-agents that work for the agent, and the end of its own task."""
+    for child in agent.sub_agents:
+        if isinstance(child, LlmAgent) and child.works_for_parent:
+            yield TaskAgentTool(child, is_task=child.mode == "task")
+    if agent.mode == "task":
+        yield FinishTaskTool(agent.output_schema)
 
 
 def _as_tool(tool: ToolUnion) -> BaseTool | BaseToolset:

@@ -1,26 +1,35 @@
 """Routing: choose the agent that handles a message or resumes an invocation (contract L8, R1).
 
 The current agent is not stored anywhere; it follows from the events. An answer to a call goes to the agent of the call.
-Any other message goes to the latest agent, if its model could transfer back to the root.
+Any other message goes to the agent whose task is open, else to the latest agent, if its model could transfer back to
+the root.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from runtime import types
 from runtime.agents.base_agent import BaseAgent
 from runtime.agents.llm_agent import LlmAgent
 from runtime.agents.parallel_agent import ParallelAgent
 from runtime.context import AgentProtocol
-from runtime.engine.resume.agent_progress import entry_agent, find_latest_agent, recorded_states
-from runtime.events.calls import answered_call_events
+from runtime.engine.resume.agent_progress import (
+    caller_of_work,
+    entry_agent,
+    find_latest_agent,
+    recorded_states,
+)
+from runtime.engine.tasks import calls_of_open_tasks
+from runtime.events.calls import MadeCall, answered_call_events
 from runtime.events.event import Event
 from runtime.events.summaries import last_agent_before_summary
 from runtime.models.llm_response import has_answer
 
 
 def route_message(root: BaseAgent, events: Sequence[Event]) -> BaseAgent:
-    """Return the agent for the latest user message: the agent whose call it answers, else the latest agent.
+    """Return the agent for the latest user message: the agent whose call it answers or whose task is open, else the
+    latest agent.
 
     `events` must not contain rewound events. Events replaced by a summary may be missing.
     """
@@ -29,8 +38,36 @@ def route_message(root: BaseAgent, events: Sequence[Event]) -> BaseAgent:
         for call_event in answered_call_events(events, last.content):
             agent = root.find_agent(call_event.author)
             if agent is not None:
-                return agent
+                return root.get_agent(caller_of_work(agent).name)
+    task = open_task(root, events)
+    if task is not None:
+        return root.get_agent(caller_of_work(root.get_agent(task.event.author)).name)
     return latest_agent(root, events)
+
+
+def scope_of_message(root: BaseAgent, events: Sequence[Event], message: types.Content | None) -> str | None:
+    """Return the `isolation_scope` of a message of the person: that of the call it answers, or the open task's."""
+    for call_event in answered_call_events(events, message) if message else ():
+        return call_event.isolation_scope
+    task = open_task(root, events)
+    return task.call.id if task else None
+
+
+def open_task(root: BaseAgent, events: Sequence[Event]) -> MadeCall | None:
+    """Return the call of the task agent that the person talks to; None if there is none (contract A11)."""
+    agents = (root, *root.descendants())
+    names = {
+        agent.name
+        for agent in agents
+        if isinstance(agent, LlmAgent) and agent.works_for_parent and agent.mode == "task"
+    }
+    if not names:
+        return None
+    tasks = {made.call.id: made for made in calls_of_open_tasks(events, names)}
+    for event in reversed(events):
+        if event.isolation_scope in tasks:
+            return tasks[event.isolation_scope]
+    return next(iter(tasks.values()), None)
 
 
 def latest_agent(root: BaseAgent, events: Sequence[Event]) -> BaseAgent:
@@ -85,6 +122,8 @@ def _may_receive_message(agent: BaseAgent) -> bool:
     current: BaseAgent | None = agent
     while current is not None:
         if not isinstance(current, LlmAgent) or current.disallow_transfer_to_parent:
+            return False
+        if current.works_for_parent:
             return False
         current = current.parent_agent
     return True

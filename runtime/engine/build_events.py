@@ -57,6 +57,7 @@ def model_event(
         long_running_tool_ids=long_running or None,
         actions=actions,
         node_info=_node_info(ctx),
+        isolation_scope=_isolation_scope(ctx),
     )
     return _with_metadata(ctx, event)
 
@@ -117,6 +118,7 @@ def fill_in(ctx: InvocationContext, event: Event) -> Event:
         event.branch = ctx.branch
     if ctx.node and not event.node_info:
         event.node_info = _node_info(ctx)
+    event.isolation_scope = event.isolation_scope or _isolation_scope(ctx)
     if event.content and not event.content.role:
         role = "user" if event.get_function_responses() else "model"
         event.content = with_role(event.content, role)
@@ -203,8 +205,13 @@ def _event(
         content=content,
         actions=actions,
         node_info=_node_info(ctx),
+        isolation_scope=_isolation_scope(ctx),
     )
     return _with_metadata(ctx, event)
+
+
+def _isolation_scope(ctx: InvocationContext) -> str | None:
+    return ctx.node.isolation_scope if ctx.node else None
 
 
 def _node_info(ctx: InvocationContext) -> NodeInfo | None:

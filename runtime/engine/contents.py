@@ -15,6 +15,7 @@ between slices, because it would block the event loop for all other sessions.
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Sequence
 from typing import NamedTuple, TypeVar
 
@@ -34,6 +35,7 @@ from runtime.engine.pairing import (
 from runtime.events.branch import is_visible_from
 from runtime.events.calls import (
     FRAMEWORK_CALLS,
+    REQUEST_INPUT,
     MadeCall,
     MadeCalls,
     call_ids,
@@ -41,6 +43,7 @@ from runtime.events.calls import (
     parts_of,
     response_ids,
     trailing_start,
+    unwrapped,
 )
 from runtime.events.event import Event
 from runtime.events.quotation import quote_parts
@@ -74,6 +77,9 @@ async def build_contents(agent: LlmAgentProtocol, ctx: InvocationContext) -> Bui
     events = session.events
     # Parallel agents append events while this coroutine awaits: later code reads up to `count` only.
     count = len(events)
+    if ctx.node is not None and ctx.node.isolation_scope is not None:
+        contents = _contents_of_task(events[:count], agent.name, ctx.branch, ctx.node)
+        return BuiltContents(contents, positions_of_files(contents))
     if ctx.node is not None and ctx.node.message is not None and not ctx.node.sees_history:
         contents = _node_contents(events[ctx.scope.begins_at : count], agent.name, ctx.branch, ctx.node)
         return BuiltContents(contents, positions_of_files(contents))
@@ -114,10 +120,21 @@ def derive_contents(
     return contents_of(events, agent_name, branch)
 
 
-def contents_of(events: Sequence[Event], agent_name: str, branch: str | None) -> list[types.Content]:
+def contents_of(
+    events: Sequence[Event], agent_name: str, branch: str | None, isolation_scope: str | None = None
+) -> list[types.Content]:
     """Return the contents of a session that ends with these events, as the agent sees them."""
-    shown = drop_text_before_latest_response(_as_shown(_effective(events), agent_name, branch))
+    shown = _as_shown(_effective(events), agent_name, branch, isolation_scope)
+    shown = drop_text_before_latest_response(shown)
     return _paired_contents(shown, calls_by_event(made_calls(shown)))
+
+
+def _contents_of_task(
+    events: Sequence[Event], agent_name: str, branch: str | None, node: NodeCall
+) -> list[types.Content]:
+    """Return the task as a message, then the agent's own events and what the person has said to it."""
+    contents = contents_of(events, agent_name, branch, node.isolation_scope)
+    return [to_content(node.message), *contents] if node.message else contents
 
 
 def _node_contents(
@@ -131,7 +148,7 @@ def _node_contents(
         is_own = event.node_info is not None and event.node_info.path == node.path
         # An answer of the user to a call of the node has no path.
         if is_own or (event.author == "user" and response_ids(event) & own_calls):
-            own.append(event)
+            own.append(_with_words_of_answers(event))
             own_calls |= call_ids(event)
         else:
             others.append(event)
@@ -139,6 +156,18 @@ def _node_contents(
     if node.message is not None:
         contents.insert(0, to_content(node.message))
     return contents_of(others, agent_name, branch) + contents if node.sees_history else contents
+
+
+def _with_words_of_answers(event: Event) -> Event:
+    """Return the event of the person with the answers to the node's questions as texts."""
+    parts = parts_of(event)
+    answers = [part.function_response for part in parts if part.function_response]
+    words = [unwrapped(answer.response) for answer in answers if answer.name == REQUEST_INPUT]
+    if event.content is None or not words:
+        return event
+    texts = [word if isinstance(word, str) else json.dumps(word, ensure_ascii=False) for word in words]
+    update = {"parts": [types.Part(text=text) for text in texts]}
+    return event.model_copy(update={"content": event.content.model_copy(update=update)})
 
 
 async def _extend(
@@ -178,12 +207,16 @@ def _effective(events: Sequence[Event]) -> Sequence[Event]:
     return events
 
 
-def _as_shown(events: Sequence[Event], agent_name: str, branch: str | None) -> list[Event]:
+def _as_shown(
+    events: Sequence[Event], agent_name: str, branch: str | None, isolation_scope: str | None = None
+) -> list[Event]:
     """Return the visible events, as the agent sees them."""
     return [
         as_seen_by(agent_name, without_framework_parts(event))
         for event in events
-        if is_visible_from(branch, event.branch) and _has_content_for_model(event)
+        if event.isolation_scope == isolation_scope
+        and is_visible_from(branch, event.branch)
+        and _has_content_for_model(event)
     ]
 
 
@@ -199,7 +232,7 @@ def current_turn(events: Sequence[Event], agent_name: str, branch: str | None) -
     addressee = agent_name
     for index in range(len(events) - 1, -1, -1):
         event = events[index]
-        if not is_visible_from(branch, event.branch):
+        if event.isolation_scope is not None or not is_visible_from(branch, event.branch):
             continue
         if event.actions.transfer_to_agent == addressee:
             addressee = event.author

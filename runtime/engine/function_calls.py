@@ -37,6 +37,7 @@ from runtime.events.event_actions import EventActions, merge_actions
 from runtime.run_config import CallEnd
 from runtime.tools.base_tool import BaseTool
 from runtime.tools.result_files import take_files
+from runtime.tools.task_tools import TaskAgentTool
 from runtime.tools.tool_result import as_response
 from runtime.tools.tool_threads import CallClock, one_after_another
 
@@ -117,9 +118,10 @@ class Batch:
         _add_usage(event, child_responses)
         return with_call_seconds(event, seconds) if seconds else event
 
-    def has_calls_without_response(self, tools: Tools) -> bool:
-        """Return True if a long-running call has no first result for the model."""
-        return any(result.response is None and is_long_running(result.call, tools) for result in self.results)
+    @property
+    def has_calls_without_response(self) -> bool:
+        """True if a call has no result for the model yet."""
+        return any(result.response is None for result in self.results)
 
 
 def _add_usage(event: Event, responses: Sequence[Event]) -> None:
@@ -206,7 +208,7 @@ async def run_call(
     context.state.note_changes()
     if result is None or (tool.is_long_running and not result):
         result = _pending_response(context.actions, tool, is_rerun=call.id in confirmations)
-    if tool.is_long_running and result is None:
+    if result is None and (tool.is_long_running or isinstance(tool, TaskAgentTool)):
         context.actions.skip_summarization = None  # Nothing to sum up: the event would say nothing else.
         return CallResult(call, context.actions, None)
     display_text = tool.display_text(result) if context.actions.skip_summarization else None

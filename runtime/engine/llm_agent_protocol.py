@@ -34,6 +34,9 @@ class LlmAgentProtocol(AgentProtocol, Protocol):
     def output_key(self) -> str | None: ...
 
     @property
+    def mode(self) -> Literal["chat", "single_turn", "task"] | None: ...
+
+    @property
     def canonical_output_schema(self) -> OutputSchema | None: ...
 
     @property

@@ -24,6 +24,7 @@ from runtime.events.event import Event
 from runtime.tools.base_tool import BaseTool
 from runtime.tools.output_schema import OutputSchema
 from runtime.tools.set_model_response_tool import SetModelResponseTool
+from runtime.tools.task_tools import finishes_task
 
 
 class Output:
@@ -36,6 +37,7 @@ class Output:
 
     def __init__(self, agent: LlmAgentProtocol, ctx: InvocationContext) -> None:
         self._agent_name = agent.name
+        self._is_task = agent.mode == "task"
         self._key = agent.output_key
         self._schema = agent.canonical_output_schema if self._key else None
         self._text = _text_before_interruption(ctx) if self._key and ctx.resuming else ""
@@ -46,7 +48,14 @@ class Output:
         Raises:
             pydantic.ValidationError: a final response does not follow the schema.
         """
-        if self._key is None or not _is_part_of_output(event) or not _has_text(event):
+        if self._key is None:
+            return
+        if self._is_task:
+            # What a task agent says on the way is no output.
+            if finishes_task(event):
+                event.actions.state_delta[self._key] = event.actions.set_model_response
+            return
+        if not _is_part_of_output(event) or not _has_text(event):
             return
         text = event.text()
         is_final = event.is_final_response()
@@ -74,6 +83,12 @@ def structured_answer(ctx: InvocationContext, batch: Batch, tools: Mapping[str, 
             text = json.dumps(result.actions.set_model_response, ensure_ascii=False)
             return agent_event(ctx, types.Content(role="model", parts=[types.Part(text=text)]))
     return None
+
+
+def note_task_result(ctx: InvocationContext, response: Event) -> None:
+    """Make the result of a finished task the output of the event, except in a workflow: the node ends with it."""
+    if finishes_task(response) and (ctx.node is None or ctx.node.isolation_scope):
+        response.output = response.actions.set_model_response
 
 
 def _is_part_of_output(event: Event) -> bool:

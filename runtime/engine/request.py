@@ -83,7 +83,8 @@ def _require_output_schema(
 ) -> list[BaseTool]:
     """Put the output schema into the request; return a tool for it if the model cannot combine a schema with tools."""
     schema = agent.canonical_output_schema
-    if schema is None:
+    # The result of a task is the arguments of `finish_task`.
+    if schema is None or agent.mode == "task":
         return []
     if has_tools and not model.capabilities.schema_with_tools:
         return [SetModelResponseTool(schema)]

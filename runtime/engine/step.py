@@ -16,10 +16,11 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from runtime import types
+from runtime._tasks import TaskPool
 from runtime.context import InvocationContext
 from runtime.engine.build_events import agent_event, is_long_running, new_call_id, request_event
 from runtime.engine.code_execution import CodeToRun, code_to_run, run_code
@@ -35,7 +36,7 @@ from runtime.engine.human_input.answers import (
 )
 from runtime.engine.llm_agent_protocol import LlmAgentProtocol
 from runtime.engine.model_call import stream_model_events
-from runtime.engine.output import Output, structured_answer
+from runtime.engine.output import Output, note_task_result, structured_answer
 from runtime.engine.request import build_request, callable_tools
 from runtime.engine.resume.decide import (
     AskPerson,
@@ -48,10 +49,12 @@ from runtime.engine.resume.decide import (
     TransferTo,
     decide_resume,
 )
+from runtime.engine.tasks import group_calls, has_finished_task, is_task, open_tasks
 from runtime.engine.tools import resolve_tools
 from runtime.events.event import Event
 from runtime.models.base_llm import BaseLlm
 from runtime.tools.base_tool import BaseTool
+from runtime.tools.task_tools import TaskAgentTool, finishes_task
 
 
 @dataclass(frozen=True)
@@ -98,8 +101,8 @@ async def run_llm_agent(agent: LlmAgentProtocol, ctx: InvocationContext) -> Asyn
             async for event in events:
                 output.record(event)
                 yield event
-    if ctx.resuming and isinstance(step.next, CallModel):
-        async with aclosing(run_resumed_step(step)) as events:
+    if isinstance(step.next, CallModel):
+        async with aclosing(continue_work(step)) as events:
             async for event in events:
                 output.record(event)
                 yield event
@@ -166,13 +169,29 @@ async def run_answered_calls(step: Step, answers: AlreadyAnswered | Rerun) -> As
                 ctx.resuming = False
 
 
+async def continue_work(step: Step) -> AsyncGenerator[Event, None]:
+    """Continue tasks of earlier invocations, or else the step that was interrupted in this one."""
+    tasks = open_tasks(step.agent, step.ctx)
+    if tasks:
+        step.ctx.resuming = False
+        tools = {tool.name: tool for tool in await resolve_tools(step.agent, step.ctx)}
+        stream = run_calls(step, tasks, tools)
+    elif step.ctx.resuming:
+        stream = run_resumed_step(step)
+    else:
+        return
+    async with aclosing(stream) as events:
+        async for event in events:
+            yield event
+
+
 async def run_resumed_step(step: Step) -> AsyncGenerator[Event, None]:
     """Finish a step after an interruption (contract R1)."""
     decision = decide_resume(step.ctx)
     step.ctx.resuming = isinstance(decision, TransferTo)  # the transfer target resumes too
     match decision:
         case Continue():
-            step.next = CallModel()
+            step.next = Stop() if has_finished_task(step.ctx) else CallModel()
         case Pause() | Done():
             step.next = Stop()
         case RunCode(event):
@@ -235,12 +254,46 @@ async def run_calls(
 ) -> AsyncGenerator[Event, None]:
     """Run the calls. Yield an event with their responses, then an event with requests to the person, if any.
 
+    The person talks to one agent at a time, so tasks run one after another, after the other calls.
+
     Raises:
         Exception: the failure of a call, after the responses of the other calls were committed (contract T2).
     """
-    batch = await run_function_calls(step.agent, step.ctx, calls, tools, confirmations)
+    following: list[NextStep] = []
+    for group in group_calls(calls, tools):
+        async with aclosing(run_group(step, group, tools, confirmations)) as events:
+            async for event in events:
+                yield event
+        if step.next != CallModel():
+            following.append(step.next)
+            if is_task(group[0], tools):
+                break
+    if following:
+        step.next = following[0]
+
+
+async def run_group(
+    step: Step, calls: list[types.FunctionCall], tools: Tools, confirmations: Confirmations | None
+) -> AsyncGenerator[Event, None]:
+    """Run calls at once; see `run_calls`."""
+    batch = Batch()
+    if any(isinstance(tools.get(call.name or ""), TaskAgentTool) for call in calls):
+        pool = TaskPool[Event]()
+
+        async def run() -> None:
+            nonlocal batch
+            ctx = replace(step.ctx, emit=pool.emit)
+            batch = await run_function_calls(step.agent, ctx, calls, tools, confirmations)
+
+        pool.start("A sub-agent", run())
+        async with aclosing(pool.items()) as events:
+            async for event in events:
+                yield event
+    else:
+        batch = await run_function_calls(step.agent, step.ctx, calls, tools, confirmations)
     response = batch.response_event(step.ctx)
     if response is not None:
+        note_task_result(step.ctx, response)
         yield response
         requests = requests_to_person(calls, response.actions)
         if requests:
@@ -248,7 +301,7 @@ async def run_calls(
     # Only now: a resume replays calls without a response, so completed responses have to be committed first.
     if batch.failure is not None:
         raise batch.failure
-    step.next = decide_next_step(batch, response, tools)
+    step.next = decide_next_step(batch, response)
     if step.next == CallModel():
         # `set_model_response` is the final answer in the form of a call: the model has nothing to add.
         answer = structured_answer(step.ctx, batch, tools)
@@ -257,14 +310,14 @@ async def run_calls(
             yield answer
 
 
-def decide_next_step(batch: Batch, response: Event | None, tools: Tools) -> NextStep:
-    """Decide what follows function responses (contract A6, T5, Q9, Q10)."""
-    if response is None:
+def decide_next_step(batch: Batch, response: Event | None) -> NextStep:
+    """Decide what follows function responses (contract A6, A11, T5, Q9, Q10)."""
+    if response is None or finishes_task(response):
         return Stop()
     actions = response.actions
     if actions.transfer_to_agent:
         return Transfer(actions.transfer_to_agent)
-    if actions.skip_summarization or actions.asks_person() or batch.has_calls_without_response(tools):
+    if actions.skip_summarization or actions.asks_person() or batch.has_calls_without_response:
         return Stop()
     # Pending results of long-running calls go to the model, too (contract Q10).
     return CallModel()

@@ -58,13 +58,13 @@ def _tools_in(sources: Sequence[BaseTool | BaseToolset]) -> list[BaseTool]:
 
 def transfer_targets(agent: LlmAgentProtocol) -> list[AgentProtocol]:
     """Return the sub-agents, then the parent, then peers, as the two `disallow_` flags allow."""
-    targets: list[AgentProtocol] = list(agent.sub_agents)
+    targets: list[AgentProtocol] = [child for child in agent.sub_agents if not child.works_for_parent]
     parent = agent.parent_agent
-    # A workflow agent decides itself which sub-agent runs next.
-    if parent is None or not parent.offers_transfer:
+    # A workflow agent decides itself which sub-agent runs next, and work for the parent ends with a result.
+    if parent is None or not parent.offers_transfer or agent.works_for_parent:
         return targets
     if not agent.disallow_transfer_to_parent:
         targets.append(parent)
     if not agent.disallow_transfer_to_peers:
-        targets += [peer for peer in parent.sub_agents if peer is not agent]
+        targets += [peer for peer in parent.sub_agents if peer is not agent and not peer.works_for_parent]
     return targets

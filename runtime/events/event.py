@@ -28,8 +28,9 @@ class Event(LlmResponse):
         branch: dotted path of agents (`parent.child`) that limits the event's visibility; None: visible to all agents.
         long_running_tool_ids: ids of the long-running function calls in `content`.
         actions: the side effects.
-        output: output of a workflow's node, as JSON values.
+        output: output of a workflow's node, or result of a task, as JSON values.
         node_info: the node's run that the event belongs to; None outside workflows.
+        isolation_scope: id of the call that an agent works for; only this agent sees the event. None: see `branch`.
     """
 
     model_config = ConfigDict(
@@ -50,6 +51,7 @@ class Event(LlmResponse):
     actions: EventActions = Field(default_factory=EventActions)
     output: Any = None
     node_info: NodeInfo | None = None
+    isolation_scope: str | None = None
 
     @model_validator(mode="before")
     @classmethod

@@ -23,7 +23,7 @@ from runtime._pydantic_models import construct
 from runtime._tasks import iterate_in_thread
 from runtime._write_scope import WritingTo
 from runtime.agents.base_agent import BaseAgent
-from runtime.agents.routing import route_message, route_resume
+from runtime.agents.routing import route_message, route_resume, scope_of_message
 from runtime.agents.toolsets import close_toolsets
 from runtime.agents.tree import check_names
 from runtime.apps.app import App
@@ -301,6 +301,7 @@ class Runner:
                 message = replaced or message
             if message is not None or state_delta:
                 event = await user_message_event(ctx, message, state_delta)
+                event.isolation_scope = scope_of_message(self.agent, ctx.session.events, event.content)
                 # A resumed invocation keeps the message that began it.
                 ctx.user_content = ctx.user_content or event.content
                 await self._commit(ctx, event)

@@ -7,6 +7,7 @@ answer its questions later: a call that waits for an answer is an error response
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from contextlib import aclosing
 from typing import Any, Protocol, runtime_checkable
 
@@ -99,21 +100,14 @@ class AgentTool(BaseTool):
         try:
             content = types.Content(role="user", parts=[types.Part(text=self._message(args))])
         except ValidationError as error:
-            problems = describe_errors(error) if self._input else describe_errors(error, "request")
-            return {"error": bad_values(problems).message}
+            return self._bad_arguments(error)
         if self.skip_summarization:
             tool_context.actions.skip_summarization = True
         events = await self._run(content, tool_context)
         unanswered = unanswered_calls(events)
         if unanswered:
             return {"error": self._unfinished_message(unanswered)}
-        last = next((event for event in reversed(events) if event.content or event.error_code), None)
-        if last is None:
-            return ""
-        # A broken answer is still useful as text, but not as an object of a schema.
-        if last.error_code and (self._output or not last.text().strip()):
-            return {"error": f"{self.name} failed: {last.error_message or last.error_code}"}
-        return self._result(last)
+        return self._result_of(events)
 
     def display_text(self, result: Any) -> str | None:
         """Return the agent's answer. It is meant for the person if no summarization follows."""
@@ -128,6 +122,20 @@ class AgentTool(BaseTool):
             return _REQUEST_ADAPTER.validate_python(args.get("request"))
         value = self._input.validate_python(args)
         return self._input.dump_json(value, exclude_none=True).decode()
+
+    def _bad_arguments(self, error: ValidationError) -> dict[str, Any]:
+        problems = describe_errors(error) if self._input else describe_errors(error, "request")
+        return {"error": bad_values(problems).message}
+
+    def _result_of(self, events: Sequence[Event]) -> Any:
+        """Return the last answer in the agent's events as the result of the call."""
+        last = next((event for event in reversed(events) if event.content or event.error_code), None)
+        if last is None:
+            return ""
+        # A broken answer is still useful as text, but not as an object of a schema.
+        if last.error_code and (self._output or not last.text().strip()):
+            return {"error": f"{self.name} failed: {last.error_message or last.error_code}"}
+        return self._result(last)
 
     def _result(self, answer: Event) -> Any:
         if self._output:

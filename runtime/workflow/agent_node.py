@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import replace
@@ -10,8 +11,11 @@ from typing import Any
 from runtime.agents.base_agent import BaseAgent
 from runtime.agents.llm_agent import LlmAgent
 from runtime.context import InvocationContext, NodeCall
+from runtime.events.calls import response_ids
 from runtime.events.event import Event
 from runtime.events.node_info import NodeInfo
+from runtime.events.request_input import RequestInput
+from runtime.tools.task_tools import finishes_task
 from runtime.workflow.base_node import BaseNode
 from runtime.workflow.node_context import NodeContext
 from runtime.workflow.node_data import as_content
@@ -20,7 +24,9 @@ from runtime.workflow.node_data import as_content
 class AgentNode(BaseNode):
     """Runs an agent with the node's input as its message.
 
-    The output is the agent's last message; with an `output_schema`, the object in it; of a workflow, its output.
+    The output is the agent's last message; with an `output_schema`, the object in it; of a workflow, its output. An
+    agent with `mode="task"` asks the person by questions of the node until it has called `finish_task`, whose result is
+    the output.
     """
 
     agent: BaseAgent
@@ -28,6 +34,11 @@ class AgentNode(BaseNode):
     def clone(self) -> BaseNode:
         """Return a node with a copy of the agent."""
         return self.model_copy(update={"agent": self.agent.clone()})
+
+    @property
+    def is_task(self) -> bool:
+        """True if the agent may talk to the person."""
+        return isinstance(self.agent, LlmAgent) and self.agent.mode == "task"
 
     async def _run_impl(self, *, ctx: NodeContext, node_input: Any) -> AsyncGenerator[Any, None]:
         message = None if node_input is None else as_content(node_input)
@@ -42,11 +53,33 @@ class AgentNode(BaseNode):
         async with aclosing(self.agent.run_async(invocation)) as events:
             async for event in events:
                 yield event
-        yield self._output(ctx)
+        yield self._result_of_task(ctx) if self.is_task else self._output(ctx)
 
     def _invocation(self, ctx: NodeContext) -> InvocationContext:
         """Return the context of the agent's call."""
-        return replace(ctx.invocation, agent=self.agent, resuming=ctx.invocation.resuming and ctx.has_begun)
+        resuming = ctx.invocation.resuming and ctx.has_begun and not self._is_answered(ctx)
+        return replace(ctx.invocation, agent=self.agent, resuming=resuming)
+
+    def _is_answered(self, ctx: NodeContext) -> bool:
+        """Return True if the person has answered the node's question, and the agent has not gone on yet."""
+        for event in reversed(ctx.invocation.events() if ctx.resume_inputs else ()):
+            if event.author == "user" and response_ids(event) & ctx.resume_inputs.keys():
+                return True
+            if event.author == self.agent.name and event.node_info and event.node_info.path == ctx.node_path:
+                return False
+        return False
+
+    def _result_of_task(self, ctx: NodeContext) -> Any:
+        """Return the result; while there is none, a question to the person, unless the agent waits for another."""
+        for event in reversed(ctx.invocation.events()):
+            if event.node_info and event.node_info.path == ctx.node_path and finishes_task(event):
+                return event.actions.set_model_response
+        if ctx.invocation.node_runs().open_calls(ctx.node_path):
+            return None
+        number = len(ctx.record().answers) + 1
+        name = f"{ctx.invocation_id} {ctx.node_path} task {number}"
+        question_id = str(uuid.uuid5(uuid.NAMESPACE_OID, name))
+        return RequestInput(interrupt_id=question_id, message=ctx.record().message or None)
 
     def _output(self, ctx: NodeContext) -> Any:
         message = ctx.record().message

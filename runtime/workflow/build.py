@@ -78,7 +78,9 @@ def build_node(node_like: Any, **settings: Any) -> BaseNode:
         return node_like.model_copy(update=settings) if settings else node_like
     if isinstance(node_like, BaseAgent):
         fields = {"name": node_like.name, "description": node_like.description, **settings}
-        return AgentNode(agent=node_like, **fields)
+        made = AgentNode(agent=node_like, **fields)
+        made.rerun_on_resume = made.rerun_on_resume or made.is_task
+        return made
     if isinstance(node_like, BaseTool):
         return ToolNode(tool=node_like, **settings)
     if isinstance(node_like, Callable):  # type: ignore[arg-type]

@@ -138,12 +138,19 @@ def entry_agent(agent: AgentProtocol, began: AgentProtocol) -> AgentProtocol:
     A workflow agent then finds its place from its recorded state, and runs the rest of its sub-agents after `agent`.
     """
     outside = {ancestor.name for ancestor in _ancestors(began)}
-    entry = agent
+    entry = caller_of_work(agent)
     for ancestor in _ancestors(agent):
         # Agents above `began` did not run in this invocation.
         if ancestor.name not in outside and not ancestor.offers_transfer:
             entry = ancestor
     return entry
+
+
+def caller_of_work(agent: AgentProtocol) -> AgentProtocol:
+    """Return the agent itself, or the agent above whose model has called it, directly or not."""
+    while agent.works_for_parent and agent.parent_agent is not None:
+        agent = agent.parent_agent
+    return agent
 
 
 def is_own(event: Event, ctx: InvocationContext) -> bool:

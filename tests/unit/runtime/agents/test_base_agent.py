@@ -56,7 +56,6 @@ def test_a_name_may_use_any_script() -> None:
 @pytest.mark.parametrize(
     ("field", "value", "remedy"),
     [
-        ("mode", "task", "AgentTool"),
         ("parallel_worker", True, "ParallelAgent"),
         ("retry_config", {"max_attempts": 3}, "retry_options"),
         ("timeout", 5, r"http_options\.timeout"),
@@ -74,7 +73,9 @@ def test_what_these_fields_are_by_default_may_be_given_and_a_subclass_may_have_i
         timeout: float = 1.0
 
     given = {"mode": "chat", "parallel_worker": None, "retry_config": None, "timeout": None}
-    assert LlmAgent.model_validate({"name": "a", **given}) == LlmAgent(name="a")
+    assert SequentialAgent.model_validate({"name": "a", **given}) == SequentialAgent(name="a")
+    with pytest.raises(ValueError, match="Agent 'a' cannot have 'mode': Only an LlmAgent"):
+        SequentialAgent.model_validate({"name": "a", "mode": "task"})
     assert Timed(name="b", timeout=2.0).timeout == 2.0
 
 

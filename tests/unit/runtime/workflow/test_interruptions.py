@@ -21,7 +21,7 @@ from runtime.runners import Runner
 from runtime.sessions import InMemorySessionService, Session
 from runtime.tools import FunctionTool, LongRunningFunctionTool
 from runtime.workflow import JoinNode, NodeContext, Workflow, node
-from tests.fakes import ScriptedModel, call, say
+from tests.fakes import ScriptedModel, call, requests_of, say
 from tests.unit.runtime.conversation import Conversation, answer_to
 
 IDS: dict[str, Any] = {"user_id": "ada", "session_id": "s1"}
@@ -432,3 +432,26 @@ async def test_runs_of_one_agent_each_get_their_own_answers(order: list[int]) ->
         events = await conversation.say(answer_to(questions[number], {"confirmed": True}))
     assert sorted(paid) == ["ada", "bob"]
     assert ends(events)["flow@1/payer@1"] == ["paid ada", "paid bob"]
+
+
+async def test_a_task_agent_asks_the_person_until_it_has_finished() -> None:
+    tasks: list[LlmAgent] = []
+
+    def make(process: Process) -> BaseAgent:
+        turns = ["Where?", "When?", call("finish_task", "f1", result="Booked.")]
+        tasks.append(LlmAgent(name="booker", model=process.writer("booker", *turns).model, mode="task"))
+
+        def show(node_input: dict[str, str]) -> str:
+            return node_input["result"]
+
+        return Workflow(name="flow", edges=[("START", tasks[-1], show)])
+
+    expected = (await (await uninterrupted(make)).session()).events
+    assert ends(expected) == {"flow@1/booker@1": {"result": "Booked."}, "flow@1/show@1": "Booked."}
+    asked = [part.text for content in requests_of(tasks[0])[-1].contents for part in content.parts or []]
+    assert asked == ["go", "Where?", "answer to Where?", "When?", "answer to When?"]
+    for count in range(1, len(expected) + 1):
+        process = await Process(make, expected[:count]).start()
+        await process.send(invocation_id=expected[0].invocation_id)
+        await process.answer_all()
+        assert ends((await process.session()).events) == ends(expected), count
