@@ -17,6 +17,8 @@ from django.conf import settings
 from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
+from sessions_app.model_prices import list_price
+
 NO_UNKNOWN_FIELDS = ConfigDict(extra="forbid")
 MASKED_KEYS = (
     "*password*", "*passwd*", "*passphrase*", "*secret*", "*credential*", "*authorization*", "*cookie*",
@@ -128,7 +130,8 @@ class ModelConf:
     """Prices and rate limits of models, by prefix of the model's name; the longest prefix counts."""
 
     prices: Mapping[str, Price] = field(default_factory=dict)
-    """Prices of models, `{"input": ..., "output": ..., "cached_input": ...}`."""
+    """Prices of models, `{"input": ..., "output": ..., "cached_input": ...}`. Well-known models without an entry have
+    their list price in US dollars: see `sessions_app.model_prices`."""
     model_rate_limits: Mapping[str, RateLimit] = field(default_factory=dict)
     """Rate limits, `{"requests": ..., "tokens": ...}`, shared by all processes and all models with that prefix."""
     model_wait_seconds: float = Field(default=120.0, gt=0)
@@ -150,7 +153,7 @@ class JobConf:
     """Seconds without a heartbeat after which the worker of a running job is considered dead."""
     job_resend_seconds: float = 60.0
     """Seconds after which a job is sent to the broker again if it has not started; doubles with each send."""
-    cancel_grace_seconds: float = 10.0
+    cancel_grace_seconds: float = 3.0
     """Seconds for the function of a cancelled job to end before its process is killed."""
     sweep_seconds: float = 4.0
     """Seconds after which a sweep leaves the rest of its work to the next sweep."""
@@ -390,9 +393,15 @@ class Conf(
         return {**overrides, "": getattr(self, setting)}
 
     def price(self, model: str) -> Price | None:
-        """Return the price of a model: the entry of `prices` whose key is the longest prefix of the name."""
+        """Return the price of a model: the entry of `prices` whose key is the longest prefix of the name.
+
+        Without such an entry, return the list price of a well-known model; None for any other model.
+        """
         prefix = _longest_prefix(self.prices, model)
-        return None if prefix is None else self.prices[prefix]
+        if prefix is not None:
+            return self.prices[prefix]
+        known = list_price(model)
+        return None if known is None else Price(*known)
 
     def model_rate_limit(self, model: str) -> tuple[str, RateLimit] | None:
         """Return the rate limit of a model and its key, the longest prefix of the name in `model_rate_limits`."""

@@ -3,7 +3,7 @@
     queued, waiting --> cancelled immediately; the response is queued
     running         --> `progress`, `confirm` and `ask` raise JobCancelled (the reporter thread reads the request)
                         SIGUSR1 raises SoftTimeLimitExceeded in a function without progress
-                        after `cancel_grace_seconds` the process is killed (`forced_end`)
+                        after `cancel_grace_seconds` a sweep lets the process be killed (`forced_end`)
 
 The request is stored in the row first, so it survives a lost signal and the death of the worker.
 """
@@ -21,15 +21,19 @@ from django.utils.translation import gettext_noop
 
 from sessions_app.base.actors import Act, ActionKind, Actor, ActorKind
 from sessions_app.base.statuses import JOB_CANCELLED
+from sessions_app.conf import conf
 from sessions_app.jobs.report import publish_job
 from sessions_app.jobs.response import queue_response
 from sessions_app.models import Invocation, JobStatus, SessionAct, ToolJob
 from sessions_app.models.past_attempts import with_failed_attempt
 from sessions_app.models.tool_job import ToolJobQuerySet
+from sessions_app.process.celery_dispatch import send_sweep
 from sessions_app.process.threads import fetch_rows, in_thread
 from sessions_app.store.sql.leases import Claim
 
 logger = logging.getLogger(__name__)
+SWEEP_MARGIN = 0.2
+"""Seconds after the grace, for differences between the clocks."""
 STOPPED_BY_STAFF = gettext_noop("The job was stopped by staff.")
 
 
@@ -46,6 +50,8 @@ def cancel_job(job_id: UUID, *, by: Actor, reason: str = "") -> None:
         try:
             # The signal of Celery's soft limit: it raises in the function, and spares the process.
             current_app.control.revoke(str(job_id), terminate=True, signal="SIGUSR1")
+            # Not the next scheduled sweep, which may be five seconds later.
+            send_sweep(conf().cancel_grace_seconds + SWEEP_MARGIN)
         except Exception:  # The broker may be down. `progress` still interrupts the function.
             logger.warning("The worker of job %s could not be signalled", job_id, exc_info=True)
 

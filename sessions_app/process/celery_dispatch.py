@@ -38,9 +38,9 @@ def send_run_session(session_id: str | UUID) -> None:
     current_app.send_task(RUN_SESSION, args=[str(session_id)], ignore_result=True)
 
 
-def send_sweep() -> None:
-    """Ask a worker for a sweep now, before the next scheduled sweep."""
-    current_app.send_task(SWEEP, ignore_result=True)
+def send_sweep(seconds: float = 0.0) -> None:
+    """Ask a worker for a sweep in some seconds, in addition to the scheduled sweeps."""
+    current_app.send_task(SWEEP, countdown=seconds, ignore_result=True)
 
 
 def send_webhooks() -> None:

@@ -22,7 +22,7 @@ from pytest_django.fixtures import Settings
 
 from sessions_app.agent_apps import registry
 from sessions_app.base.actors import Act
-from sessions_app.jobs import repairs, response
+from sessions_app.jobs import cancel, repairs, response
 from sessions_app.models.session_act import SessionActManager
 from sessions_app.process import celery_dispatch, threads
 from sessions_app.shutdown import shut_down
@@ -121,6 +121,7 @@ def broker(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
     monkeypatch.setattr(repairs, "send_job", record)
     monkeypatch.setattr(response, "offer_session", lambda session_id: None)
     monkeypatch.setattr(current_app.control, "revoke", lambda *args, **kwargs: None)
+    monkeypatch.setattr(cancel, "send_sweep", lambda seconds: None)
     return sent
 
 

@@ -26,7 +26,7 @@ USED = {
     "thoughtsTokenCount": 7,
     "candidatesTokenCount": 50,
 }
-ANSWERED = {"modelVersion": "gemini-2.5-flash", "usageMetadata": USED}
+ANSWERED = {"modelVersion": "house-2.5-flash", "usageMetadata": USED}
 
 
 def trace_of(session: Session, invocation_id: str = "e-1") -> str:
@@ -73,17 +73,17 @@ def test_13_the_waterfall_shows_agent_model_and_tool_with_their_events(
     assert rows_of(html) == [
         "waits for its turn 0 ms 1.0 s",
         "agent clerk 2.5 s 7.5 s #2",
-        "model gemini-2.5-flash 2.5 s ~2.5 s 1000 (400 cached) → 7 thoughts + 50 no price #2",
+        "model house-2.5-flash 2.5 s ~2.5 s 1000 (400 cached) → 7 thoughts + 50 no price #2",
         "tool look_up 5.0 s 2.5 s #3",
-        "model gemini-2.5-flash 7.5 s ~2.5 s 1000 (400 cached) → 7 thoughts + 50 no price #4",
+        "model house-2.5-flash 7.5 s ~2.5 s 1000 (400 cached) → 7 thoughts + 50 no price #4",
     ]
     assert f'href="{page_of(asked)}?event=3#event-3"' in html
-    assert "no price for gemini-2.5-flash" in html
+    assert "no price for house-2.5-flash" in html
     assert "style=" not in html and "<script" not in html.split("<main")[1]
 
 
 def test_14_the_totals_are_the_sums_over_the_events(auditor: Client, asked: Session, settings: Any) -> None:
-    settings.ADK = {**settings.ADK, "prices": {"gemini": {"input": 100, "cached_input": 50, "output": 1000}}}
+    settings.ADK = {**settings.ADK, "prices": {"house": {"input": 100, "cached_input": 50, "output": 1000}}}
     head = " ".join(read(auditor, trace_of(asked)).split())
     assert "<dd>2000 in (800 cached), 14 thoughts, 100 out</dd>" in head
     one = (600 * 100 + 400 * 50 + 57 * 1000) / 1_000_000
@@ -182,7 +182,7 @@ def test_events_of_odd_shape_are_shown_as_far_as_they_can_be_read(auditor: Clien
         body = Cast(Value(text), JSONField())
         # Not `create`: since Django 6 it reads the value of an expression.
         Event.objects.bulk_create([Event(session=session, seq=seq, body=body)])
-    assert "gemini-2.5-flash" in read(auditor, trace_of(session))
+    assert "house-2.5-flash" in read(auditor, trace_of(session))
 
 
 def test_hostile_names_are_inert(auditor: Client, session: Session) -> None:

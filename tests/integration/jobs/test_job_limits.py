@@ -13,7 +13,10 @@ from celery import current_app
 from django.contrib.auth.models import User
 from django.utils import timezone
 
-from sessions_app.jobs import job_tool, time_limit
+from sessions_app.base import actors
+from sessions_app.conf import conf
+from sessions_app.jobs import cancel, job_tool, time_limit
+from sessions_app.jobs.forced_end import KILL
 from sessions_app.jobs.repairs import MAX_ATTEMPTS
 from sessions_app.jobs.run import process_name
 from sessions_app.jobs.time_limit import end_killed_job
@@ -165,6 +168,23 @@ def test_a_job_with_a_cancel_request_is_ended_by_the_sweep_because_workers_drop_
     sweep_jobs()
     assert delivered_responses(job, model) == [{"status": "cancelled", "error": "The job was cancelled."}]
     assert RUNS == [] and broker == []
+
+
+def test_a_cancelled_job_that_goes_on_is_ended_by_force_within_five_seconds(
+    job: ToolJob, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sweeps: list[float] = []
+    monkeypatch.setattr(cancel, "send_sweep", sweeps.append)
+    monkeypatch.setattr(current_app.control, "revoke", lambda *args, **kwargs: None)
+    cancel.cancel_job(job.pk, by=actors.person(job.session.user))
+    [seconds] = sweeps
+    assert conf().cancel_grace_seconds < seconds < 5
+    killed: list[str] = []
+    monkeypatch.setattr(current_app.control, "broadcast", lambda command, arguments: killed.append(command))
+    requested = timezone.now() - timedelta(seconds=seconds)
+    ToolJob.objects.update(cancel_requested_at=requested, heartbeat_at=timezone.now())
+    sweep_jobs()
+    assert killed == [KILL]
 
 
 def test_workers_are_asked_to_end_a_job_by_force_only_while_it_has_a_heartbeat(

@@ -41,5 +41,32 @@ def test_a_model_without_a_price_has_no_cost_rather_than_none_of_it() -> None:
     assert Usage().cost("gemini-2.5-flash", CONF) == 0.0
 
 
+@pytest.mark.parametrize(
+    ("model", "price"),
+    [
+        ("gpt-4o-2024-08-06", 2.50),
+        ("openai/gpt-4o-mini", 0.15),
+        ("gemini-2.5-flash-preview-09-2025", 0.30),
+        ("gemini-2.0-flash-001", 0.10),
+        ("claude-sonnet-4-5@20250929", 3.00),
+        ("claude-opus-4-5-20251101", 5.00),
+        ("claude-opus-4-20250514", 15.00),
+        # Other models, whose names only begin alike.
+        ("gpt-4o-audio-preview", None),
+        ("gpt-5-pro", None),
+        ("gemini-2.5-flash-image", None),
+        ("home-made", None),
+        ("", None),
+    ],
+)
+def test_well_known_models_have_a_list_price_that_the_settings_override(
+    model: str, price: float | None
+) -> None:
+    found = Conf().price(model)
+    assert (found and found.input) == price
+    own = Conf(prices={model[:6]: Price(input=7.0, output=70.0)}).price(model)
+    assert own is not None and own.input == 7.0
+
+
 def test_odd_counts_are_no_counts() -> None:
     assert all(Usage.of_json(metadata) == Usage() for metadata in ODD)
