@@ -194,6 +194,8 @@ GET    login     login  login 403   200       correct    /admin/sessions_app/ses
 POST   login     login  login 403   200       correct    /admin/sessions_app/session/<session_id>/state/
 GET    login     login  login 403   302       decide     /admin/sessions_app/answerrequest/<object_id>/answer/
 POST   login     login  login 403   200       decide     /admin/sessions_app/answerrequest/<object_id>/answer/
+GET    login     login  login 403   302       text       /admin/sessions_app/answerrequest/decide/
+POST   login     login  login 403   302       text       /admin/sessions_app/answerrequest/decide/
 GET    login     login  login 403   200       read       /admin/sessions_app/invocation/<object_id>/live/
 POST   login     login  login 403   403       -          /admin/sessions_app/invocation/<object_id>/live/
 GET    login     login  login 403   200       stop       /admin/sessions_app/invocation/<object_id>/stop/

@@ -17,6 +17,12 @@ from sessions_app.rendering.outline import one_line
 YES_OR_NO = (("yes", gettext_lazy("Approve")), ("no", gettext_lazy("Reject")))
 
 
+def is_yes_or_no(request: AnswerRequest) -> bool:
+    """Return True if the request is answered by yes or no."""
+    question = (request.job and request.job.question) or {}
+    return request.kind in (RequestKind.CONFIRMATION, RequestKind.CALL) or question.get("kind") == "confirm"
+
+
 class AnswerForm(ReasonForm):
     """Answer to a request.
 

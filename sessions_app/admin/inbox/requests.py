@@ -2,42 +2,56 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
 from django.db import connection
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import URLPattern
 from django.utils import timezone
+from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.text import Truncator
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import ngettext
 
 from runtime.errors import AdkError
 from runtime.events.answer_rules import PERSON, SITE, STAFF
 from sessions_app.admin.base import SessionRowAdmin
+from sessions_app.admin.confirmed_action import ReasonForm
 from sessions_app.admin.filters import AppFilter
-from sessions_app.admin.inbox.answer_form import AnswerForm
+from sessions_app.admin.inbox.answer_form import AnswerForm, is_yes_or_no
 from sessions_app.admin.inbox.stored_call import StoredCall
 from sessions_app.admin.keyset_list import KeysetAdmin
 from sessions_app.admin.links import session_url
-from sessions_app.admin.permissions import OWN, may, within_remits
+from sessions_app.admin.permissions import OF_SESSION, OWN, may, within_remits
 from sessions_app.admin.session_page.person_view import SeenEvent, load_seen_events
 from sessions_app.admin.staff_records import RecordedActsMixin, note_access, staff_of
 from sessions_app.admin.stored_events import with_stored
 from sessions_app.base.codec import parse_uuid
+from sessions_app.conf import conf
 from sessions_app.history.rewinds import find_rewinds, without_rewound
 from sessions_app.invocations.answers.answering import answered_already
 from sessions_app.invocations.answers.staff_answers import answer_request
+from sessions_app.jobs.questions import JobAnswer
 from sessions_app.models import AccessKind, ActionKind, AnswerRequest, Event, RequestKind, Session
 from sessions_app.models.answer_request import AnswerRequestQuerySet
 from sessions_app.process import threads
-from sessions_app.rendering.audit_values import format_duration, status_badge
+from sessions_app.rendering.audit_values import NOTHING, format_duration, status_badge
+from sessions_app.rendering.outline import as_words, one_line
 from sessions_app.secrets.masking import mask_text
 
+MAX_COUNTED = 99
+MAX_GROUPED = 1_000
+MAX_ARGUMENTS = 6
+MAX_CHOSEN = 200
+MAX_ERRORS = 5
+TOOL_FILTER = "tool_name"
 MAX_SHOWN_EVENTS = 12
 PIECE_CHARACTERS = 2_000
 GONE = _("This waits for nobody any more.")
@@ -58,12 +72,23 @@ class MayAnswerFilter(admin.SimpleListFilter):
         return [("1", _("I may"))]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[AnswerRequest]) -> QuerySet[AnswerRequest]:
-        if self.value() is None:
-            return queryset
-        # Few rules for many requests: each rule is checked once, and the rest is a filter in SQL.
-        rules = AnswerRequest.objects.order_by().values_list("answered_by", flat=True).distinct()
-        mine = [rule for rule in rules if _permits(request, AnswerRequest(answered_by=rule))]
-        return queryset.filter(answered_by__in=mine).exclude(kind=RequestKind.CREDENTIAL)
+        return queryset if self.value() is None else answerable(request, queryset)
+
+
+def answerable(request: HttpRequest, requests: QuerySet[AnswerRequest]) -> QuerySet[AnswerRequest]:
+    """Return the requests that the user may answer."""
+    # Few rules for many requests: each rule is checked once, and the rest is a filter in SQL.
+    rules = AnswerRequest.objects.order_by().values_list("answered_by", flat=True).distinct()
+    mine = [rule for rule in rules if _permits(request, AnswerRequest(answered_by=rule))]
+    others = Q(answered_by=PERSON) | ~Q(session__user=request.user.pk)
+    return requests.filter(others, answered_by__in=mine).exclude(kind=RequestKind.CREDENTIAL)
+
+
+def count_mine(request: HttpRequest) -> str:
+    """Return how many open requests the user may answer, for the menu; empty without any."""
+    open_requests = within_remits(request, AnswerRequest.objects.open(), OF_SESSION)
+    number = len(answerable(request, open_requests).values_list("pk")[: MAX_COUNTED + 1])
+    return f"{MAX_COUNTED}+" if number > MAX_COUNTED else str(number or "")
 
 
 @admin.register(AnswerRequest)
@@ -72,10 +97,14 @@ class AnswerRequestAdmin(RecordedActsMixin, SessionRowAdmin, KeysetAdmin):
 
     is_text = True
 
-    list_display = ("effect", "age", "person", "kind_badge", "app", "answerers", "told", "of_session")
+    list_display = (
+        "effect", "age", "deadline", "person", "kind_badge", "app", "answerers", "told", "of_session",
+    )  # fmt: skip
     list_display_links = ("effect",)
-    list_filter = (MayAnswerFilter, "kind", AppFilter, ("tool_name", admin.AllValuesFieldListFilter))
-    list_select_related = ("session", "session__user")
+    list_filter = (MayAnswerFilter, "kind", AppFilter, (TOOL_FILTER, admin.AllValuesFieldListFilter))
+    list_select_related = ("session", "session__user", "job")
+    large_fields = ("job__result", "job__past_attempts", "job__error_detail")
+    change_list_template = "admin/sessions_app/answerrequest/change_list.html"
     ordering = ("asked_at", "id")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[AnswerRequest]:
@@ -83,17 +112,56 @@ class AnswerRequestAdmin(RecordedActsMixin, SessionRowAdmin, KeysetAdmin):
         return requests.open()
 
     def get_list_display(self, request: HttpRequest) -> tuple[Any, ...]:
-        """Return the columns, with sessions as links only for staff who may open sessions."""
-        columns = super().get_list_display(request)
-        return columns if _may_open_sessions(request) else (*columns[:-1], self.of_session_key)
+        """Return the columns, with sessions as links only for staff who may open sessions.
+
+        In the list of one tool its arguments are columns, in place of what all its requests have in common.
+        """
+        columns = list(super().get_list_display(request))
+        if not _may_open_sessions(request):
+            columns[-1] = self.of_session_key
+        if tool := request.GET.get(TOOL_FILTER):
+            oldest = (
+                self.get_queryset(request)
+                .filter(tool_name=tool)
+                .select_related("job")
+                .order_by(*self.ordering)
+            )
+            calls = StoredCall.of_all(list(oldest[:1]))
+            names = [name for call in calls.values() for name in call.values]
+            columns[4:7] = [_argument_column(name) for name in names[:MAX_ARGUMENTS]]
+        return (self.choice, *columns)
+
+    def complete_rows(self, request: HttpRequest, rows: list[Any], query: str) -> None:
+        """Add to the rows whether the user may decide them, and the arguments of their calls."""
+        calls = StoredCall.of_all(rows) if request.GET.get(TOOL_FILTER) else {}
+        for row in rows:
+            row.is_decidable = is_yes_or_no(row) and not _why_not(request, row)
+            row.call_values = calls[row.pk].values if row.pk in calls else {}
 
     def get_urls(self) -> list[URLPattern]:
-        answer = self.view_path("<int:object_id>/answer/", self.answer_view, "answer")
-        return [answer, *super().get_urls()]
+        return [
+            self.view_path("<int:object_id>/answer/", self.answer_view, "answer"),
+            self.view_path("decide/", self.decide_view, "decide"),
+            *super().get_urls(),
+        ]
 
     def changelist_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        title = _("What waits for an answer, the oldest first")
-        return super().changelist_view(request, {"title": title})
+        context: dict[str, Any] = {
+            "title": _("What waits for an answer, the oldest first"),
+            "follows": True,
+            "reason_form": ReasonForm(auto_id="decide-%s"),
+        }
+        if not request.GET and self.has_view_permission(request):
+            context["groups"] = self._groups(request)
+        return super().changelist_view(request, context)
+
+    def _groups(self, request: HttpRequest) -> list[dict[str, object]]:
+        """Return the tools of the oldest requests, with the number of these and the age of the oldest."""
+        rows = self.get_queryset(request).order_by(*self.ordering).values_list("tool_name", "asked_at")
+        times: dict[str, list[datetime]] = {}
+        for tool, asked_at in rows[:MAX_GROUPED]:
+            times.setdefault(tool, []).append(asked_at)
+        return [{"tool": tool, "number": len(asked), "age": _age(asked[0])} for tool, asked in times.items()]
 
     def change_view(self, request: HttpRequest, object_id: str, *args: Any, **kwargs: Any) -> HttpResponse:
         self.require_reading(request)
@@ -121,16 +189,57 @@ class AnswerRequestAdmin(RecordedActsMixin, SessionRowAdmin, KeysetAdmin):
         # The invocation needs further connections. If all requests kept their connection until then, none would be
         # left.
         connection.close()
+        if error := self._give(request, row, answer, reason):
+            messages.error(request, error)
+        else:
+            _action, done = DONE[answer] if isinstance(answer, bool) else ANSWERED
+            messages.success(request, done % {"effect": row.effect})
+        return HttpResponseRedirect(self.url_of("changelist"))
+
+    def decide_view(self, request: HttpRequest) -> HttpResponse:
+        """Approve or reject the chosen requests with one reason, and redirect to the same list.
+
+        Raises:
+            PermissionDenied: the user may not see the inbox, or not decide one of the requests.
+        """
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        keys = [key for key in request.POST.getlist("request") if key.isascii() and key.isdecimal()][
+            :MAX_CHOSEN
+        ]
+        rows = list(self.get_queryset(request).filter(pk__in=keys).select_related("session__user", "job"))
+        if any(_why_not(request, row) or not is_yes_or_no(row) for row in rows):
+            raise PermissionDenied
+        form = ReasonForm(request.POST)
+        if form.is_valid() and request.POST.get("answer") in ("yes", "no"):
+            self._decide(request, rows, request.POST["answer"] == "yes", form.cleaned_data["reason"])
+            if gone := len(set(keys)) - len(rows):
+                messages.warning(
+                    request,
+                    ngettext("%d waits for nobody any more.", "%d wait for nobody any more.", gone) % gone,
+                )
+        query = request.POST.get("query", "")
+        return HttpResponseRedirect(self.url_of("changelist") + (f"?{query}" if query else ""))
+
+    def _decide(self, request: HttpRequest, rows: list[AnswerRequest], answer: bool, reason: str) -> None:
+        connection.close()  # as for a single answer
+        errors = [error for row in rows if (error := self._give(request, row, answer, reason))]
+        for error in errors[:MAX_ERRORS]:
+            messages.error(request, error)
+        if given := len(rows) - len(errors):
+            words = _("Approved: %(number)d") if answer else _("Rejected: %(number)d")
+            messages.success(request, words % {"number": given})
+
+    def _give(self, request: HttpRequest, row: AnswerRequest, answer: JobAnswer, reason: str) -> str:
+        """Give and record an answer; return the sentence of the error, empty without an error."""
         try:
             threads.run(answer_request(row, answer, by=staff_of(request), reason=reason, user=request.user))
         except AdkError as error:
-            messages.error(request, str(error))
-        else:
-            action, done = DONE[answer] if isinstance(answer, bool) else ANSWERED
-            # The subject is the session: the answer has deleted the row, and the session's page shows the call.
-            self.log_act(request, action, row.session, reason)
-            messages.success(request, done % {"effect": row.effect})
-        return HttpResponseRedirect(self.url_of("changelist"))
+            return str(error)
+        action, _done = DONE[answer] if isinstance(answer, bool) else ANSWERED
+        # The subject is the session: the answer has deleted the row, and the session's page shows the call.
+        self.log_act(request, action, row.session, reason)
+        return ""
 
     def _page(self, request: HttpRequest, row: AnswerRequest, form: AnswerForm | None = None) -> HttpResponse:
         # The page shows the conversation before the call.
@@ -173,7 +282,23 @@ class AnswerRequestAdmin(RecordedActsMixin, SessionRowAdmin, KeysetAdmin):
 
     @admin.display(description=_("Waits for"))
     def age(self, row: AnswerRequest) -> str:
-        return format_duration(timezone.now() - row.asked_at)
+        return _age(row.asked_at)
+
+    @admin.display(description=_("Rejected in"))
+    def deadline(self, row: AnswerRequest) -> str:
+        limits = conf().answer_limits
+        limit = limits.get(row.tool_name) or limits.get("")
+        if not (limit and limit.reject_seconds and is_yes_or_no(row)):
+            return NOTHING
+        left = row.asked_at + timedelta(seconds=limit.reject_seconds) - timezone.now()
+        return format_duration(max(left, timedelta()))
+
+    @admin.display(description=_("Choose"))
+    def choice(self, row: AnswerRequest) -> str:
+        if not row.is_decidable:  # type: ignore[attr-defined]
+            return ""
+        box = '<input type="checkbox" name="request" value="{}" form="decide" aria-label="{}: {}">'
+        return format_html(box, row.pk, row.effect, row.session.user.get_username())
 
     @admin.display(description=_("Who may answer"))
     def answerers(self, row: AnswerRequest) -> str:
@@ -186,6 +311,21 @@ class AnswerRequestAdmin(RecordedActsMixin, SessionRowAdmin, KeysetAdmin):
     @admin.display(description=_("Staff told by mail"))
     def told(self, row: AnswerRequest) -> Any:
         return row.escalated_at
+
+
+def _age(moment: datetime) -> str:
+    return format_duration(timezone.now() - moment)
+
+
+def _argument_column(name: str) -> Callable[[AnswerRequest], str]:
+    """Return a column with the values of an argument."""
+
+    @admin.display(description=as_words(name))
+    def argument(row: AnswerRequest) -> str:
+        values: dict[str, Any] = row.call_values  # type: ignore[attr-defined]
+        return one_line(values[name]) if name in values else NOTHING
+
+    return argument
 
 
 def _may_open_sessions(request: HttpRequest) -> bool:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterable, Mapping
 from typing import Any
+
+from django.db import connection
 
 from runtime.engine.human_input.confirmation import default_hint
 from runtime.events.tool_confirmation import call_to_confirm, question_in
@@ -16,6 +19,17 @@ from sessions_app.models import AnswerRequest, Event
 from sessions_app.rendering.audit_values import format_json
 from sessions_app.secrets.masking import mask
 
+MAX_ARGUMENT_BYTES = 16_384
+_ARGUMENTS = """
+SELECT r.id, CASE WHEN octet_length(called.args) <= %(most)s THEN called.args END
+FROM sessions_app_answerrequest r, LATERAL (
+    SELECT (call -> 'args')::text AS args
+    FROM sessions_app_event e, jsonb_path_query(e.body, '$.content.parts[*].functionCall') call
+    WHERE e.session_id = r.session_id AND e.invocation_id = r.invocation_id AND e.kind = 'call'
+        AND call ->> 'id' = r.call_id
+    LIMIT 1
+) called WHERE r.id = ANY(%(requests)s)"""
+
 
 class StoredCall:
     """The stored call of a request.
@@ -23,7 +37,8 @@ class StoredCall:
     Attributes:
         seq: number of the event with the call; None without such an event.
         args: arguments of the call, with secrets masked; empty if the event is too large for the page.
-        shown: names and values for staff, the values as JSON.
+        values: names and values for staff: of a confirmation, those of the call to confirm.
+        shown: the same, the values as JSON.
         hint: question of the tool; empty for the default question.
     """
 
@@ -38,7 +53,8 @@ class StoredCall:
         values = {**json_object(asked, "args")} if asked else {**self.args}
         if question.get("payload") is not None:
             values["payload"] = question["payload"]
-        self.shown = [(name, format_json(values[name])) for name in sorted(values)]
+        self.values = {name: values[name] for name in sorted(values)}
+        self.shown = [(name, format_json(value)) for name, value in self.values.items()]
 
     @classmethod
     def of(cls, row: AnswerRequest) -> StoredCall:
@@ -50,6 +66,24 @@ class StoredCall:
         event = with_stored(Event.objects.filter(session=row.session_id, seq=seq or 0), opened=seq).first()
         stored = event and read_stored_or_none(event)
         return cls(seq, _args_in(stored and stored.body, row.call_id))
+
+    @classmethod
+    def of_all(cls, rows: Iterable[AnswerRequest]) -> dict[int, StoredCall]:
+        """Return the calls of requests by the primary key of the request, in one query, without their `seq`."""
+        of_jobs = {row.pk: json_object(row.job.args) for row in rows if row.job is not None}
+        with connection.cursor() as cursor:
+            keys = [row.pk for row in rows if row.pk not in of_jobs]
+            cursor.execute(_ARGUMENTS, {"requests": keys, "most": MAX_ARGUMENT_BYTES})
+            of_calls = {key: _parsed(text) for key, text in cursor.fetchall()}
+        return {row.pk: cls(None, {**of_jobs, **of_calls}.get(row.pk, {})) for row in rows}
+
+
+def _parsed(text: str | None) -> Mapping[str, Any]:
+    """Return the arguments; none for JSON that Python cannot parse, or that is too large for a list."""
+    try:
+        return {**json_object({"args": json.loads(text or "{}")}, "args")}
+    except (ValueError, RecursionError):
+        return {}
 
 
 def _args_in(body: Any, call_id: str) -> Mapping[str, Any]:

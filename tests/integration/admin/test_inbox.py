@@ -396,3 +396,91 @@ def test_the_list_is_paged_from_the_oldest_on_with_the_same_queries_for_any_numb
         client.get(url, {"mine": "1", "kind__exact": kind}) for kind in ("confirmation", "choice")
     )
     assert "Pay 120" in mine.content.decode() and "Pay" not in others.content.decode()
+
+
+LIST = "/admin/sessions_app/answerrequest/"
+
+
+def decide_all(client: Client, rows: list[AnswerRequest], answer: str, reason: str = "All fair") -> Any:
+    """Post one decision about several requests, wait for the agents, and return the page that follows."""
+    form = {"request": [row.pk for row in rows], "answer": answer, "reason": reason, "query": "mine=1"}
+    response = client.post(f"{LIST}decide/", form)
+    threads.run(idle())
+    return client.get(response["Location"]) if response.status_code == 302 else response
+
+
+def test_several_requests_are_decided_with_one_reason_and_each_tool_runs_once(
+    client: Client, finance: User, person: User, model: ScriptedModel
+) -> None:
+    rows = [wait(person, model, call("refund", euros=euros), text=f"{euros} euros") for euros in (5, 6, 7, 8)]
+    model.turns = ["Done."] * 4
+    page = client.get(LIST).content.decode()
+    assert [f'value="{row.pk}" form="decide"' in page for row in rows] == [True] * 4
+    decided = decide_all(client, rows[:2], "yes")
+    assert "Approved: 2" in told(decided) and decided.request["QUERY_STRING"] == "mine=1"
+    assert sorted(REFUNDED) == [5, 6]
+    assert "waits for nobody any more" in told(decide_all(client, rows[1:3], "no"))
+    assert sorted(REFUNDED) == [5, 6]
+    acts = StaffAct.objects.values_list("action", "subject_id", "reason", "actor_name")
+    expected = [
+        (action, str(row.session_id), "All fair", "grace")
+        for action, row in zip(("approve", "approve", "reject"), rows, strict=False)
+    ]
+    assert sorted(acts) == sorted(expected)
+    assert AnswerRequest.objects.open().get() == rows[3]
+    decide_all(client, rows[3:], "yes", reason=" ")
+    decide_all(client, rows[3:], "maybe")
+    assert AnswerRequest.objects.open().get() == rows[3]
+
+
+def test_a_decision_about_requests_of_others_is_refused_as_a_whole(
+    client: Client, finance: User, person: User, model: ScriptedModel
+) -> None:
+    own = wait(person, model, call("refund", euros=5))
+    foreign = wait(
+        person, model, call("pay", euros=9), text="Pay"
+    )  # answered by the person, or with `approve`
+    choice = wait(person, model, call("get_user_choice", options=["a", "b"]), text="Choose")
+    page = client.get(LIST).content.decode()
+    assert [f'value="{row.pk}" form="decide"' in page for row in (own, foreign, choice)] == [
+        True,
+        False,
+        False,
+    ]
+    for other in (foreign, choice):
+        assert decide_all(client, [own, other], "yes").status_code == 403
+    finance.user_permissions.add(Permission.objects.get(codename="approve_answerrequest"))
+    assert decide_all(client, [choice], "yes").status_code == 403
+    assert REFUNDED == [] and AnswerRequest.objects.open().count() == 3
+
+
+def test_requests_are_grouped_by_tool_with_arguments_as_columns_and_a_deadline(
+    client: Client, finance: User, person: User, model: ScriptedModel, settings: Any
+) -> None:
+    for euros in (5, 6):
+        wait(
+            person,
+            model,
+            call("refund", euros=euros, note="password=hunter2-and-more"),
+            text=f"{euros} euros",
+        )
+    model.turns = [call("order_lamps", count=3), "It runs."]
+    run_task(ToolJob.objects.get(session=talk(person, "desk", "lamps")))
+    settings.ADK = {**settings.ADK, "answer_limits": {"refund": {"reject_seconds": 7200.0}}}
+    page = client.get(LIST).content.decode()
+    groups = re.findall(r'href="\?tool_name=(\w+)".*?<td>(\d+)</td>', page)
+    assert groups == [("refund", "2"), ("order_lamps", "1")]
+    assert len(re.findall(r'field-deadline">(?:1 h 59 min|2 h)', page)) == 2 and "column-argument" not in page
+    with CaptureQueriesContext(connection) as queries:
+        of_tool = client.get(LIST, {"tool_name": "refund"}).content.decode()
+    cells = re.findall(r'<td class="field-argument">([^<]*)</td>', of_tool)
+    assert cells[::2] == ["5", "6"]
+    assert "hunter2" not in of_tool
+    assert 'id="groups"' not in of_tool
+    assert "Euros" in of_tool and "Note" in of_tool
+    wait(person, model, call("refund", euros=7), text="7 euros")
+    with CaptureQueriesContext(connection) as more:
+        client.get(LIST, {"tool_name": "refund"})
+    assert len(more) == len(queries)
+    of_job = client.get(LIST, {"tool_name": "order_lamps"}).content.decode()
+    assert re.findall(r'<td class="field-argument">([^<]*)</td>', of_job) == ["3"]

@@ -3,7 +3,7 @@
 import { ask, isFollowing, toggle } from "./following.js";
 
 const SECONDS = 2;
-const LIST_PARTS = ["#live-rows", ".audit-pages"];
+const LIST_PARTS = ["#live-groups", "#live-rows", ".audit-pages"];
 const ROW_PARTS = [".breadcrumbs", "#content > h2", "#content-main"];
 const button = document.querySelector("[data-live]");
 
@@ -14,14 +14,16 @@ async function load(address) {
 
 const isSelecting = (part) => !getSelection().isCollapsed && part.contains(getSelection().anchorNode);
 
-/** Replace a part of the page, unless text in it is selected. Focus and scroll position of a wide list stay. */
+/** Replace a part of the page, unless text in it is selected. Focus, checked boxes and scroll position stay. */
 function replace(part, fresh) {
   if (!part || !fresh || part.innerHTML === fresh.innerHTML || isSelecting(part)) return;
   const focused = part.contains(document.activeElement) ? document.activeElement.outerHTML : null;
   const scrolled = part.querySelector(".results")?.scrollLeft;
+  const checked = [...part.querySelectorAll("input:checked")].map((box) => box.value);
   part.replaceWith(document.adoptNode(fresh));
+  for (const box of fresh.querySelectorAll("[type=checkbox]")) box.checked = checked.includes(box.value);
   if (scrolled) fresh.querySelector(".results").scrollLeft = scrolled;
-  if (focused) [...fresh.querySelectorAll("a, button")].find((link) => link.outerHTML === focused)?.focus();
+  if (focused) [...fresh.querySelectorAll("a, button, input")].find((link) => link.outerHTML === focused)?.focus();
 }
 
 async function refreshList() {
