@@ -9,9 +9,6 @@ from django.utils.translation import gettext_lazy as _
 from sessions_app.admin.base import ReadOnlyAdmin
 from sessions_app.conf import conf
 
-admin.site.site_title = conf().site_name
-admin.site.site_header = conf().site_name
-
 
 # Read-only: the admin of django-axes would let staff edit and add attempts.
 @admin.register(AccessAttempt)

@@ -122,7 +122,7 @@ AUTH_PASSWORD_VALIDATORS = [
 INSTALLED_APPS = [
     # Daphne's `runserver` supports websockets. Other commands start faster without Daphne's Twisted.
     *(["daphne"] if sys.argv[1:2] == ["runserver"] else []),
-    "django.contrib.admin",
+    "sessions_app.admin_site.HomeAdminConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",

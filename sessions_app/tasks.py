@@ -5,7 +5,7 @@ finds nothing to do. Each task is bound to one function of a lower layer.
 
     run_session        sent when a message waits: a worker claims the session's queue
     sweep              every five seconds: repairs, each for one kind of overdue rows
-    run_housekeeping   every day: deletions
+    run_housekeeping   every day: deletions, checks of logs
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from sessions_app.data_protection.leftovers import (
 from sessions_app.data_protection.retain import erase_expired_sessions
 from sessions_app.extensions import extensions
 from sessions_app.history.figures.batches import count_figures, recount_all_sessions
+from sessions_app.history.figures.checked_logs import check_some_logs
 from sessions_app.history.figures.day_amounts import delete_old_days
 from sessions_app.invocations.answer_requests import repair_requests
 from sessions_app.invocations.answers.escalation import escalations
@@ -140,7 +141,7 @@ def _offer_abandoned_queues(seconds: float) -> bool:
 
 @shared_task(name=HOUSEKEEPING, ignore_result=True)
 def run_housekeeping() -> None:
-    """Delete expired and left-over rows and files: sessions, texts, logins, credentials, records, figures."""
+    """Delete expired and left-over rows and files, count figures anew, and check logs."""
     steps: list[Callable[[], object]] = [
         erase_expired_sessions,
         delete_orphaned_files,
@@ -153,6 +154,7 @@ def run_housekeeping() -> None:
         repair_requests,
         delete_old_days,
         recount_all_sessions,
+        check_some_logs,
     ]
     for extension in extensions():
         steps += extension.housekeeping()

@@ -127,10 +127,12 @@ class GuardedViewsMixin(admin.ModelAdmin):  # type: ignore[type-arg]
         # Here, and not in `get_urls`: subclasses add their views there, some of them after this class.
         patterns: list[URLPattern] = self.get_urls()
         for pattern in patterns:
-            pattern.callback = self._guard(pattern.callback)
+            pattern.callback = self.guard(pattern.callback)
         return patterns
 
-    def _guard(self, view: View) -> View:
+    def guard(self, view: View) -> View:
+        """Return the view with the guard of this module around it."""
+
         @wraps(view)
         def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
             with masking():

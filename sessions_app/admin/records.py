@@ -79,7 +79,7 @@ class SubjectAdmin(KeysetAdmin):
         keys: dict[str, set[str]] = {}
         for record in rows:
             keys.setdefault(record.subject_kind, set()).add(record.subject_id)
-        links = {kind: _links(request, kind, of_kind) for kind, of_kind in keys.items()}
+        links = {kind: links_to_rows(request, kind, of_kind) for kind, of_kind in keys.items()}
         for record in rows:
             record.subject_link = links[record.subject_kind].get(record.subject_id, record.subject_id)
 
@@ -88,7 +88,7 @@ class SubjectAdmin(KeysetAdmin):
         return record.subject_link  # type: ignore[no-any-return]
 
 
-def _links(request: HttpRequest, kind: str, keys: Iterable[str]) -> dict[str, SafeString]:
+def links_to_rows(request: HttpRequest, kind: str, keys: Iterable[str]) -> dict[str, SafeString]:
     """Return links to the rows of a kind by key, within the rights and remits of the user."""
     model = _model_named(kind)
     if model is None:

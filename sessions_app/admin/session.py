@@ -37,8 +37,8 @@ from sessions_app.admin.trace.step import number_in, request_json
 from sessions_app.admin.unmasking import unmask_if_granted
 from sessions_app.asgi.downloads import json_download
 from sessions_app.base.codec import parse_uuid
+from sessions_app.history.figures.checked_logs import check_logs
 from sessions_app.history.figures.labels import TOOL, names_of
-from sessions_app.history.integrity import flaw_in
 from sessions_app.invocations.rebuilt_requests import rebuild_child_request, rebuild_request
 from sessions_app.models import AccessKind, Artifact, Event, Invocation, LegalHold, Session
 from sessions_app.rendering.audit_values import excerpt, format_cost, format_duration, status_badge
@@ -275,8 +275,7 @@ WORDS: dict[str, str | Promise] = {
 
 def integrity_badge(session: Session) -> dict[str, object]:
     """Check the whole log and the files, and return the context of the badge."""
-    flaw = flaw_in(session.pk)
-    if flaw:
+    for flaw in check_logs([session.pk]):
         return {"session": session, "flaw": flaw, "words": str(WORDS[flaw.problem]) % {"seq": flaw.seq}}
     return {"session": session, "altered": _first_altered_file(session)}
 

@@ -46,6 +46,7 @@ class SessionFigures(models.Model):
         began_at: time of the first event of the newest invocation.
         has_word: True from the first text of the newest invocation on.
         is_settled: False while an invocation runs or events are not counted yet; the next sweep counts again.
+        flaw_seq: number of the event at which the last check of the log found a flaw; None without a flaw.
     """
 
     session = models.OneToOneField(
@@ -64,6 +65,7 @@ class SessionFigures(models.Model):
     has_word = models.BooleanField(default=True)
     is_settled = models.BooleanField(default=False)
     counted_at = models.DateTimeField(db_default=Now())
+    flaw_seq = models.BigIntegerField(null=True)
 
     class Meta:
         """Indexes for the filters of lists, and for the sweep to find unsettled figures."""
@@ -75,6 +77,9 @@ class SessionFigures(models.Model):
             models.Index(fields=["-tokens"], name="session_figures_tokens"),
             # For the filter "With errors", and partial because most sessions have none.
             models.Index(fields=["session"], name="session_figures_errors", condition=Q(errors__gt=0)),
+            models.Index(
+                fields=["session"], name="session_figures_flaws", condition=Q(flaw_seq__isnull=False)
+            ),
             models.Index(
                 fields=["counted_at"], name="session_figures_unsettled", condition=Q(is_settled=False)
             ),

@@ -35,13 +35,14 @@ class StaffAccess(ActorColumns):
     at = models.DateTimeField(db_default=Now())
 
     class Meta:
-        """Accesses are found by their subject, and deleted by their time."""
+        """Accesses are found by their subject and their actor, and deleted by their time."""
 
         default_permissions = ("view",)
         verbose_name_plural = "staff accesses"
         indexes = [
             models.Index(fields=["subject_kind", "subject_id"], name="staff_access_subject"),
             models.Index(fields=["at"], name="staff_access_at"),
+            models.Index(fields=["actor_id", "-id"], name="staff_access_of_actor"),
         ]
 
     def __str__(self) -> str:

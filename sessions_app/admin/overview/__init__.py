@@ -1,1 +1,1 @@
-"""Overview: today at a glance, and the last 30 days."""
+"""Home page of the admin: what needs the user now. Overview: today at a glance, and the last 30 days."""

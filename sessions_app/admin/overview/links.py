@@ -36,10 +36,15 @@ class OverviewLinks:
 
     def invocations_of(self, day: date, **query: str) -> str:
         """Return the URL of the invocations created on a day of the site's time zone."""
-        # The default time zone, not the reader's: figures count days of the site.
-        start = timezone.make_aware(datetime.combine(day, time()), timezone.get_default_timezone())
+        start = self.start_of(day)
         times = {"created_at__gte": str(start), "created_at__lt": str(start + timedelta(days=1))}
         return self.list_url("invocation", **query, **times)
+
+    @staticmethod
+    def start_of(day: date) -> datetime:
+        """Return the beginning of a day in the site's time zone."""
+        # Not the reader's time zone: figures count days of the site.
+        return timezone.make_aware(datetime.combine(day, time()), timezone.get_default_timezone())
 
     def _has_permission(self, model: str) -> bool:
         model_admin = admin.site.get_model_admin(apps.get_model("sessions_app", model))

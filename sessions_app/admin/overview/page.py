@@ -1,4 +1,4 @@
-"""The overview: tiles, tables and plots, from figures of days and sessions and from open work."""
+"""The overview: tiles, tables and plots, from figures of days and sessions; and the view of the home page."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from django.utils.translation import gettext as _
 
 from sessions_app.admin.base import ReadOnlyAdmin
 from sessions_app.admin.links import session_url
+from sessions_app.admin.overview.home import Tile, load_home
 from sessions_app.admin.overview.links import OverviewLinks
-from sessions_app.admin.overview.now import Tile, load_tiles
 from sessions_app.admin.permissions import (
     OF_SESSION,
     OF_USER,
@@ -66,10 +66,18 @@ class OverviewAdmin(ReadOnlyAdmin):
             overview=load_overview(request),
         )
 
+    def home_view(self, request: HttpRequest) -> HttpResponse:
+        """Return the home page of the admin, with the parts that the user may see."""
+        title = self.admin_site.index_title
+        groups = self.admin_site.get_app_list(request)
+        return self.show(
+            request, "admin/sessions_app/home.html", title, home=load_home(request), app_list=groups
+        )
+
 
 @dataclass(frozen=True)
 class Overview:
-    """Numbers of today, of open work, and of the last days.
+    """Numbers of today and of the last days.
 
     Attributes:
         shows_days: False if no app with all its people is within the remits: then the user may see no figure of a day.
@@ -77,7 +85,6 @@ class Overview:
 
     tiles: list[Tile]
     outcomes: list[Tile]
-    open_work: list[Tile]
     tools: list[dict[str, Any]]
     models: list[dict[str, Any]]
     sessions: list[dict[str, Any]]
@@ -100,7 +107,6 @@ def load_overview(request: HttpRequest) -> Overview:
     return Overview(
         tiles=_tiles_of(today, last, links, counts_people=counts_people),
         outcomes=_outcomes_of(today, last, links),
-        open_work=load_tiles(request, links),
         tools=_tools(today, all_days, last, links),
         models=_models(today, all_days, last, links),
         sessions=load_costly_sessions(request),

@@ -12,12 +12,10 @@ from django.core.management.base import CommandError
 from django.db.models import QuerySet
 from django.template.defaultfilters import pluralize
 
-from sessions_app.history.integrity import flaws
+from sessions_app.history.figures.checked_logs import SESSIONS_PER_QUERY, check_logs
 from sessions_app.history.roots import Erased, differences, load_public_key, roots_at
 from sessions_app.management.site_command import SiteCommand
 from sessions_app.models import ErasedSession, Session
-
-SESSIONS_PER_QUERY = 200
 
 
 class Command(SiteCommand):
@@ -45,7 +43,7 @@ class Command(SiteCommand):
         checked = flawed = 0
         while batch := list(islice(ids, SESSIONS_PER_QUERY)):
             checked += len(batch)
-            for flaw in flaws(batch):
+            for flaw in check_logs(batch):
                 flawed += 1
                 self.stdout.write(f"session {flaw.session_id}, event {flaw.seq}: {flaw.problem}")
         self._tell_of_sessions_written_again(sessions)

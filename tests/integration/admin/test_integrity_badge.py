@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from django.contrib.auth.models import User
+from django.contrib.auth.models import Permission, User
 from django.test import Client
 from django.urls import reverse
 from pytest_django import DjangoAssertNumQueries
 
 from runtime.events import Event as AdkEvent
+from sessions_app.history.figures.checked_logs import check_some_logs
 from sessions_app.models import Event, Session
 from sessions_app.process import threads
 from sessions_app.store import DjangoSessionService
@@ -69,7 +70,31 @@ def test_21_a_log_that_was_changed_in_sql_is_red_at_its_place(
     change, words, seq = CHANGES[name]
     tamper(change)
     sign_in(client, "session")
-    with django_assert_max_num_queries(10):
+    with django_assert_max_num_queries(12):
         html = badge_of(client, written)
     assert words in html and "audit-bad" in html and "audit-good" not in html
     assert f'href="{page_of(written)}?event={seq}#event-{seq}"' in html
+
+
+@pytest.mark.parametrize("by_night", [True, False])
+def test_a_log_with_a_flaw_is_on_the_home_page_from_its_check_until_it_is_whole_again(
+    client: Client, written: Session, by_night: bool
+) -> None:
+    sign_in(client, "session")
+
+    def check() -> None:
+        check_some_logs() if by_night else badge_of(client, written)
+
+    body = Event.objects.get(seq=2).body
+    check()
+    assert "Each checked log is as it was written." in read(client, "/admin/")
+    tamper(lambda: Event.objects.filter(seq=2).update(body={"author": "x"}))
+    check()
+    assert f"{page_of(written)}?event=2#event-2" in read(client, "/admin/")
+    user = User.objects.get(username="staff")
+    user.user_permissions.remove(Permission.objects.get(codename="view_text"))
+    assert page_of(written) not in read(client, "/admin/")
+    user.user_permissions.add(Permission.objects.get(codename="view_text"))
+    tamper(lambda: Event.objects.filter(seq=2).update(body=body))
+    check()
+    assert "Each checked log is as it was written." in read(client, "/admin/")

@@ -89,6 +89,7 @@ def queries() -> list[str]:
         list_url("answerrequest"),
         list_url("failure"),
         list_url("dayfigure"),
+        reverse("admin:index"),
         list_url("session", "?app_name=shop"),
         list_url("session", "?status=failed"),
         list_url("session", "?with_errors=on"),
