@@ -99,19 +99,31 @@ class ReadOnlyAdmin(GuardedViewsMixin):
         return [field for field in shown if may_see or field not in ERROR_DETAILS]
 
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
-        """Show the times of a row to the second, and names of accounts as links only if the user may open these."""
+        """Show the columns of a row that have a value.
+
+        Times are shown to the second, and names of accounts as links only if the user may open these.
+        """
         fieldsets = super().get_fieldsets(request, obj)
         if obj is None:
             return fieldsets
         may_open_accounts = admin.site.get_model_admin(get_user_model()).has_view_permission(request)
         shown: dict[Any, Any] = {}
+        empty = set()
         for field in self.opts.fields:
-            if isinstance(field, DateTimeField):
+            if vars(obj).get(field.attname, obj) in (None, "", [], {}):
+                empty.add(field.name)
+            elif isinstance(field, DateTimeField):
                 shown[field.name] = field_column(field, exact_time)
             elif field.related_model is get_user_model() and not may_open_accounts:
                 shown[field.name] = field_column(field, _name_of)
         return [
-            (name, {**options, "fields": [shown.get(line, line) for line in options["fields"]]})
+            (
+                name,
+                {
+                    **options,
+                    "fields": [shown.get(line, line) for line in options["fields"] if line not in empty],
+                },
+            )
             for name, options in fieldsets
         ]
 

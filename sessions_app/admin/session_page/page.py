@@ -13,6 +13,7 @@ from django.http import QueryDict
 from sessions_app.admin.session_page.event_links import EventLinks, load_event_links
 from sessions_app.admin.session_page.event_rows import build_row_or_none, read_stored_or_none
 from sessions_app.admin.session_page.facets import Facets
+from sessions_app.admin.session_page.minimap import Minimap
 from sessions_app.admin.session_page.page_query import LAST_PAGE, VIEWS, SessionPageQuery
 from sessions_app.admin.session_page.person_view import SeenEvent, load_seen_events
 from sessions_app.admin.session_page.related_rows import LARGE_COLUMNS, RelatedRows, load_related_rows
@@ -56,6 +57,7 @@ class SessionPage:
     highlighted: int | None
     at: int | None
     state: StateSnapshot
+    minimap: Minimap
     groups: Sequence[InvocationGroup] = field(default_factory=list)
     entries: Sequence[TimelineEntry] = field(default_factory=list)
     seen: Sequence[SeenEvent] = field(default_factory=list)
@@ -104,6 +106,7 @@ def load_session_page(session: Session, query: QueryDict) -> SessionPage:
         highlighted=highlighted,
         at=at,
         state=load_state_snapshot(session, at),
+        minimap=Minimap.of(events, session.last_seq, [event.seq for event in page.object_list]),
         groups=[] if view else _load_groups(session, page, summary),
         entries=_unlinked_entries(page) if view == "raw" else [],
         seen=_load_seen(session, page) if view == "person" else [],

@@ -49,7 +49,7 @@ def test_the_number_of_queries_of_a_session_page_does_not_grow(
 ) -> None:
     few, many = rich_session(person, "few", 2), rich_session(person, "many", 30)
     for session in (few, many):
-        with django_assert_num_queries(36):
+        with django_assert_num_queries(37):
             auditor.get(page_of(session, "?at=2"))
 
 

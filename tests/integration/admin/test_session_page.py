@@ -310,3 +310,40 @@ def test_23_chat_and_audit_lead_to_each_other_for_the_owner_with_the_permission(
     client.force_login(person)
     Session.objects.filter(pk=session.pk).update(user=person)
     assert page_of(session) not in read(client, chat)
+
+
+def test_a_minimap_shows_all_events_and_leads_to_the_first_error_of_each_column(
+    auditor: Client, session: Session
+) -> None:
+    for number in range(1, 361):
+        failed = {"errorCode": "OVERLOADED"} if number == 200 else {}
+        append_event(session, {"text": "x"}, invocationId=f"e-{number // 4}", **failed)
+    html = read(auditor, page_of(session, "?page=2"))
+    minimap = text_of(html, 'class="audit-minimap"', "</svg>")
+    links = re.findall(r'href="\?event=(\d+)#event-\1"', minimap)
+    assert len(links) == 120 and links[:2] == ["1", "4"] and "200" in links and "199" not in links
+    assert minimap.count('data-kind="error"') == 1
+    (place,) = re.findall(r'audit-minimap-page" x="([\d.]+)" y="0" width="([\d.]+)"', minimap)
+    assert (round(float(place[0]), 1), round(float(place[1]), 1)) == (33.3, 33.3)
+    assert "style=" not in minimap and "audit-minimap" not in read(
+        auditor, page_of(Session.objects.create(app_name="help_desk", user=session.user, key="empty"))
+    )
+
+
+def test_an_invocation_is_one_line_with_its_id_once_and_nothing_empty_is_shown(
+    client: Client, session: Session
+) -> None:
+    sign_in(client, "session", "invocation")
+    Invocation.objects.create(
+        session=session, invocation_id="e-7", client_id="m-7", message={}, status="completed"
+    )
+    append_event(session, {"text": "Hello"}, author="user", invocationId="e-7")
+    html = read(client, page_of(session))
+    line = text_of(html, 'class="audit-group"', "</summary>")
+    assert line.count("e-7") == 1
+    menu = text_of(html, 'class="audit-menu"', "</details>")
+    assert "Only this invocation" in menu and "Trace" in menu and 'data-copy="e-7"' in menu
+    for name in ("jobs", "scheduled-tasks", "feedback", "files"):
+        assert re.search(rf'<section [^>]*id="{name}"[^>]* hidden>', html), name
+    page = read(client, reverse("admin:sessions_app_invocation_change", args=[session.invocations.get().pk]))
+    assert "field-invocation_id" in page and "field-error_message" not in page and "field-owner" not in page

@@ -31,7 +31,7 @@ function stepThroughStates(event) {
 
 async function copyId(button) {
   const words = button.textContent;
-  await navigator.clipboard.writeText(button.previousElementSibling.textContent);
+  await navigator.clipboard.writeText(button.dataset.copy || button.previousElementSibling.textContent);
   button.textContent = "✓";
   setTimeout(() => {
     button.textContent = words;
@@ -42,6 +42,12 @@ function foldInvocations(button) {
   const isFolded = button.getAttribute("aria-pressed") === "false";
   button.setAttribute("aria-pressed", String(isFolded));
   for (const group of document.querySelectorAll(".audit-group")) group.open = !isFolded;
+}
+
+function closeMenus(event) {
+  for (const menu of document.querySelectorAll(".audit-menu[open]")) {
+    if (event.key === "Escape" || (event.type === "click" && !menu.contains(event.target))) menu.open = false;
+  }
 }
 
 function press(event) {
@@ -60,6 +66,8 @@ function showButtons() {
 window.addEventListener("hashchange", openLinkedEvent);
 document.addEventListener("keydown", stepThroughStates);
 document.addEventListener("click", press);
+document.addEventListener("click", closeMenus);
+document.addEventListener("keydown", closeMenus);
 showButtons();
 openLinkedEvent();
 checkLog();
