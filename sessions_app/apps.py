@@ -13,7 +13,7 @@ from django.core.management import CommandError
 from django.core.signals import setting_changed
 from django.db import connections
 from django.db.migrations.recorder import MigrationRecorder
-from django.db.models.signals import pre_migrate
+from django.db.models.signals import post_migrate, pre_migrate
 from pydantic import ValidationError
 
 from runtime.models.rate_limit import set_model_rates
@@ -50,6 +50,7 @@ class SessionsAppConfig(AppConfig):
         _allow_mcp_servers()
         set_database_session_service(_new_session_service)
         set_model_rates(find_model_rate)
+        post_migrate.connect(_create_permissions, sender=self)
         # Connects its signal receivers. Only here, because its models could not be imported before.
         import_module("sessions_app.data_protection.account")
 
@@ -66,6 +67,10 @@ def _follow_setting(setting: str, **kwargs: Any) -> None:
 def _new_session_service() -> BaseSessionService:
     service: BaseSessionService = import_module("sessions_app.store").DjangoSessionService()
     return service
+
+
+def _create_permissions(**kwargs: Any) -> None:
+    import_module("sessions_app.sessions.agent_access").create_permissions()
 
 
 def _allow_mcp_servers() -> None:

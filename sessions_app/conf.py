@@ -57,6 +57,9 @@ RENAMED = {
     "sign_ins_per_address": "max_sign_ins_per_address",
 }
 """Earlier names of settings, accepted until the next release; `check_settings` warns about each."""
+EVERYONE = "everyone"
+PERMISSION = "permission"
+HIDDEN = "hidden"
 QueuePolicy = Literal["enqueue", "reject", "interrupt"]
 
 
@@ -336,6 +339,9 @@ class AuditConf:
 class AgentConf:
     """Sources of agents, and servers that they may reach."""
 
+    access: Literal["everyone", "permission", "hidden"] = "everyone"
+    """Who may use the agents of an app: everybody who is signed in (`everyone`), people with the permission
+    `use_<app>`, which `migrate` creates (`permission`), or nobody (`hidden`). See docs/security.md."""
     agent_dirs: tuple[Path, ...] = ()
     """Directories of agent folders: each folder is an app (docs/authoring.md). Relative ones begin at the working
     directory."""
@@ -380,7 +386,7 @@ class Conf(
     """All settings of a site, in `settings.ADK` under their names. Durations are in seconds."""
 
     apps: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """Overrides by app name, of `queue_policy`, `chat_models`, `max_invocations_per_app`, `retention_days`,
+    """Overrides by app name, of `access`, `queue_policy`, `chat_models`, `max_invocations_per_app`, `retention_days`,
     `custom_instructions_limit` and the limits of an invocation."""
 
     def of_app(self, app_name: str) -> Conf:
@@ -391,6 +397,15 @@ class Conf(
         """Return a setting's overrides by app name, and under "" the value for all other apps."""
         overrides = {name: values[setting] for name, values in self.apps.items() if setting in values}
         return {**overrides, "": getattr(self, setting)}
+
+    def access_of(self, app_name: str) -> str:
+        """Return who may use the app: the value of `access` for it."""
+        return str(self.apps.get(app_name, {}).get("access", self.access))
+
+    @property
+    def closes_apps(self) -> bool:
+        """True if any app is not open to everybody."""
+        return any(rule != EVERYONE for rule in self.by_app("access").values())
 
     def price(self, model: str) -> Price | None:
         """Return the price of a model: the entry of `prices` whose key is the longest prefix of the name.

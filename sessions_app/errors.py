@@ -20,6 +20,10 @@ class PermissionDeniedError(AdkError):
     """You do not have permission to do this."""
 
 
+class AgentClosedError(PermissionDeniedError):
+    """You may not use this agent, or not any more. You can still read the chat."""
+
+
 class InvalidInputError(AdkError):
     """The input is invalid.
 

@@ -133,15 +133,19 @@ def apps() -> dict[str, App]:
     return {app.name: app for app in registry().modules.values()}
 
 
-def get_app(name: str) -> App:
+def get_app(name: str, among: Mapping[str, App] | None = None) -> App:
     """Return an app by name.
 
+    Args:
+        among: apps to choose from, by name; None for all apps of the site.
+
     Raises:
-        NotFoundError: the site has no such app.
+        NotFoundError: there is no such app.
     """
-    app = apps().get(name)
+    known = apps() if among is None else among
+    app = known.get(name)
     if app is None:
-        names = ", ".join(apps()) or "none; see docs/authoring.md"
+        names = ", ".join(known) or "none; see docs/authoring.md"
         raise NotFoundError(f"There is no app {name!r}. The apps of this site: {names}.")
     return app
 

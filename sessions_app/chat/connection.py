@@ -22,6 +22,7 @@ from sessions_app.base.client_address import client_address, client_network
 from sessions_app.base.languages import activate_for_connection, time_zone_of
 from sessions_app.chat import protocol
 from sessions_app.chat.viewer import Viewer
+from sessions_app.conf import HIDDEN, conf
 from sessions_app.errors import LimitExceededError
 from sessions_app.limits import quotas
 from sessions_app.limits.open_sockets import open_sockets
@@ -77,13 +78,13 @@ class Connection:
         self._sign_ins.watch(self._sign_in, self.sender.on_signed_out)
         if not await self._count_open_socket():
             return
-        if self.new_app and await may_create_session(self.new_app, self.session_id):
+        if self.new_app and await may_create_session(self.user, self.new_app, self.session_id):
             self.viewer.expect_session(self.new_app)
             await self._remember_time_zone(self.new_app)
             return
         # On the asynchronous pool: `own_session` would take a thread for each tab that connects.
         session_status = await event_log.session_status(self.session_id, self.user.pk)
-        if session_status is None:
+        if session_status is None or conf().access_of(session_status.app_name) == HIDDEN:
             await self.sender.end(protocol.CLOSE_NOT_FOUND)
         else:
             await self._remember_time_zone(session_status.app_name)

@@ -14,10 +14,10 @@ from django.shortcuts import redirect, render, resolve_url
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_GET
 
-from sessions_app.agent_apps import registry
 from sessions_app.chat.views import context_of_session, unsaved_session
 from sessions_app.errors import NotFoundError
 from sessions_app.models import Session
+from sessions_app.sessions.agent_access import usable_apps
 from sessions_app.sessions.ownership import User, own_session
 from sessions_app.use_cases.sessions import may_create_session
 
@@ -38,7 +38,7 @@ async def session_page(request: HttpRequest, app_name: str, session_id: UUID) ->
         return page
     user = await request.auser()
     try:
-        if await may_create_session(app_name, session_id):
+        if await may_create_session(user, app_name, session_id):
             session = unsaved_session(user, session_id, app_name)
         else:
             session = await _own_session_with(app_name, user, session_id)
@@ -57,11 +57,12 @@ async def _own_session_with(app_name: str, user: User, session_id: UUID) -> Sess
 
 
 async def _page_without_chat(request: HttpRequest, app_name: str) -> HttpResponseBase | None:
-    """Return a page to show in place of the chat, or None if the user is signed in and the app exists."""
+    """Return a page to show in place of the chat, or None if the user is signed in and may use the app."""
     # Not `login_required`: it would redirect to the sign-in page, which may not be shown in a frame.
-    if not (await request.auser()).is_authenticated:
+    user = await request.auser()
+    if not user.is_authenticated:
         return _render_framed(request, "chat/embedded_sign_in.html", {"address": _sign_in_address(request)})
-    if app_name not in registry.apps():
+    if app_name not in await usable_apps(user):
         context = {"app_name": app_name}
         return _render_framed(request, "chat/embedded_missing.html", context, HTTPStatus.NOT_FOUND)
     return None

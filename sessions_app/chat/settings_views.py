@@ -31,6 +31,7 @@ from sessions_app.errors import InvalidInputError, LegalHoldError, StateChangedE
 from sessions_app.models import SavedCredential
 from sessions_app.process.threads import in_thread
 from sessions_app.rendering.sentences import in_language
+from sessions_app.sessions.agent_access import usable_names
 from sessions_app.store.credential_service import forget_credential
 from sessions_app.store.stored_values import MAX_VALUE_LENGTH, StoredValue, read_user_values
 from sessions_app.use_cases import change_own_state
@@ -59,10 +60,10 @@ async def save_instructions(request: HttpRequest) -> HttpResponse:
         Http404: the site has no such app, or its agents get no instructions.
     """
     app_name = request.POST.get("app", "")
-    limit = _limits().get(app_name)
+    user = await request.auser()
+    limit = (await in_thread(_limits, user.pk)).get(app_name)
     if limit is None:
         raise Http404("No agents of this name get instructions of users.")
-    user = await request.auser()
     text = request.POST.get("text", "").replace("\r\n", "\n").strip()
     entered = {"app_name": app_name, "text": text, "error": ""}
     if len(text) > limit:
@@ -125,10 +126,10 @@ def delete_account(request: HttpRequest) -> HttpResponse:
     return redirect("chat:home")
 
 
-def _limits() -> dict[str, int]:
-    """Return the limits of users' own instructions by name of the app, without apps whose agents get none."""
+def _limits(user_pk: Any) -> dict[str, int]:
+    """Return the limits of the user's own instructions by usable app, without apps whose agents get none."""
     by_app = conf().by_app("custom_instructions_limit")
-    limits = {name: by_app.get(name, by_app[""]) for name in registry.apps()}
+    limits = {name: by_app.get(name, by_app[""]) for name in usable_names(user_pk, registry.apps())}
     return {name: limit for name, limit in limits.items() if limit}
 
 
@@ -136,7 +137,7 @@ def _instructions(user_pk: Any, entered: Mapping[str, str]) -> list[dict[str, An
     """Return the fields of the form of each app, with the text that was entered and refused."""
     stored = read_user_values(user_pk, MAX_VALUE_LENGTH, keys=[USER_INSTRUCTIONS_KEY])
     forms = []
-    for app_name, limit in _limits().items():
+    for app_name, limit in _limits(user_pk).items():
         value = next(iter(stored.get(app_name, ())), StoredValue(USER_INSTRUCTIONS_KEY))
         form = {"app_name": app_name, "limit": limit, "seen": value.digest, "text": value.plain_text}
         if entered.get("app_name") == app_name:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from uuid import UUID
 
 from django.contrib.auth.decorators import login_required
+from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
 from django.template.loader import render_to_string
 from django.urls import reverse
@@ -23,6 +24,7 @@ from sessions_app.models import Session, ShareLink
 from sessions_app.process.threads import in_thread
 from sessions_app.rendering.session_view import Reader, SessionView
 from sessions_app.sessions import sharing
+from sessions_app.sessions.agent_access import may_use
 from sessions_app.sessions.ownership import User, own_session_or_404
 
 
@@ -34,6 +36,8 @@ async def share(request: HttpRequest, session_id: UUID) -> HttpResponse:
     session = await _shareable_session(user, session_id)
     if request.method == "GET":
         return _dialog(request, await in_thread(sharing.active_link, session))
+    if not await may_use(user.pk, session.app_name):
+        raise PermissionDenied
     link = await in_thread(sharing.make_link, session, actors.person(user, client_address(request)))
     live().list_news.publish(user.pk)
     return _dialog(request, link)
@@ -54,8 +58,8 @@ async def revoke(request: HttpRequest, session_id: UUID) -> HttpResponse:
 @require_GET
 @login_required
 async def shared_session(request: HttpRequest, token: str) -> StreamingHttpResponse:
-    """Show a shared session as it is now, to every signed-in user."""
-    session = await _shared_session_or_404(token)
+    """Show a shared session as it is now, to every signed-in user who may use its app."""
+    session = await _shared_session_or_404(await request.auser(), token)
     # Even staff see no details here: a link shares the conversation, not the arguments and results of its tools.
     reader = replace(Reader.of(await request.auser()), shows_details=False)
     view = SessionView(session.pk, session.app_name, reader)
@@ -66,16 +70,16 @@ async def shared_session(request: HttpRequest, token: str) -> StreamingHttpRespo
 @login_required
 async def shared_picture(request: HttpRequest, token: str, filename: str) -> HttpResponseBase:
     """Return the version `?version=` of a picture in an answer of a shared session."""
-    session = await _shared_session_or_404(token)
+    session = await _shared_session_or_404(await request.auser(), token)
     row = await find_artifact(session, filename, request.GET.get("version", ""))
     if not await in_thread(sharing.is_in_an_answer, session, row):
         raise Http404("There is no such picture in the shared conversation.")
     return await artifact_response(request, row)
 
 
-async def _shared_session_or_404(token: str) -> Session:
+async def _shared_session_or_404(user: User, token: str) -> Session:
     try:
-        return await in_thread(sharing.shared_session, token)
+        return await in_thread(sharing.shared_session, token, user.pk)
     except NotFoundError as error:
         raise Http404(str(error)) from error
 

@@ -35,6 +35,7 @@ from sessions_app.process.threads import in_thread
 from sessions_app.rendering.outline import one_line
 from sessions_app.rendering.sentences import in_language
 from sessions_app.rendering.session_view import may_see_details
+from sessions_app.sessions.agent_access import usable_apps
 from sessions_app.sessions.list.listing import list_sessions
 from sessions_app.sessions.ownership import User, own_session_or_404
 from sessions_app.use_cases.sessions import may_create_session
@@ -51,7 +52,7 @@ async def home(request: HttpRequest) -> HttpResponse:
         page = await list_page_of(user, request)
     except InvalidInputError as error:
         return HttpResponseBadRequest(in_language(str(error)))
-    apps = list(registry.apps().values())
+    apps = list((await usable_apps(user)).values())
     context = {
         "person": user,
         "banner": _banner(apps),
@@ -68,8 +69,8 @@ async def home(request: HttpRequest) -> HttpResponse:
 @require_GET
 @login_required
 async def start(request: HttpRequest) -> HttpResponse:
-    """Redirect after the sign-in: to a new chat if the site has one app, else to the home page."""
-    apps = list(registry.apps())
+    """Redirect after the sign-in: to a new chat if the user may use one app, else to the home page."""
+    apps = list(await usable_apps(await request.auser()))
     if len(apps) == 1:
         return redirect("chat:new", apps[0])
     return redirect("chat:home")
@@ -79,7 +80,7 @@ async def start(request: HttpRequest) -> HttpResponse:
 @login_required
 async def new_session(request: HttpRequest, app_name: str) -> HttpResponse:
     """Redirect to the page of a new session, which is created by its first message."""
-    if app_name not in registry.apps():
+    if app_name not in await usable_apps(await request.auser()):
         raise Http404(f"There is no app {app_name!r}.")
     # Nothing is stored yet: a page that is opened and left would leave an empty session in the list.
     address = reverse("chat:session", args=[uuid4()])
@@ -95,7 +96,7 @@ async def session_page(request: HttpRequest, session_id: UUID) -> HttpResponse:
     """
     user = await request.auser()
     new_app = request.GET.get("new", "")
-    is_new = bool(new_app) and await may_create_session(new_app, session_id)
+    is_new = bool(new_app) and await may_create_session(user, new_app, session_id)
     if is_new:
         session = unsaved_session(user, session_id, new_app)
     else:
@@ -145,8 +146,8 @@ async def context_of_session(user: User, session: Session, is_new: bool) -> dict
         audit_url = await _audit_url(user, session)
         if shows_details:
             state = await _visible_state(session)
-    apps = registry.apps()
-    agent = apps.get(session.app_name)
+    apps = await usable_apps(user)
+    agent = registry.apps().get(session.app_name)
     return {
         "person": user,
         "banner": _banner([agent] if agent else []),
@@ -154,6 +155,7 @@ async def context_of_session(user: User, session: Session, is_new: bool) -> dict
         "session": session,
         "is_new": is_new,
         "agent": agent,
+        "is_closed": agent is not None and session.app_name not in apps,
         "starters": registry.starters(session.app_name),
         "apps": list(apps),
         "several_apps": len(apps) > 1,

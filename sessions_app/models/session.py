@@ -12,6 +12,7 @@ from django.db import models
 from django.db.models.functions import Cast, Now
 
 from runtime.artifacts.borrowed_artifact_service import SessionArgs
+from sessions_app.conf import HIDDEN, conf
 
 TITLE_LENGTH = 200
 
@@ -30,12 +31,21 @@ WITH_OWN_TITLE = ~models.Q(title_source=TitleSource.MESSAGE)
 """Sessions whose title does not quote a message. A search finds the words of messages in their events."""
 
 
+def of_shown_apps(app: str = "app_name") -> models.Q:
+    """Return the filter for rows of apps that are not hidden by `ADK["access"]`; `app` is the lookup of a row's app."""
+    rules = conf().by_app("access")
+    if rules[""] == HIDDEN:
+        return models.Q(**{f"{app}__in": [name for name, rule in rules.items() if rule != HIDDEN]})
+    hidden = [name for name, rule in rules.items() if rule == HIDDEN]
+    return ~models.Q(**{f"{app}__in": hidden}) if hidden else models.Q()
+
+
 class SessionQuerySet(models.QuerySet["Session"]):
     """Sessions by owner and last use."""
 
     def owned_by(self, user: AbstractBaseUser | AnonymousUser) -> SessionQuerySet:
-        """Return the user's sessions without deleted sessions; none for an anonymous user."""
-        return self.of_user(user).filter(deleted_at=None)
+        """Return the user's sessions, without deleted ones and those of hidden apps; none for an anonymous user."""
+        return self.of_user(user).filter(of_shown_apps(), deleted_at=None)
 
     def of_user(self, user: AbstractBaseUser | AnonymousUser) -> SessionQuerySet:
         """Return the user's sessions, including deleted sessions until their erasure; none for an anonymous user."""

@@ -15,6 +15,7 @@ from django.http import Http404
 from django.utils.translation import gettext_noop
 
 from sessions_app.base.codec import is_storable
+from sessions_app.conf import HIDDEN, conf
 from sessions_app.errors import NotFoundError
 from sessions_app.models import Session
 from sessions_app.process.threads import in_thread
@@ -53,7 +54,8 @@ async def find_own_session(user: AbstractBaseUser, app_name: str, key: str) -> O
     """
     # On the asynchronous pool, without the ORM's thread: every run of the ADK API begins here.
     found = None
-    if is_storable(key) and is_storable(app_name):
+    is_hidden = conf().access_of(app_name) == HIDDEN
+    if is_storable(key) and is_storable(app_name) and not is_hidden:
         found = await find_session((app_name, user.pk, key))
     if found is None:
         raise NotFoundError(NO_SESSION)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.db import transaction
 from django.db.models.functions import Now
 
@@ -12,6 +14,7 @@ from sessions_app.errors import NotFoundError
 from sessions_app.history.rewinds import find_rewinds, without_rewound
 from sessions_app.models import Artifact, Session, SessionAct, ShareLink
 from sessions_app.models.share_link import ShareLinkQuerySet
+from sessions_app.sessions.agent_access import usable_names
 from sessions_app.store.file_types import INLINE_IMAGES
 
 
@@ -38,16 +41,16 @@ def revoke_links(links: ShareLinkQuerySet, by: Actor) -> None:
         links.active().update(revoked_at=Now(), revoked_by_name=by.name)
 
 
-def shared_session(token: str) -> Session:
-    """Return the session of a link, with its owner.
+def shared_session(token: str, reader_pk: Any) -> Session:
+    """Return the session of a link, with its owner, for a user who may use its app.
 
     Raises:
-        NotFoundError: the site has no such link in force, or the session is deleted.
+        NotFoundError: the site has no such link in force, the session is deleted, or the user may not use the app.
     """
     sessions = Session.objects.select_related("user").filter(deleted_at=None)
     links = ShareLink.objects.active().filter(token=token)
     session = sessions.filter(pk__in=links.values("session")).first() if conf().share_links else None
-    if session is None:
+    if session is None or not usable_names(reader_pk, [session.app_name]):
         raise NotFoundError("There is no such shared chat.")
     return session
 

@@ -13,6 +13,7 @@ from sessions_app.invocations.answers.answering import check_may_answer, find_wa
 from sessions_app.invocations.answers.form_answers import FormAnswer
 from sessions_app.invocations.state_delta import validated_delta
 from sessions_app.models import Session
+from sessions_app.sessions.agent_access import own_usable_session
 from sessions_app.sessions.ownership import User, own_session
 
 
@@ -37,12 +38,13 @@ async def answer_call(
 
     Raises:
         NotFoundError: the user has no such session, or the session or the invocation no such call.
+        AgentClosedError: the user may not use the app.
         PermissionDeniedError: a job answers the call, or its tool lets somebody else answer.
         ConflictError: the call was answered already.
         InvalidInputError: the answer is an unreadable credential, allows more than the question offers, or names an
             unknown field or option.
     """
-    session = await own_session(by.user, session_id)
+    session = await own_usable_session(by.user, session_id)
     call = await find_waiting_call(session, call_id, name=name, invocation_id=invocation_id)
     if not isinstance(response, dict):
         # A form's answer is completed from the stored call: the browser need not send the arguments back.

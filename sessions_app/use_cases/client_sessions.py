@@ -17,7 +17,6 @@ from uuid import uuid4
 from runtime.errors import AlreadyExistsError
 from runtime.events import Event, EventActions
 from runtime.sessions import Session as LoadedSession
-from sessions_app.agent_apps.registry import get_app
 from sessions_app.base.actors import Act, ActionKind, UserActor
 from sessions_app.base.codec import check_storable
 from sessions_app.data_protection.erase import ErasureOrder, erase_session
@@ -27,6 +26,7 @@ from sessions_app.live.process import live
 from sessions_app.live.publish import publish_committed
 from sessions_app.models import Session
 from sessions_app.process.threads import in_thread
+from sessions_app.sessions.agent_access import require_use, usable_app
 from sessions_app.sessions.list import changes
 from sessions_app.sessions.ownership import own_session, own_session_by_key
 from sessions_app.store.session_service import DjangoSessionService, Writer
@@ -61,7 +61,7 @@ async def create_client_session(
         key: session id of the ADK API; empty to use the primary key.
 
     Raises:
-        NotFoundError: the site has no such app.
+        NotFoundError: the user may use no such app.
         ConflictError: the user has a session with this key.
         InvalidInputError: the key, an event or a value of the state cannot be stored; or an event has parts reserved
             for the framework, or a timestamp in the future.
@@ -70,7 +70,7 @@ async def create_client_session(
         LimitExceededError: see `use_cases.create_session`.
     """
     # All checks come before the session exists, and the state is checked with the changes of all events.
-    app = get_app(app_name)
+    app = await usable_app(by.user, app_name)
     _check_events(events)
     changed = {key: value for event in events for key, value in event.actions.state_delta.items()}
     await check_change(app.name, by.user_pk, None, {**(state or {}), **changed})
@@ -90,11 +90,13 @@ async def change_client_state(by: UserActor, session: Session, delta: Mapping[st
     """Append an event with a state change to the user's session. Return the changed session.
 
     Raises:
+        AgentClosedError: the user may not use the app.
         PermissionDeniedError: the change has keys of the app.
         InvalidInputError: a value is not JSON that can be stored.
         TooLargeError: the state would be too large.
         NotFoundError: the session was erased in the meantime.
     """
+    await require_use(by.user_pk, session.app_name)
     await check_change(session.app_name, by.user_pk, session.pk, delta)
     act = Act(by, ActionKind.CHANGE, ("state", ", ".join(delta)))
     service = DjangoSessionService(Writer(act=act, on_commit=partial(publish_committed, live().hub)))

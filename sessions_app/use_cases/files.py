@@ -12,6 +12,7 @@ from sessions_app.limits import quotas
 from sessions_app.limits.rates import rates
 from sessions_app.models import Artifact
 from sessions_app.process.threads import in_thread
+from sessions_app.sessions.agent_access import own_usable_session
 from sessions_app.sessions.ownership import User, own_session
 from sessions_app.store import uploads
 from sessions_app.store.uploads import FileName
@@ -36,11 +37,12 @@ async def upload_file(
 
     Raises:
         NotFoundError: the user has no such session, or see `create_session`.
+        AgentClosedError: the user may not use the app.
         InvalidInputError: the file is empty or its type is not allowed.
         TooLargeError: the file is too large.
         LimitExceededError: the user's files together are too large, or arrive too fast; or see `create_session`.
     """
-    session = None if new_app else await own_session(user, session_id)
+    session = None if new_app else await own_usable_session(user, session_id)
     if exceeded := rates().count(quotas.frames(user.pk, network)):
         raise LimitExceededError(
             f"Messages and files are limited to {exceeded.quota.most} a minute. Wait a minute.",

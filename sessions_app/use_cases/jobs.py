@@ -10,9 +10,10 @@ from sessions_app.jobs.cancel import cancel_job as cancel_tool_job
 from sessions_app.jobs.questions import JobAnswer, answer_question
 from sessions_app.live.notices import schedule_notice
 from sessions_app.live.process import live
-from sessions_app.models import ToolJob
+from sessions_app.models import Session, ToolJob
 from sessions_app.process.threads import in_thread
 from sessions_app.scheduling.cancel import cancel_task
+from sessions_app.sessions.agent_access import own_usable_session
 from sessions_app.sessions.ownership import own_session
 
 
@@ -22,7 +23,7 @@ async def cancel_job(by: UserActor, session_id: UUID, job_id: UUID) -> None:
     Raises:
         NotFoundError: the user has no such session, or the session no such job.
     """
-    await _check_job(by, session_id, job_id)
+    await _check_job(await own_session(by.user, session_id), job_id)
     await in_thread(cancel_tool_job, job_id, by=by)
 
 
@@ -34,15 +35,16 @@ async def answer_job(by: UserActor, session_id: UUID, job_id: UUID, number: int,
 
     Raises:
         NotFoundError: the user has no such session, or the session no such job.
+        AgentClosedError: the user may not use the app.
         ConflictError: the question was answered already, or the job has ended.
         InvalidInputError: the answer is not valid for the kind of question.
     """
-    await _check_job(by, session_id, job_id)
+    session = await own_usable_session(by.user, session_id)
+    await _check_job(session, job_id)
     await answer_question(job_id, number, answer, by)
 
 
-async def _check_job(by: UserActor, session_id: UUID, job_id: UUID) -> None:
-    session = await own_session(by.user, session_id)
+async def _check_job(session: Session, job_id: UUID) -> None:
     if not await in_thread(ToolJob.objects.filter(session=session, pk=job_id).exists):
         raise NotFoundError("There is no such job in this chat.")
 

@@ -27,6 +27,7 @@ from sessions_app.live.notices import invocation_notice
 from sessions_app.live.process import live
 from sessions_app.process.threads import in_thread
 from sessions_app.sessions import feedback
+from sessions_app.sessions.agent_access import own_usable_session
 from sessions_app.sessions.list import changes
 from sessions_app.sessions.ownership import User, own_session
 from sessions_app.store import uploads
@@ -56,6 +57,7 @@ async def send_message(
     Raises:
         InvalidInputError: the message or the state delta is empty or too long, the client id has a reserved prefix, or
             the model is not offered.
+        AgentClosedError: the user may not use the app.
         PermissionDeniedError: the state delta changes state of the app.
         NotFoundError: the user has no such session, or the session no such upload.
         ConflictError: another message is being answered, and the app's queue policy is `reject`.
@@ -65,9 +67,9 @@ async def send_message(
     text = validated_text(text, has_files=bool(files))
     delta = {}
     parts = [types.Part(text=text)] if text else []
-    # A message of text only needs no query here: the statement that queues it checks the owner.
-    if files or state_delta or model is not None:
-        session = await own_session(by.user, session_id)
+    # If all apps are open, a message of text only needs no query here: the statement that queues it checks the owner.
+    if files or state_delta or model is not None or conf().closes_apps:
+        session = await own_usable_session(by.user, session_id)
         choice = choice_of_model(session.app_name, model)
         delta = await validated_delta(session, {**(state_delta or {}), **choice})
         parts += [reference.as_part() for reference in await in_thread(uploads.references_to, session, files)]
@@ -106,7 +108,7 @@ async def edit_message(
     # `send_message` repeats these checks. A refusal after the rewind would leave the session without its message.
     client_ids.refuse_reserved(client_id)
     text = validated_text(text, has_files=bool(files))
-    session = await own_session(by.user, session_id)
+    session = await own_usable_session(by.user, session_id)
     await in_thread(uploads.references_to, session, files)
     await validated_delta(session, state_delta)
     choice_of_model(session.app_name, model)
@@ -127,14 +129,14 @@ async def rewind(by: UserActor, session_id: UUID, invocation_id: str) -> None:
 
     Raises the same as `edit_message`.
     """
-    session = await own_session(by.user, session_id)
+    session = await own_usable_session(by.user, session_id)
     await rewind_before(session, invocation_id, by)
     await in_thread(changes.forget_title_of_first_message, session)
 
 
 async def switch_alternative(by: UserActor, session_id: UUID, seq: int) -> None:
     """Bring back the alternative with the event `seq`, as it was left. Raises the same as `edit_message`."""
-    await switch_to(await own_session(by.user, session_id), seq, by)
+    await switch_to(await own_usable_session(by.user, session_id), seq, by)
 
 
 async def cancel(by: UserActor, session_id: UUID, invocation_id: str) -> None:
@@ -159,10 +161,11 @@ async def retry(
 
     Raises:
         NotFoundError: the user has no such session, or the session no such invocation.
+        AgentClosedError: the user may not use the app.
         ConflictError: the invocation did not fail, is being retried already, or is not the last invocation.
         LimitExceededError: too many messages of the user are queued.
     """
-    session = await own_session(by.user, session_id)
+    session = await own_usable_session(by.user, session_id)
     # First: a retried invocation no longer counts as failed, so the checks below would refuse the repetition.
     if retry_id and (queued := await invocation_of_retry(session, invocation_id, retry_id)):
         return queued.invocation_id, queued.status

@@ -9,7 +9,6 @@ from uuid import UUID, uuid4
 
 from runtime.errors import AlreadyExistsError
 from sessions_app.agent_apps import registry
-from sessions_app.agent_apps.registry import get_app
 from sessions_app.base import client_ids
 from sessions_app.base.actors import UserActor
 from sessions_app.errors import LimitExceededError, NotFoundError
@@ -21,6 +20,7 @@ from sessions_app.live.process import live
 from sessions_app.models import Session
 from sessions_app.process.thread_pools import limit_threads
 from sessions_app.process.threads import in_thread
+from sessions_app.sessions.agent_access import may_use, usable_app
 from sessions_app.sessions.list import changes
 from sessions_app.sessions.ownership import User, own_session
 from sessions_app.store.session_service import DjangoSessionService
@@ -38,10 +38,10 @@ async def create_session(
             is returned.
 
     Raises:
-        NotFoundError: the site has no such app, or the session belongs to someone else or is deleted.
+        NotFoundError: the user may use no such app, or the session belongs to someone else or is deleted.
         LimitExceededError: too many sessions were created by the user or from the network.
     """
-    app = get_app(app_name)
+    app = await usable_app(user, app_name)
     pk = session_id or uuid4()
     if session_id is None or not await in_thread(Session.objects.filter(pk=pk).exists):
         await count_new_session(user, network)  # a repeated request does not count again
@@ -52,9 +52,11 @@ async def create_session(
     return await own_session(user, pk)
 
 
-async def may_create_session(app_name: str, session_id: UUID) -> bool:
-    """True if the site has the app and no session, of any user, has the id."""
-    return app_name in registry.apps() and not await in_thread(Session.objects.filter(pk=session_id).exists)
+async def may_create_session(user: User, app_name: str, session_id: UUID) -> bool:
+    """True if the user may use the app and no session, of any user, has the id."""
+    if app_name not in registry.apps() or not await may_use(user.pk, app_name):
+        return False
+    return not await in_thread(Session.objects.filter(pk=session_id).exists)
 
 
 async def begin_session(

@@ -249,6 +249,22 @@ POST   login     login  login 302   302       -          /admin/auth/*/<object_i
 GET    login     login  login 403   200       change_*   /admin/auth/*/<id>/password/
 POST   login     login  login 403   200       change_*   /admin/auth/*/<id>/password/
 """
+WITHOUT_ACCESS = {
+    "GET /chat/new/<app_name>/": "404",
+    "GET /embedded/<app_name>/": "404",
+    "GET /embedded/<app_name>/<session_id>/": "404",
+    "POST /chat/<session_id>/share/": "403",
+    "GET /shared/<token>/": "404",
+}
+"""What the owner gets who may not use the agent (any more), where this is not what the table says of the owner."""
+TO_HIDDEN = {
+    "GET /chat/new/<app_name>/": "404",
+    "GET /embedded/<app_name>/": "404",
+    "GET /embedded/<app_name>/<session_id>/": "404",
+    "GET /shared/<token>/": "404",
+    "POST /keys/<key_id>/revoke/": "302",  # the owner's key is no part of a conversation
+}
+"""What the owner gets of a hidden agent, where this is not what the table says of another person."""
 TEXTS = {"answerrequest", "event", "artifact", "appstate", "userstate", "failure", "annotation"}
 """Models whose rows are words of conversations: reading them needs that right, too."""
 WORDS = {

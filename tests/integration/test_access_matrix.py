@@ -39,7 +39,7 @@ from tests.integration.access import (
     make_things,
     opening,
 )
-from tests.integration.access_table import Row, rows
+from tests.integration.access_table import TO_HIDDEN, WITHOUT_ACCESS, Row, rows
 from tests.served_agents import Served
 
 QUERIES = {
@@ -208,6 +208,24 @@ def test_each_person_gets_what_the_table_says(world: World) -> None:
         for difference in differences(world, row, address)
     ]
     assert "\n".join(wrong) == ""
+
+
+@pytest.mark.parametrize("access", ["permission", "hidden"])
+def test_owners_without_access_to_the_agent_get_what_the_tables_say(
+    world: World, settings: Settings, access: str
+) -> None:
+    settings.ADK = {**settings.ADK, "apps": {APP: {"access": access}}}
+    others = WITHOUT_ACCESS if access == "permission" else TO_HIDDEN
+    expected: dict[str, str] = {}
+    got: dict[str, str] = {}
+    for method, address in CASES:
+        row = row_for(method, address)
+        if row is None or address.startswith("/admin/"):
+            continue
+        usual = row.owner if access == "permission" else row.person
+        expected[f"{method} {address}"] = others.get(f"{method} {address}", usual)
+        got[f"{method} {address}"] = told(world.clients["owner"], method, address, world.things)
+    assert got == expected
 
 
 def test_each_row_is_about_an_address_of_the_site() -> None:

@@ -10,13 +10,15 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, get_args
+from uuid import uuid4
 
 import pytest
 from asgiref.sync import sync_to_async
 from channels.testing import WebsocketCommunicator
-from django.conf import settings
-from django.contrib.auth.models import Permission, User
+from django.conf import settings as site_settings
+from django.contrib.auth.models import Group, Permission, User
 from django.test import AsyncClient, Client
+from pytest_django import Settings
 
 from runtime.agents import LlmAgent
 from runtime.apps import App
@@ -27,6 +29,7 @@ from sessions_app.jobs import response as job_response
 from sessions_app.models import Artifact, Invocation, JobStatus, Session
 from sessions_app.process import celery_dispatch
 from sessions_app.routing import websocket_application, websocket_urlpatterns
+from sessions_app.sessions.agent_access import create_permissions
 from tests.fakes import ScriptedModel
 from tests.integration.access import APP, ASKED, CALL, make_job, make_schedule, make_session
 from tests.integration.admin.audit_rows import append_event
@@ -257,6 +260,51 @@ async def test_only_the_owner_gets_an_event_stream_and_a_frame_by_http_does_noth
     await tab.leave()
 
 
+WITHOUT_ACCESS = ("hello", "ping", "seen", "cancel", "cancel_job", "cancel_schedule", "withdraw_allowance")
+"""Frames that are carried out for an owner who may not use the agent any more: they read, or stop work."""
+
+
+@pytest.mark.parametrize("frame", ROWS)
+async def test_a_right_withdrawn_ends_the_use_of_an_open_socket(frame: str, settings: Settings) -> None:
+    settings.ADK = {**settings.ADK, "apps": {APP: {"access": "permission"}}}
+    await sync_to_async(create_permissions)()
+    clients = await sync_to_async(make_people)()
+    owner = await User.objects.aget(username="ada")
+    permission = await Permission.objects.aget(codename=f"use_{APP}")
+    group = await Group.objects.acreate(name="Users of the agent")
+    await group.permissions.aadd(permission)
+    await owner.groups.aadd(group)
+    session = await sync_to_async(make_session)(owner)
+    sent = json.dumps({"v": 1, "type": frame, **await sync_to_async(ROWS[frame].fields)(session)})
+    socket = socket_of(clients["owner"], session)
+    await socket.connect()
+    await socket.send_to(text_data='{"v": 1, "type": "hello", "list": true}')
+    await frames_until(socket, "ready")
+    await group.permissions.aclear()
+    before = await sync_to_async(standing)(session)
+    await socket.send_to(text_data=sent)
+    answer = ROWS[frame].answer if frame in WITHOUT_ACCESS else "error"
+    assert (await frames_until(socket, answer))[-1] == answer
+    if frame not in WITHOUT_ACCESS:
+        assert await sync_to_async(standing)(session) == before
+        await owner.user_permissions.aadd(permission)  # given to the person by name
+        await socket.send_to(text_data=sent)
+        assert (await frames_until(socket, ROWS[frame].answer))[-1] == ROWS[frame].answer
+    await socket.disconnect()
+
+
+async def test_the_socket_of_a_hidden_agent_is_closed_and_no_new_chat_begins(settings: Settings) -> None:
+    settings.ADK = {**settings.ADK, "apps": {APP: {"access": "hidden"}}}
+    clients = await sync_to_async(make_people)()
+    session = await sync_to_async(make_session)(await User.objects.aget(username="ada"))
+    for person in ("owner", "superuser"):
+        for pk in (session.pk, uuid4()):
+            socket = socket_of(clients[person], Session(pk=pk), query=f"?new={APP}")
+            await socket.connect()
+            assert await socket.receive_output(timeout=10) == {"type": "websocket.close", "code": 4404}
+            await socket.disconnect()
+
+
 def browser_of(client: Client) -> AsyncClient:
     """The same browser, for asynchronous tests."""
     browser = AsyncClient()
@@ -279,7 +327,7 @@ async def test_the_address_of_a_new_chat_opens_no_chat_of_somebody_else(query: s
 async def test_pages_of_other_sites_cannot_open_the_socket(origin: bytes) -> None:
     clients = await sync_to_async(make_people)()
     session = await sync_to_async(make_session)(await User.objects.aget(username="ada"))
-    assert origin.decode() not in settings.ALLOWED_HOSTS
+    assert origin.decode() not in site_settings.ALLOWED_HOSTS
     socket = socket_of(clients["owner"], session, origin)
     accepted, _ = await socket.connect()
     await socket.disconnect()
