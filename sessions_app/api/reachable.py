@@ -15,6 +15,7 @@ from sessions_app.base.codec import is_storable
 from sessions_app.errors import NotFoundError
 from sessions_app.models import AnswerRequest, Invocation, ScheduledTask, Scope, Session, ToolJob
 from sessions_app.models.api_key import users_of_keys
+from sessions_app.models.session import of_shown_apps
 from sessions_app.process.threads import in_thread
 from sessions_app.sessions.list.listing import LARGE_COLUMNS
 from sessions_app.sessions.ownership import NO_SESSION
@@ -24,11 +25,16 @@ M = TypeVar("M", Invocation, ToolJob, ScheduledTask, AnswerRequest)
 
 
 def reach(caller: Caller, user: str) -> Q:
-    """Return the filter for rows of the users for whom the caller acts; `user` is the lookup of a row's user."""
+    """Return the filter for rows of the users for whom the caller acts, without rows of hidden apps.
+
+    Args:
+        user: lookup of a row's user, `user` or `session__user`.
+    """
+    shown = of_shown_apps(user.replace("user", "app_name"))
     own = Q(**{user: caller.user.pk})
     if caller.key is None or caller.key.people_id is None:
-        return own
-    return own | Q(**{f"{user}__in": users_of_keys([caller.key.people_id]).values("pk")})
+        return own & shown
+    return (own | Q(**{f"{user}__in": users_of_keys([caller.key.people_id]).values("pk")})) & shown
 
 
 async def reachable_session(

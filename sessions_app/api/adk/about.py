@@ -8,10 +8,10 @@ from django.http import HttpRequest
 from ninja import Router
 
 from runtime.agents import BaseAgent
-from sessions_app.agent_apps import registry
 from sessions_app.api.access.callers import caller_of
 from sessions_app.api.adk.schemas import AgentNode, AgentTree, AppDetails, AppList, Telemetry, Version
 from sessions_app.models import Scope
+from sessions_app.sessions.agent_access import usable_app, usable_apps
 
 ADK_VERSION = "2.13.0"
 """Version of google-adk with whose server this API agrees."""
@@ -20,9 +20,10 @@ router = Router(tags=["about"], by_alias=True)
 
 @router.get("/list-apps", response=list[str] | AppList)
 async def list_apps(request: HttpRequest, detailed: bool = False) -> list[str] | AppList:
-    """List the names of the apps; with `detailed` also their root agents and descriptions."""
-    caller_of(request).require(Scope.READ)
-    apps = sorted(registry.apps().items())
+    """List the apps that the person of the caller may use; with `detailed` also root agents and descriptions."""
+    caller = caller_of(request)
+    caller.require(Scope.READ)
+    apps = sorted((await usable_apps(caller.user)).items())
     if not detailed:
         return [name for name, _ in apps]
     roots = [(name, app.root_agent) for name, app in apps]
@@ -37,8 +38,9 @@ async def list_apps(request: HttpRequest, detailed: bool = False) -> list[str] |
 @router.get("/dev/apps/{app_name}/build_graph", response=AgentTree)
 async def build_graph(request: HttpRequest, app_name: str) -> AgentTree:
     """Return the agents of an app by name, without their instructions and tools."""
-    caller_of(request).require(Scope.READ)
-    app = registry.get_app(app_name)
+    caller = caller_of(request)
+    caller.require(Scope.READ)
+    app = await usable_app(caller.user, app_name)
     return AgentTree(name=app_name, root_agent=_node_of(app.root_agent))
 
 

@@ -63,7 +63,7 @@ async def list_artifact_names(
     request: HttpRequest, app_name: str, user_id: str, session_id: str
 ) -> list[str]:
     """List the names of the files, those of the person as well."""
-    person = await person_of(request, Scope.READ, user_id)
+    person = await person_of(request, Scope.READ, app_name, user_id)
     names = {"app_name": app_name, "user_id": str(person.pk), "session_id": session_id}
     return await DjangoArtifactService().list_artifact_keys(**names)
 
@@ -95,7 +95,7 @@ async def load_artifact(
 async def _rows(
     request: HttpRequest, app_name: str, user_id: str, session_id: str, name: str
 ) -> list[Artifact]:
-    person = await person_of(request, Scope.READ, user_id)
+    person = await person_of(request, Scope.READ, app_name, user_id)
     return await fetch_rows(artifact_versions(app_name, person.pk, session_id, name).order_by("version"))
 
 

@@ -29,6 +29,6 @@ async def add_session(request: HttpRequest, app_name: str, user_id: str, added: 
 @router.get(MEMORY, response=Memories)
 async def search(request: HttpRequest, app_name: str, user_id: str, query: str = "") -> dict[str, Any]:
     """Search the person's memory of the app. google-adk's server has no address for this."""
-    person = await person_of(request, Scope.READ, user_id)
+    person = await person_of(request, Scope.READ, app_name, user_id)
     found = await DjangoMemoryService().search_memory(app_name=app_name, user_id=str(person.pk), query=query)
     return {"memories": [memory.model_dump(mode="json", exclude_none=True) for memory in found.memories]}

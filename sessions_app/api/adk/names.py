@@ -9,7 +9,8 @@ from django.contrib.auth.models import AbstractBaseUser
 from django.http import HttpRequest
 
 from sessions_app.api.access.callers import caller_of
-from sessions_app.errors import InvalidInputError
+from sessions_app.conf import HIDDEN, conf
+from sessions_app.errors import InvalidInputError, NotFoundError
 from sessions_app.models import Scope, Session
 from sessions_app.sessions.ownership import own_session_by_key
 
@@ -28,15 +29,17 @@ def fields_named(**names: str) -> Iterator[None]:
         raise
 
 
-async def person_of(request: HttpRequest, scope: Scope, user_id: str) -> AbstractBaseUser:
-    """Return the user with this name or primary key, for whom the caller acts.
+async def person_of(request: HttpRequest, scope: Scope, app_name: str, user_id: str) -> AbstractBaseUser:
+    """Return the user with this name or primary key, for whom the caller acts with the app.
 
     Raises:
         PermissionDeniedError: the key lacks the scope.
-        NotFoundError: the caller does not act for such a user.
+        NotFoundError: the caller does not act for such a user, or the app is hidden.
     """
     caller = caller_of(request)
     caller.require(scope)
+    if conf().access_of(app_name) == HIDDEN:
+        raise NotFoundError("There is no such agent here.")
     return await caller.acting_for(user_id)
 
 
@@ -48,4 +51,4 @@ async def session_of(
     Raises:
         NotFoundError: the user has no such session.
     """
-    return await own_session_by_key(await person_of(request, scope, user_id), app_name, session_id)
+    return await own_session_by_key(await person_of(request, scope, app_name, user_id), app_name, session_id)

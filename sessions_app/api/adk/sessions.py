@@ -23,7 +23,7 @@ router = Router(tags=["sessions"], by_alias=True)
 @router.get(SESSIONS, response=list[SessionJson])
 async def list_sessions(request: HttpRequest, app_name: str, user_id: str) -> StreamingHttpResponse:
     """List the sessions of the person with the app, without their events."""
-    person = await person_of(request, Scope.READ, user_id)
+    person = await person_of(request, Scope.READ, app_name, user_id)
     return _streamed(stream_sessions(person, app_name, user_id))
 
 
@@ -64,7 +64,7 @@ async def update_session(
 ) -> StreamingHttpResponse:
     """Change the state of the session, by an event."""
     session = await session_of(request, Scope.READ, app_name, user_id, session_id)
-    person = await person_of(request, Scope.MANAGE, user_id)
+    person = await person_of(request, Scope.MANAGE, app_name, user_id)
     with fields_named(state_delta="stateDelta"):
         changed = await change_client_state(actor_of(request, person), session, change.state_delta)
     return _streamed(stream_session(changed, user_id))
@@ -73,7 +73,7 @@ async def update_session(
 @router.delete(SESSION)
 async def delete_session(request: HttpRequest, app_name: str, user_id: str, session_id: str) -> None:
     """Erase the session; nothing when there is none."""
-    person = await person_of(request, Scope.MANAGE, user_id)
+    person = await person_of(request, Scope.MANAGE, app_name, user_id)
     await delete_client_session(actor_of(request, person), app_name, session_id)
 
 
@@ -82,7 +82,7 @@ async def _create(
 ) -> StreamingHttpResponse:
     # The response has the state that all sessions of the person share.
     caller_of(request).require(Scope.READ)
-    person = await person_of(request, Scope.MANAGE, user_id)
+    person = await person_of(request, Scope.MANAGE, app_name, user_id)
     session = await create_client_session(
         actor_of(request, person),
         app_name,

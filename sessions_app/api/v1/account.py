@@ -5,9 +5,9 @@ from __future__ import annotations
 from django.http import HttpRequest
 from ninja import Router, Schema
 
-from sessions_app.agent_apps import registry
 from sessions_app.api.access.callers import caller_of
 from sessions_app.models import Scope
+from sessions_app.sessions.agent_access import usable_apps
 
 router = Router(tags=["account"])
 
@@ -48,9 +48,10 @@ async def me(request: HttpRequest) -> Account:
 
 @router.get("/apps", response=list[AppSummary])
 async def apps(request: HttpRequest) -> list[AppSummary]:
-    """List the apps of the site."""
-    caller_of(request).require(Scope.READ)
+    """List the apps that the person of the caller may use."""
+    caller = caller_of(request)
+    caller.require(Scope.READ)
     return [
         AppSummary(name=name, description=app.root_agent.description or "")
-        for name, app in registry.apps().items()
+        for name, app in (await usable_apps(caller.user)).items()
     ]

@@ -24,8 +24,9 @@ from sessions_app.api.access.problems import problem_of
 from sessions_app.asgi.origin import http_request
 from sessions_app.asgi.problem_details import method_not_allowed, problem
 from sessions_app.asgi.protocol import AsgiScope, Receive, Send, read_body, send_response
-from sessions_app.conf import conf
+from sessions_app.conf import EVERYONE, conf
 from sessions_app.errors import NotFoundError
+from sessions_app.sessions.agent_access import require_use
 
 CARD_ROUTE = "a2a/<str:app_name>/.well-known/agent-card.json"
 AGENT_ROUTE = "a2a/<str:app_name>/"
@@ -43,9 +44,12 @@ async def agent_card(scope: AsgiScope, receive: Receive, send: Send) -> None:
         return
     try:
         app = _served(scope)
+        if conf().access_of(app.name) != EVERYONE:  # Its card is for callers who may use it.
+            await require_use((await _caller(scope)).user.pk, app.name)
         card = http_request(scope).build_absolute_uri(".").removesuffix(".well-known/")
         response = HttpResponse(_server().card_json(app, card), content_type="application/json")
-        response["Cache-Control"] = f"public, max-age={CARD_SECONDS}"
+        kind = "public" if conf().access_of(app.name) == EVERYONE else "private"
+        response["Cache-Control"] = f"{kind}, max-age={CARD_SECONDS}"
         await send_response(send, response)
     except DisallowedHost:
         await send_response(send, problem(HTTPStatus.BAD_REQUEST, "The site has no such host.", "invalid"))
@@ -61,6 +65,7 @@ async def agent(scope: AsgiScope, receive: Receive, send: Send) -> None:
     try:
         app = _served(scope)
         caller = await _caller(scope)
+        await require_use(caller.user.pk, app.name)
         with await reserve_connection(caller):
             # Files come as base64 in the JSON, so a body is larger than its files.
             body = await read_body(receive, 2 * conf().upload_bytes)

@@ -19,6 +19,7 @@ from django.contrib.auth.models import User
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import AsyncClient
 from django.utils import timezone
+from pytest_django import Settings
 
 from runtime.agents import LlmAgent
 from runtime.apps import App
@@ -81,6 +82,44 @@ GET    -       403      403   /adk/dev/apps/{app_name}/eval_results/{eval_result
 POST   run     404      200   /adk/run
 POST   run     404      200   /adk/run_sse
 """  # noqa: E501
+WITHOUT_ACCESS = {
+    **dict.fromkeys(
+        (
+            "GET /adk/dev/apps/{app_name}/build_graph",
+            "POST /adk/apps/{app_name}/users/{user_id}/sessions",
+            "POST /adk/apps/{app_name}/users/{user_id}/sessions/{session_id}",
+            "POST /api/v1/sessions",
+        ),
+        "404",
+    ),
+    **dict.fromkeys(
+        (
+            "PATCH /adk/apps/{app_name}/users/{user_id}/sessions/{session_id}",
+            "POST /adk/run",
+            "POST /api/v1/sessions/{session_id}/runs",
+            "POST /api/v1/sessions/{session_id}/switch",
+            "POST /api/v1/sessions/{session_id}/files",
+            "POST /api/v1/runs/{run_id}/retry",
+            "POST /api/v1/runs/{run_id}/edit",
+            "POST /api/v1/runs/{run_id}/rewind",
+            "POST /api/v1/runs/{run_id}/responses",
+            "POST /api/v1/approvals/{approval_id}/answer",
+            "POST /api/v1/jobs/{job_id}/answer",
+        ),
+        "403",
+    ),
+}
+"""What the owner gets who may not use the agent (any more), where this is not what the table says of the owner."""
+TO_HIDDEN = {
+    "GET /adk/dev/apps/{app_name}/build_graph": "404",
+    "POST /api/v1/sessions": "404",
+    # Not about a conversation: the owner's account.
+    "DELETE /api/v1/keys/{key_id}": "204",
+    "DELETE /api/v1/webhooks/{webhook_id}": "204",
+    "POST /api/v1/webhooks/{webhook_id}/test": "409",
+    "GET /api/v1/webhooks/{webhook_id}/deliveries": "200",
+}
+"""What the owner gets of a hidden agent, where this is not what the table says of a stranger."""
 RUN = {
     "appName": "{app_name}",
     "userId": "{user_id}",
@@ -196,7 +235,9 @@ async def with_key(user: User, *scopes: str, **fields: Any) -> AsyncClient:
 
 
 @pytest.mark.parametrize("row", rows(), ids=lambda row: f"{row.method} {row.address}")
-async def test_each_caller_gets_what_the_table_says(app_is_served: None, row: Row) -> None:
+async def test_each_caller_gets_what_the_table_says(
+    app_is_served: None, row: Row, settings: Settings
+) -> None:
     owner, stranger = [await User.objects.acreate_user(name) for name in ("ada", "eve")]
     revoked_at = timezone.now() - timedelta(seconds=1)
     needed = [] if row.scope == "-" else row.scope.split("+")
@@ -218,4 +259,12 @@ async def test_each_caller_gets_what_the_table_says(app_is_served: None, row: Ro
     for name, (client, _) in admitted.items():
         got[name] = await send(client, row, things)
         things = things if row.method == "GET" else await sync_to_async(make_things)(owner)
-    assert got == {name: expected for name, (_, expected) in (refused | admitted).items()}
+    expected = {name: status for name, (_, status) in (refused | admitted).items()}
+    operation = f"{row.method} {row.address}"
+    expected["without access to the agent"] = WITHOUT_ACCESS.get(operation, row.owner)
+    expected["to a hidden agent"] = TO_HIDDEN.get(operation, row.stranger)
+    for name, access in (("without access to the agent", "permission"), ("to a hidden agent", "hidden")):
+        settings.ADK = {**settings.ADK, "apps": {APP: {"access": access}}}
+        got[name] = await send(admitted["the owner"][0], row, things)
+        things = things if row.method == "GET" else await sync_to_async(make_things)(owner)
+    assert got == expected

@@ -25,7 +25,7 @@ from a2a.utils.errors import (
     UnsupportedOperationError,
 )
 from asgiref.sync import sync_to_async
-from django.contrib.auth.models import User
+from django.contrib.auth.models import Permission, User
 from django.test import AsyncClient
 from django.utils import timezone
 
@@ -38,10 +38,11 @@ from sessions_app.invocations.worker import worker
 from sessions_app.live.process import live
 from sessions_app.models import ApiKey, Invocation, Session
 from sessions_app.routing import STREAMS
+from sessions_app.sessions.agent_access import create_permissions
 from tests.fakes import ScriptedModel, StreamingModel
 from tests.integration.api.api_stream import ApiStream, bearer
 from tests.integration.api.conftest import make_key
-from tests.integration.contrib.a2a.conftest import http_client, program_of
+from tests.integration.contrib.a2a.conftest import APP, http_client, program_of
 from tests.integration.contrib.a2a.talk import apply, apply_all, message, say, state_of, text_of
 from tests.unit.runtime.conversation import Conversation
 
@@ -248,3 +249,19 @@ async def test_a_remote_agent_of_this_site_talks_to_it(person: User, site: str, 
     assert (await conversation.say("Hello"))[-1].text() == "First."
     assert (await conversation.say("Again"))[-1].text() == "Second."
     assert await Session.objects.acount() == 1
+
+
+async def test_a_closed_agent_and_its_card_are_for_keys_of_people_who_may_use_it(
+    site: str, configure: Callable[..., None], person: User, stranger: User
+) -> None:
+    configure(a2a_apps=[APP], apps={APP: {"access": "permission"}})
+    await sync_to_async(create_permissions)()
+    await person.user_permissions.aadd(await Permission.objects.aget(codename=f"use_{APP}"))
+    key, other_key = [await sync_to_async(make_key)(user) for user in (person, stranger)]
+    asked = {"jsonrpc": "2.0", "id": 1, "method": "GetTask", "params": {"id": UNKNOWN}}
+    for sent_key, status in (("", 401), (other_key, 403), (key, 200)):
+        async with http_client(sent_key) as client:
+            card = await client.get(f"{site}/a2a/{APP}/.well-known/agent-card.json")
+            answer = await client.post(f"{site}/a2a/{APP}/", json=asked)
+        assert (card.status_code, answer.status_code) == (status, status)
+        assert "public" not in card.headers.get("cache-control", "")
