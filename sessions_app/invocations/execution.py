@@ -68,6 +68,7 @@ from sessions_app.models import InvocationStatus
 from sessions_app.process import celery_dispatch
 from sessions_app.process.process_metrics import count_take_over
 from sessions_app.secrets.error_detail import masked
+from sessions_app.sessions.agent_access import require_use
 from sessions_app.store.artifact_service import DjangoArtifactService
 from sessions_app.store.credential_service import DjangoCredentialService
 from sessions_app.store.memory_service import DjangoMemoryService
@@ -134,12 +135,14 @@ class Execution:
                 tokens or cost of an invocation.
             LlmCallsLimitExceededError: the invocation exceeds the limit on model calls.
             NotResumableError: an earlier attempt was interrupted, and its agents cannot be resumed.
+            AgentClosedError: the session's user may not use the app.
             AgentChangedError: the message answers a call that the changed agents cannot make any more.
         """
         if self.claim.attempts > 1:
             count_take_over()
         if self.claim.exceeds:
             raise error_of(self.claim.exceeds)
+        await require_use(self.claim.user_id, self.claim.app_name)
         limit = self._conf.invocation_seconds
         timeout = asyncio.timeout(limit)
         try:

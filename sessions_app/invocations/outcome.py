@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from django.utils.translation import gettext_noop
 
 from runtime.errors import AdkError
-from sessions_app.errors import AgentChangedError, NotResumableError
+from sessions_app.errors import AgentChangedError, AgentClosedError, NotResumableError
 from sessions_app.models import InvocationStatus
 from sessions_app.secrets.error_detail import describe
 
@@ -59,7 +59,12 @@ TOO_MANY_CALLS = Outcome(
         "This asked the model more often than one answer may, so it was stopped. Ask for less at once."
     ),
 )
-REFUSALS: dict[type[AdkError], Outcome] = {NotResumableError: RESTARTED, AgentChangedError: AGENT_CHANGED}
+AGENT_CLOSED = Outcome(InvocationStatus.FAILED, "AGENT_CLOSED", str(AgentClosedError()))
+REFUSALS: dict[type[AdkError], Outcome] = {
+    NotResumableError: RESTARTED,
+    AgentChangedError: AGENT_CHANGED,
+    AgentClosedError: AGENT_CLOSED,
+}
 """Outcomes of invocations that an error has kept from going on."""
 
 

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from sessions_app.conf import conf
-from sessions_app.invocations.outcome import HANDED_OVER, STOPPED, Outcome
+from sessions_app.invocations.outcome import AGENT_CLOSED, HANDED_OVER, STOPPED, Outcome
+from sessions_app.sessions.agent_access import may_use
 from sessions_app.store.sql import leases
 from sessions_app.store.sql.leases import Claim
 
@@ -43,7 +44,8 @@ class RunningInvocation:
 
 
 async def renew_leases(running: Mapping[str, RunningInvocation], owner: str) -> None:
-    """Renew the leases while any invocation runs; stop invocations with a lost lease or a cancel request.
+    """Renew the leases while any invocation runs. Stop invocations with a lost lease, a cancel request, or a user who
+    may not use the app any more.
 
     Args:
         running: the worker's running invocations by id; changed by the worker during this call.
@@ -54,6 +56,11 @@ async def renew_leases(running: Mapping[str, RunningInvocation], owner: str) -> 
         held = {entry.claim.session_id: entry for entry in running.values() if not entry.is_ending}
         try:
             renewed = await leases.renew(list(held), owner=owner, lease_seconds=conf().lease_seconds)
+            closed = [
+                entry
+                for entry in held.values()
+                if not await may_use(entry.claim.user_id, entry.claim.app_name)
+            ]
         except Exception:  # PostgreSQL may be away for a moment. The fencing token protects the log.
             logger.warning("Leases could not be renewed; trying again", exc_info=True)
             continue
@@ -63,3 +70,5 @@ async def renew_leases(running: Mapping[str, RunningInvocation], owner: str) -> 
         for session_id, invocation in held.items():
             if session_id not in renewed.held:
                 invocation.stop(HANDED_OVER)
+        for invocation in closed:
+            invocation.stop(AGENT_CLOSED)

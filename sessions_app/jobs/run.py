@@ -37,6 +37,7 @@ from runtime.tools.tool_result import as_response, is_failure
 from runtime.valid_text import storable, storable_values
 from sessions_app.base.statuses import JOB_CANCELLED
 from sessions_app.conf import conf
+from sessions_app.errors import AgentClosedError
 from sessions_app.jobs.api import AnswerRequired, JobCancelled, JobError, save_artifact
 from sessions_app.jobs.cancel import cancellation_error, end_cancelled_job
 from sessions_app.jobs.questions import JobQuestion, record_question
@@ -47,6 +48,7 @@ from sessions_app.models import JobStatus, ToolJob
 from sessions_app.models.past_attempts import with_failed_attempt
 from sessions_app.secrets.error_detail import describe
 from sessions_app.secrets.masking import beginning_of
+from sessions_app.sessions.agent_access import usable_names
 
 logger = logging.getLogger(__name__)
 TIMED_OUT = gettext_noop("The job exceeded its time limit.")
@@ -171,6 +173,8 @@ def _call_function(
     run: Callable[[dict[str, Any]], Any], soft_limit: SoftLimit, job: ToolJob
 ) -> JobOutcome | JobQuestion:
     """Call the function and return its outcome, or its question. Other exceptions propagate."""
+    if not usable_names(job.session.user_id, [job.session.app_name]):
+        return JobOutcome(JobStatus.FAILED, error=str(AgentClosedError()))
     try:
         with soft_limit.interrupts():
             result = run(job.args)

@@ -17,6 +17,7 @@ from django.utils.translation import gettext_noop
 from runtime.valid_text import storable
 from sessions_app.base import actors, client_ids
 from sessions_app.base.codec import content_to_json
+from sessions_app.errors import AgentClosedError
 from sessions_app.history.event_marks import wake_up
 from sessions_app.history.rewinds import find_rewinds
 from sessions_app.live.notices import schedule_notice
@@ -27,6 +28,7 @@ from sessions_app.process.celery_dispatch import offer_session
 from sessions_app.process.pool import UNAVAILABLE
 from sessions_app.process.sweeping import OverdueRows, Repair
 from sessions_app.scheduling.cancel import cancel_task
+from sessions_app.sessions.agent_access import usable_names
 from sessions_app.store.sql.invocation_queue import NewInvocation, enqueue
 
 logger = logging.getLogger(__name__)
@@ -43,6 +45,8 @@ def _fire_or_fail(task: ScheduledTask) -> None:
         _fire(task)
     except (*UNAVAILABLE, OSError):
         raise  # An outage of PostgreSQL or the network; the next sweep finds the task again.
+    except AgentClosedError as error:
+        _fail(task, error)
     except Exception as error:
         logger.exception("Scheduled task %s could not be fired", task.pk)
         _fail(task, error)
@@ -54,6 +58,8 @@ def _fire(task: ScheduledTask) -> None:
     if _is_rewound(task):
         _publish(cancel_task(task.session_id, task.pk, actors.person(task.session.user)))
         return
+    if not usable_names(task.session.user_id, [task.session.app_name]):
+        raise AgentClosedError
     # After the time of the query, not after the due time: runs missed during an outage are not made up.
     following = task.time_after(_found_at(task))
     run_number = task.runs + 1
