@@ -39,12 +39,14 @@ def interrupted(chat: ChatPage, model: Model, site: Stack) -> Iterator[ChatPage]
     chat.errors.clear()  # the browser reports each failed reconnect
 
 
-def test_an_answer_is_resumed_after_ctrl_c_and_fails_after_a_kill_and_can_be_retried(
+def test_an_answer_is_resumed_after_sigterm_and_fails_after_a_kill_and_can_be_retried(
     interrupted: ChatPage, model: Model, site: Stack
 ) -> None:
     chat = interrupted
     whole = chat.log_entries()
-    assert site.interrupt() == 0
+    site.process.terminate()  # of the main process alone, which has the same effect as Ctrl-C
+    assert site.wait() == 0
+    assert site.processes() == []
     expect(chat.status).to_have_text("Reconnecting…")
     site.start()
     chat.wait_until_connected()

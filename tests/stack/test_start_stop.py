@@ -45,14 +45,23 @@ def run_python(*arguments: str, **environment: str) -> subprocess.CompletedProce
     )
 
 
-def test_a_site_starts_again_with_its_accounts_after_any_kind_of_end(tmp_path: Path) -> None:
-    with Stack(tmp_path) as site:
+def test_a_site_runs_alone_serves_manage_py_and_starts_again_with_its_accounts_after_any_kind_of_end(
+    tmp_path: Path,
+) -> None:
+    """The end by SIGTERM is in `tests/browser/test_restart.py`."""
+    agent = ChangedAgent(tmp_path / "agents")
+    agent.write("measure", "first")
+    with Stack(tmp_path / "site", environment={"AGENT_DIRS": str(agent.file.parent.parent)}) as site:
         credentials = check_first_start(site)
         check_ctrl_c(site)
 
         site.start()
         assert site.credentials == credentials
         assert sign_in(site, "demo") and sign_in(site, "admin")
+        check_twin_is_refused(site)
+        check_port_in_use_is_refused(site, tmp_path / "neighbour")
+        check_manage_py_uses_the_running_servers(site)
+        check_changed_agent_is_served(site, agent)
         site.kill()
         assert site.processes() == []
 
@@ -116,21 +125,6 @@ def check_end_of_one_process(site: Stack) -> None:
     assert site.wait() == 1
     assert "worker stopped (rc=-9): the site needs this process" in site.output
     assert site.processes() == []
-
-
-def test_a_running_site_refuses_a_second_one_serves_manage_py_and_stops_on_sigterm(tmp_path: Path) -> None:
-    agent = ChangedAgent(tmp_path / "agents")
-    agent.write("measure", "first")
-    with Stack(tmp_path / "site", environment={"AGENT_DIRS": str(agent.file.parent.parent)}) as site:
-        check_twin_is_refused(site)
-        check_port_in_use_is_refused(site, tmp_path / "neighbour")
-        check_manage_py_uses_the_running_servers(site)
-        assert sign_in(site, "demo")
-        check_changed_agent_is_served(site, agent)
-        # SIGTERM to the main process alone has the same effect as Ctrl-C.
-        site.process.terminate()
-        assert site.wait() == 0
-        assert site.processes() == []
 
 
 def check_twin_is_refused(site: Stack) -> None:
