@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import product
 from typing import Any
 from uuid import uuid4
@@ -276,7 +276,8 @@ def opening(text: str) -> list[Permissions]:
     return [one for one in sets if one <= all_permissions()]
 
 
-def largest_refused(sets: list[Permissions]) -> list[Permissions]:
+@cache  # Many rows are opened by the same sets.
+def largest_refused(sets: tuple[Permissions, ...]) -> list[Permissions]:
     """The largest sets of permissions that must not open a row: all but one of each set that opens it."""
     missing = {frozenset(one) for one in product(*sets)}
     return [all_permissions() - one for one in missing if not any(other < one for other in missing)]
