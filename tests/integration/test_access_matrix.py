@@ -199,6 +199,7 @@ def test_each_address_has_a_row() -> None:
     assert missing == [], "Add a row to TABLE for each address and method, that says who may have it."
 
 
+@pytest.mark.timeout(1200)  # thousands of requests
 def test_each_person_gets_what_the_table_says(world: World) -> None:
     rows_of_cases = [(row_for(method, address), address) for method, address in CASES]
     wrong = [
