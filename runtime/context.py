@@ -100,15 +100,19 @@ class NodeCall:
 
     Attributes:
         path: path of the run.
+        input: the node's input.
         message: the node's input, as the message to the agent; None: the user's message.
         sees_history: True if the agent reads the conversation before its message.
         isolation_scope: id of the call that the agent works for; None unless it works for another agent.
+        state_schema: model of the state's keys that the node may write; None: any.
     """
 
     path: str
+    input: Any = None
     message: types.Content | None = None
     sees_history: bool = False
     isolation_scope: str | None = None
+    state_schema: type[BaseModel] | None = None
 
 
 @dataclass

@@ -10,6 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, MutableMapping
 from typing import Any, ClassVar
 
+from runtime.errors import AdkError
+
+
+class StateSchemaError(AdkError, TypeError):
+    """A node writes a key of the state that the `state_schema` does not have, or a value that does not fit."""
+
+
 GROUNDING_KEY = "temp:_adk_grounding_metadata"
 """Key of the sources that a tool found for the next response of the model."""
 

@@ -1,5 +1,6 @@
 """Workflows: graphs of functions and agents, which go on where they were interrupted."""
 
+from runtime.workflow.author_node import Node
 from runtime.workflow.base_node import START, BaseNode
 from runtime.workflow.build import node
 from runtime.workflow.errors import GraphValidationError, NodeDataError, NodeTimeoutError
@@ -18,6 +19,7 @@ __all__ = [
     "FunctionNode",
     "GraphValidationError",
     "JoinNode",
+    "Node",
     "NodeContext",
     "NodeDataError",
     "NodeTimeoutError",

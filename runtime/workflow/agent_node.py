@@ -45,9 +45,11 @@ class AgentNode(BaseNode):
         sees_history = "include_contents" in self.agent.model_fields_set
         call = NodeCall(
             ctx.node_path,
+            input=node_input,
             # The message that began the invocation is in the history already.
             message=None if sees_history and message is ctx.user_content else message,
             sees_history=sees_history,
+            state_schema=ctx.invocation.node.state_schema if ctx.invocation.node else None,
         )
         invocation = replace(self._invocation(ctx), node=call, user_content=message or ctx.user_content)
         async with aclosing(self.agent.run_async(invocation)) as events:

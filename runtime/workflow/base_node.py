@@ -14,7 +14,7 @@ from runtime.events.event import Event
 from runtime.events.node_info import NodeInfo
 from runtime.events.request_input import RequestInput
 from runtime.workflow.node_context import NodeContext
-from runtime.workflow.node_data import adapter_for, as_json, fit
+from runtime.workflow.node_data import adapter_for, as_json, fit, fit_output
 from runtime.workflow.retry_config import RetryConfig
 
 START_NAME = "__START__"
@@ -34,6 +34,7 @@ class BaseNode(BaseModel):
         timeout: most seconds for an attempt; None: no limit.
         input_schema: type that the node's input is converted to.
         output_schema: type that the node's output must have.
+        state_schema: model of the state's keys that the node may write; None: that of its workflow.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
@@ -45,6 +46,7 @@ class BaseNode(BaseModel):
     timeout: float | None = Field(default=None, gt=0)
     input_schema: Any = None
     output_schema: Any = None
+    state_schema: type[BaseModel] | None = None
 
     _input_adapter: TypeAdapter[Any] | None = PrivateAttr(default=None)
     _output_adapter: TypeAdapter[Any] | None = PrivateAttr(default=None)
@@ -90,8 +92,9 @@ class BaseNode(BaseModel):
                     continue
                 event = _as_event(item)
                 if event.output is not None:
-                    output = fit(event.output, self._output_adapter, f"The output of node {self.name!r}")
-                    event.output = as_json(output)
+                    event.output = fit_output(
+                        event.output, self._output_adapter, f"The output of node {self.name!r}"
+                    )
                 yield event
 
     async def _run_impl(self, *, ctx: NodeContext, node_input: Any) -> AsyncGenerator[Any, None]:

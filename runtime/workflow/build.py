@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
-from typing import Any, TypedDict, Unpack, overload
+from typing import Any, Literal, TypedDict, Unpack, overload
 
 from runtime.agents.base_agent import BaseAgent
+from runtime.auth.auth_tool import AuthConfig
 from runtime.errors import ConfigurationError, with_article
 from runtime.tools.base_tool import BaseTool
 from runtime.workflow.agent_node import AgentNode
@@ -28,6 +29,9 @@ class NodeSettings(TypedDict, total=False):
     timeout: float | None
     parallel_worker: bool
     max_parallel_workers: int | None
+    require_confirmation: bool | Callable[..., Any]
+    auth_config: AuthConfig | None
+    parameter_binding: Literal["state", "node_input"]
 
 
 @overload
@@ -74,6 +78,8 @@ def build_node(node_like: Any, **settings: Any) -> BaseNode:
     """
     if node_like == "START":
         return START
+    if isinstance(node_like, FunctionNode) and settings:
+        return node_like.with_settings(settings)
     if isinstance(node_like, BaseNode):
         return node_like.model_copy(update=settings) if settings else node_like
     if isinstance(node_like, BaseAgent):

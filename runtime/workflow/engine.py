@@ -16,6 +16,8 @@ from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanage
 from dataclasses import dataclass, replace
 from typing import Any
 
+from pydantic import BaseModel
+
 from runtime import _platform, types
 from runtime._tasks import TaskPool, exceptions_only
 from runtime.context import InvocationContext, NodeCall
@@ -28,7 +30,7 @@ from runtime.events.request_input import RequestInput
 from runtime.workflow.child_runs import ChildRuns
 from runtime.workflow.errors import NodeDataError, NodeTimeoutError, NodeWaitsError
 from runtime.workflow.node_context import NodeContext
-from runtime.workflow.node_data import as_json
+from runtime.workflow.node_data import as_json, check_state
 from runtime.workflow.plan import NodeRun, Plan
 
 logger = logging.getLogger(__name__)
@@ -39,14 +41,22 @@ class WorkflowEngine:
 
     Args:
         ctx: context of the workflow's call.
+        state_schema: model of the state's keys that nodes may write; None: any.
         max_concurrency: most nodes of the graph at once; None: no limit.
         shows_output: True if a text that is the output of a last node is a message to the user, too.
     """
 
     def __init__(
-        self, ctx: InvocationContext, plan: Plan, max_concurrency: int | None, *, shows_output: bool
+        self,
+        ctx: InvocationContext,
+        plan: Plan,
+        state_schema: type[BaseModel] | None,
+        max_concurrency: int | None,
+        *,
+        shows_output: bool,
     ) -> None:
         self._ctx = ctx
+        self._state_schema = state_schema
         self._plan = plan
         self._shows_output = shows_output
         self._pool = TaskPool[Event]()
@@ -133,6 +143,8 @@ class WorkflowEngine:
                     else:
                         await self._emit(run, item, ctx)
             execution.outcome.take_actions(ctx)
+            if execution.outcome.actions:
+                self._check_state(run, execution.outcome.actions)
         except NodeWaitsError:
             execution.waits = True
             await execution.children.settle()
@@ -163,7 +175,12 @@ class WorkflowEngine:
                 taken = ctx.take_actions()
                 taken.route = None  # It belongs to the end of the run.
                 event.actions = merge_actions([taken, event.actions])
+        if event.node_info.path == run.path:
+            self._check_state(run, event.actions)
         await self._pool.emit(event)
+
+    def _check_state(self, run: NodeRun, actions: EventActions) -> None:
+        check_state(actions.state_delta, run.node.state_schema or self._state_schema, run.node.name)
 
     async def _emit_end(self, run: NodeRun, outcome: _Outcome) -> None:
         content = outcome.content
@@ -197,7 +214,8 @@ class WorkflowEngine:
         await self._pool.emit(event)
 
     def _ctx_of(self, run: NodeRun) -> InvocationContext:
-        return replace(self._ctx, branch=run.branch, node=NodeCall(run.path))
+        schema = run.node.state_schema or self._state_schema
+        return replace(self._ctx, branch=run.branch, node=NodeCall(run.path, state_schema=schema))
 
 
 @dataclass

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
 from functools import partial
-from typing import Any
+from typing import Any, Literal, cast
 
-from pydantic import PrivateAttr, TypeAdapter
+from pydantic import BaseModel, PrivateAttr, TypeAdapter
 
+from runtime import types
+from runtime.auth.auth_tool import AuthConfig
 from runtime.errors import ConfigurationError
 from runtime.tools.callables import (
     annotation_of,
@@ -21,13 +23,16 @@ from runtime.tools.callables import (
 from runtime.tools.tool_threads import run_in_tool_thread
 from runtime.workflow.base_node import BaseNode
 from runtime.workflow.errors import NodeDataError
+from runtime.workflow.gate import OPEN, gate_for
 from runtime.workflow.node_context import NodeContext
-from runtime.workflow.node_data import adapter_for, fit
+from runtime.workflow.node_data import adapter_for, as_json, fit
+from runtime.workflow.tool_node import ToolNode
 
 _END = object()
 _CONTEXT_NAME = "ctx"
 _INPUT_NAME = "node_input"
 _EMPTY = inspect.Parameter.empty
+_FIELDS = TypeAdapter(dict[str, Any])
 
 
 class FunctionNode(BaseNode):
@@ -44,18 +49,29 @@ class FunctionNode(BaseNode):
         func: the function.
         name: name of the node; None: the function's.
 
+    Attributes:
+        parameter_binding: `node_input` fills all parameters with the fields of the input, in place of the state.
+        require_confirmation: True if a person must confirm each run; a predicate decides by the arguments.
+        auth_config: the credential that the person is asked for; `ctx.get_auth_response(auth_config)` returns it.
+
     Raises:
         ConfigurationError: a parameter can only be given by position, or its type cannot be resolved.
     """
+
+    parameter_binding: Literal["state", "node_input"] = "state"
+    require_confirmation: bool | Callable[..., Any] = False
+    auth_config: AuthConfig | None = None
 
     _func: Callable[..., Any] = PrivateAttr()
     _parameters: dict[str, inspect.Parameter] = PrivateAttr()
     _context_names: set[str] = PrivateAttr()
     _adapters: dict[str, TypeAdapter[Any] | None] = PrivateAttr()
+    _gate: ToolNode | None = PrivateAttr()
 
     def __init__(self, *, func: Callable[..., Any], name: str | None = None, **fields: Any) -> None:
         super().__init__(**{"description": docstring_of(func), **fields}, name=name or name_of(func))
         self._func = func
+        self._gate = gate_for(self.name, self.description, self.require_confirmation, self.auth_config)
         self._parameters = dict(inspect.signature(func).parameters)
         self._context_names = set()
         self._adapters = {}
@@ -71,8 +87,44 @@ class FunctionNode(BaseNode):
                 owner = f"Parameter {parameter.name!r} of node {self.name!r}"
                 self._adapters[parameter.name] = adapter_for(annotation_of(func, parameter), owner)
 
+    def clone(self) -> BaseNode:
+        """Return a node with a copy of the gate, which has an agent."""
+        copied = self.model_copy()
+        copied._gate = cast("ToolNode", self._gate.clone()) if self._gate else None
+        return copied
+
+    def with_settings(self, settings: Mapping[str, Any]) -> FunctionNode:
+        """Return a node of the same function with these fields."""
+        fields = {name: getattr(self, name) for name in self.model_fields_set}
+        return FunctionNode(func=self._func, **{**fields, **settings})
+
+    @property
+    def gate(self) -> ToolNode | None:
+        """The node that asks the person first; None if nothing is to be asked."""
+        return self._gate
+
+    @property
+    def state_keys(self) -> list[str]:
+        """The parameters that are filled from the state."""
+        if self.parameter_binding == "node_input":
+            return []
+        return [name for name in self._adapters if name != _INPUT_NAME and self._is_filled(name)]
+
+    def _is_filled(self, name: str) -> bool:
+        kind = self._parameters[name].kind
+        return kind not in (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+
     async def _run_impl(self, *, ctx: NodeContext, node_input: Any) -> AsyncGenerator[Any, None]:
         arguments = self._arguments(ctx, node_input)
+        if self._gate is not None and self._gate.result(ctx) != OPEN:
+            async with aclosing(self._gate.ask(ctx, self._shown(arguments))) as items:
+                async for item in items:
+                    yield item
+            answer = self._gate.result(ctx)
+            if answer != OPEN:
+                if not ctx.invocation.node_runs().open_calls(ctx.node_path):
+                    yield answer
+                return
         function = underlying_function(self._func)
         if inspect.isasyncgenfunction(function):
             async with aclosing(self._func(**arguments)) as items:
@@ -93,21 +145,41 @@ class FunctionNode(BaseNode):
 
     def _arguments(self, ctx: NodeContext, node_input: Any) -> dict[str, Any]:
         arguments: dict[str, Any] = {}
+        binds_input = self.parameter_binding == "node_input"
+        values: Mapping[str, Any] = self._fields_of(node_input) if binds_input else ctx.state
         for name, parameter in self._parameters.items():
             if name in self._context_names:
                 arguments[name] = ctx
-            elif parameter.kind in (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD):
+            elif not self._is_filled(name):
                 continue
-            elif name == _INPUT_NAME:
+            elif name == _INPUT_NAME and not binds_input:
                 arguments[name] = self._convert(parameter, node_input)
-            elif name in ctx.state:
-                arguments[name] = self._convert(parameter, ctx.state[name])
+            elif name in values:
+                arguments[name] = self._convert(parameter, values[name])
             elif parameter.default is _EMPTY:
+                place = "input" if binds_input else "state"
                 raise NodeDataError(
-                    f"Node {self.name!r} needs {name!r}, which is not in the state. Let an earlier node write it, or "
+                    f"Node {self.name!r} needs {name!r}, which is not in the {place}. Let an earlier node write it, or "
                     "give the parameter a default."
                 )
         return arguments
+
+    def _shown(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the arguments with the defaults and without the context, as JSON values."""
+        shown: dict[str, Any] = {}
+        for name, parameter in self._parameters.items():
+            if name in arguments and name not in self._context_names:
+                shown[name] = as_json(arguments[name])
+            elif name not in arguments and self._is_filled(name):
+                shown[name] = as_json(parameter.default)
+        return shown
+
+    def _fields_of(self, node_input: Any) -> dict[str, Any]:
+        """Return the fields of an input, which may be an object or JSON text."""
+        if isinstance(node_input, BaseModel) and not isinstance(node_input, types.Content):
+            return dict(node_input)
+        fields: dict[str, Any] = fit(node_input, _FIELDS, f"The input of node {self.name!r}")
+        return fields
 
     def _convert(self, parameter: inspect.Parameter, value: Any) -> Any:
         if value is None and parameter.default is None:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from contextlib import suppress
+from functools import lru_cache
 from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 
 from runtime import types
+from runtime.sessions.state import StateSchemaError
 from runtime.tools.schema import argument_adapter_of
 from runtime.workflow.errors import NodeDataError
 
@@ -45,6 +48,48 @@ def fit(value: Any, adapter: TypeAdapter[Any] | None, subject: str) -> Any:
                 return adapter.validate_json(value)
         problems = "; ".join(problem["msg"] for problem in error.errors(include_url=False))
         raise NodeDataError(f"{subject} does not fit: {problems}.") from error
+
+
+def fit_output(value: Any, adapter: TypeAdapter[Any] | None, subject: str) -> Any:
+    """Return the value as JSON values of the adapter's type, without fields that are None.
+
+    Raises:
+        NodeDataError: the value does not fit, or is no JSON.
+    """
+    if adapter is None:
+        return as_json(value)
+    return adapter.dump_python(fit(value, adapter, subject), mode="json", exclude_none=True)
+
+
+def check_state(delta: Mapping[str, Any], schema: type[BaseModel] | None, node_name: str) -> None:
+    """Check what a node has written into the state. Keys with a prefix, such as `user:`, are free.
+
+    Raises:
+        StateSchemaError: a key is not in the schema, or a value does not fit its field.
+    """
+    for key, value in delta.items() if schema is not None else ():
+        if schema is None or ":" in key:
+            continue
+        field = schema.model_fields.get(key)
+        if field is None:
+            raise StateSchemaError(
+                f"Node {node_name!r} writes {key!r} into the state, which {schema.__name__} does not have. Add the "
+                f"field, or write one of {', '.join(schema.model_fields)}."
+            )
+        try:
+            adapter_of_field(schema, key).validate_python(value)
+        except ValidationError as error:
+            problems = "; ".join(problem["msg"] for problem in error.errors(include_url=False))
+            raise StateSchemaError(
+                f"Node {node_name!r} writes {key!r} into the state, and the value does not fit {schema.__name__}: "
+                f"{problems}."
+            ) from error
+
+
+@lru_cache(maxsize=256)
+def adapter_of_field(schema: type[BaseModel], name: str) -> TypeAdapter[Any]:
+    """Return the adapter for a field of the model, with its constraints."""
+    return TypeAdapter(schema.model_fields[name].rebuild_annotation())
 
 
 def as_json(value: Any) -> Any:

@@ -13,6 +13,7 @@ from runtime import types
 from runtime.agents.llm_agent import LlmAgent
 from runtime.context import NodeCall
 from runtime.engine.step import run_single_call
+from runtime.events.event import Event
 from runtime.tools.base_tool import BaseTool
 from runtime.workflow.agent_node import AgentNode
 from runtime.workflow.errors import NodeDataError
@@ -42,13 +43,19 @@ class ToolNode(AgentNode):
         self._tool = tool
 
     async def _run_impl(self, *, ctx: NodeContext, node_input: Any) -> AsyncGenerator[Any, None]:
+        async with aclosing(self.ask(ctx, self._arguments(ctx, node_input))) as events:
+            async for event in events:
+                yield event
+        yield self.result(ctx)
+
+    async def ask(self, ctx: NodeContext, arguments: dict[str, Any]) -> AsyncGenerator[Event, None]:
+        """Call the tool once, or finish the recorded call; yield its events."""
         invocation = replace(self._invocation(ctx), node=NodeCall(ctx.node_path))
         owner = cast("LlmAgent", self.agent)
-        calls = run_single_call(owner, invocation, self._tool, self._arguments(ctx, node_input))
+        calls = run_single_call(owner, invocation, self._tool, arguments)
         async with aclosing(calls) as events:
             async for event in events:
                 yield event
-        yield self._result(ctx)
 
     def _arguments(self, ctx: NodeContext, node_input: Any) -> dict[str, Any]:
         """Return the input as arguments: an object as it is, another value as the only parameter's.
@@ -79,7 +86,8 @@ class ToolNode(AgentNode):
         arguments: dict[str, Any] = as_json({**missing, **node_input})
         return arguments
 
-    def _result(self, ctx: NodeContext) -> Any:
+    def result(self, ctx: NodeContext) -> Any:
+        """Return the latest response to the call; None without one."""
         for made in ctx.record().calls:
             if made.call.name == self._tool.name and made.answers:
                 return made.latest_answer()

@@ -6,19 +6,21 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Any
 
-from pydantic import Field, PrivateAttr, TypeAdapter
+from pydantic import BaseModel, Field, PrivateAttr, TypeAdapter
 
 from runtime.agents.base_agent import BaseAgent
 from runtime.context import InvocationContext
 from runtime.errors import ConfigurationError
 from runtime.events.event import Event
 from runtime.events.node_info import child_path
+from runtime.sessions.state import StateSchemaError
 from runtime.workflow.agent_node import AgentNode
 from runtime.workflow.base_node import START, BaseNode
 from runtime.workflow.build import EdgeParser
 from runtime.workflow.engine import WorkflowEngine
+from runtime.workflow.function_node import FunctionNode
 from runtime.workflow.graph import Graph
-from runtime.workflow.node_data import adapter_for, as_json, fit
+from runtime.workflow.node_data import adapter_for, fit, fit_output
 from runtime.workflow.parallel_worker import ParallelWorker
 from runtime.workflow.plan import Plan
 
@@ -35,15 +37,18 @@ class Workflow(BaseAgent):
         max_concurrency: most nodes at once; None: no limit.
         input_schema: type that the input is converted to.
         output_schema: type that the output must have.
+        state_schema: model of the state's keys that nodes may read as parameters and write; None: any.
 
     Raises:
         GraphValidationError: the graph cannot run. The message names the nodes.
+        StateSchemaError: a parameter of a function is not in the `state_schema`.
     """
 
     edges: list[Any] = Field(default_factory=list, exclude=True)
     max_concurrency: int | None = None
     input_schema: Any = None
     output_schema: Any = None
+    state_schema: type[BaseModel] | None = None
     _graph: Graph = PrivateAttr()
     _input_adapter: TypeAdapter[Any] | None = PrivateAttr()
     _output_adapter: TypeAdapter[Any] | None = PrivateAttr()
@@ -57,6 +62,9 @@ class Workflow(BaseAgent):
         self._input_adapter = adapter_for(self.input_schema, f"input_schema of workflow {self.name!r}")
         self._output_adapter = adapter_for(self.output_schema, f"output_schema of workflow {self.name!r}")
         self._graph = Graph.from_edges(list(EdgeParser().parse(self.edges)), self.name)
+        for node in self._graph.nodes.values():
+            if self.state_schema is not None and isinstance(node, FunctionNode):
+                _check_parameters(node, self.state_schema)
         self.sub_agents = [agent for node in self._graph.nodes.values() for agent in _agents_of(node)]
         super().model_post_init(context)
 
@@ -88,10 +96,11 @@ class Workflow(BaseAgent):
 
     async def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
         path = self._path(ctx)
-        given = ctx.node.message if ctx.node and ctx.node.message else ctx.user_content
+        given = ctx.user_content if ctx.node is None or ctx.node.input is None else ctx.node.input
         workflow_input = fit(given, self._input_adapter, f"The input of workflow {self.name!r}")
         plan = Plan(self._graph, self.name, path, workflow_input, ctx.branch)
-        engine = WorkflowEngine(ctx, plan, self.max_concurrency, shows_output=ctx.node is None)
+        schema = self.state_schema or (ctx.node.state_schema if ctx.node else None)
+        engine = WorkflowEngine(ctx, plan, schema, self.max_concurrency, shows_output=ctx.node is None)
         async with aclosing(engine.events()) as events:
             async for event in events:
                 yield event
@@ -101,7 +110,7 @@ class Workflow(BaseAgent):
                 "them lead to a JoinNode."
             )
         for output in plan.outputs.values():
-            checked = as_json(fit(output, self._output_adapter, f"The output of workflow {self.name!r}"))
+            checked = fit_output(output, self._output_adapter, f"The output of workflow {self.name!r}")
             if ctx.node is not None:
                 yield Event(output=checked)
 
@@ -113,7 +122,18 @@ class Workflow(BaseAgent):
         return child_path("", self.name, number if ctx.resuming and number else number + 1)
 
 
+def _check_parameters(node: FunctionNode, schema: type[BaseModel]) -> None:
+    missing = [name for name in node.state_keys if name not in schema.model_fields]
+    if missing:
+        raise StateSchemaError(
+            f"Node {node.name!r} needs {missing[0]!r}, which {schema.__name__} does not have. Add the field, or call "
+            f"the parameter as one of {', '.join(schema.model_fields)}."
+        )
+
+
 def _agents_of(node: BaseNode) -> list[BaseAgent]:
     if isinstance(node, ParallelWorker):
         return _agents_of(node.worker)
+    if isinstance(node, FunctionNode) and node.gate is not None:
+        return _agents_of(node.gate)
     return [node.agent] if isinstance(node, AgentNode) else []

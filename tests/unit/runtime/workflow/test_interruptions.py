@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 from runtime import types
 from runtime.agents import BaseAgent, LlmAgent, LoopAgent
 from runtime.apps import App
+from runtime.auth import AuthConfig, AuthCredential, AuthCredentialTypes
+from runtime.auth.auth_schemes import APIKey, ApiKeyLocation
 from runtime.events import Event
 from runtime.events.calls import REQUEST_INPUT, pending_calls
 from runtime.events.request_input import RequestInput
@@ -455,3 +457,61 @@ async def test_a_task_agent_asks_the_person_until_it_has_finished() -> None:
         await process.send(invocation_id=expected[0].invocation_id)
         await process.answer_all()
         assert ends((await process.session()).events) == ends(expected), count
+
+
+@pytest.mark.parametrize("confirmed", [True, False])
+async def test_a_function_runs_after_its_confirmation(confirmed: bool) -> None:
+    """Wherever the process dies, the person is asked once, and a refused function does not run."""
+
+    def make(process: Process) -> BaseAgent:
+        @node(require_confirmation=lambda amount: amount > 5)
+        def refund(amount: int = 9) -> Event:
+            process.note("refund")
+            return Event(output=f"refunded {amount}", route="paid")
+
+        def mail(node_input: str) -> str:
+            return node_input
+
+        return Workflow(name="flow", edges=[("START", refund), (refund, {"paid": mail})])
+
+    async def finish(process: Process) -> list[Event]:
+        for call_id in pending_calls((await process.session()).events):
+            answer_event = answer((await process.session()).events, call_id)
+            for part in answer_event.parts or []:
+                if part.function_response:
+                    part.function_response.response = {"confirmed": confirmed}
+            await process.send(answer_event)
+        return (await process.session()).events
+
+    whole = await Process(make).start()
+    await whole.send(say("go"))
+    expected = await finish(whole)
+    [question] = [event for event in expected if event.long_running_tool_ids]
+    asked = (question.get_function_calls()[0].args or {})["originalFunctionCall"]
+    assert (asked["name"], asked["args"]) == ("refund", {"amount": 9})
+    assert ("flow@1/mail@1" in ends(expected)) is confirmed
+    assert whole.ran == (["refund"] if confirmed else [])
+    for count in range(1, len(expected) + 1):
+        process = await Process(make, expected[:count]).start()
+        await process.send(invocation_id=expected[0].invocation_id)
+        events = await finish(process)
+        assert ends(events) == ends(expected), count
+        assert len([event for event in events if event.long_running_tool_ids]) == 1
+
+
+async def test_a_function_runs_with_the_credential_that_it_asked_for() -> None:
+    scheme = APIKey(in_=ApiKeyLocation.HEADER, name="X-Key")
+    config = AuthConfig(auth_scheme=scheme)
+
+    @node(auth_config=config)
+    def fetch(ctx: NodeContext) -> str:
+        credential = ctx.get_auth_response(config)
+        assert credential is not None
+        return f"fetched with {credential.api_key}"
+
+    conversation = Conversation(Workflow(name="flow", edges=[("START", fetch)]))
+    question = (await conversation.say("go"))[-1]
+    given = AuthCredential(auth_type=AuthCredentialTypes.API_KEY, api_key="k")
+    answered = config.model_copy(update={"exchanged_auth_credential": given})
+    events = await conversation.say(answer_to(question, answered.model_dump(mode="json", by_alias=True)))
+    assert ends(events) == {"flow@1/fetch@1": "fetched with k"}

@@ -13,8 +13,9 @@ from pydantic import BaseModel
 from runtime import types
 from runtime.agents import LlmAgent, SequentialAgent
 from runtime.events import Event
+from runtime.sessions.state import StateSchemaError
 from runtime.tools import AgentTool, FunctionTool
-from runtime.workflow import DEFAULT_ROUTE, JoinNode, NodeContext, NodeDataError, Workflow, node
+from runtime.workflow import DEFAULT_ROUTE, JoinNode, Node, NodeContext, NodeDataError, Workflow, node
 from tests.fakes import ScriptedModel, call
 from tests.unit.runtime.conversation import Conversation, outline
 
@@ -459,3 +460,76 @@ async def test_a_second_message_runs_the_workflow_anew() -> None:
     conversation = Conversation(Workflow(name="flow", edges=[("START", greet)]))
     assert outline(await conversation.say("Ada")) == ["flow: Hello, Ada"]
     assert outline(await conversation.say("Bob")) == ["flow: Hello, Bob"]
+
+
+class Totals(BaseModel):
+    total: int = 0
+
+
+@pytest.mark.parametrize(("key", "value"), [("total", "many"), ("other", 1)])
+async def test_a_write_outside_of_the_state_schema_stores_nothing(key: str, value: Any) -> None:
+    def write(ctx: NodeContext) -> str:
+        ctx.state[key] = value
+        return "written"
+
+    inner = Workflow(name="inner", edges=[("START", write)])
+    conversation = Conversation(Workflow(name="flow", edges=[("START", inner)], state_schema=Totals))
+    with pytest.raises(StateSchemaError, match=f"'write' writes '{key}'.*Totals"):
+        await conversation.say("go")
+    assert (await conversation.session()).state == {}
+
+
+async def test_the_state_schema_allows_its_fields_and_keys_with_a_prefix() -> None:
+    def write(ctx: NodeContext) -> str:
+        ctx.state.update({"total": 3, "user:name": "Ada"})
+        return "written"
+
+    assert await outputs_of(("START", write), state_schema=Totals) == {"flow@1/write@1": "written"}
+
+
+def test_a_parameter_outside_of_the_state_schema_is_refused_when_the_workflow_is_made() -> None:
+    def read(absent: int) -> int:
+        return absent
+
+    with pytest.raises(StateSchemaError, match=r"'read' needs 'absent'.*total"):
+        Workflow(name="flow", edges=[("START", read)], state_schema=Totals)
+
+
+class Repeat(Node):
+    times: int
+
+    async def run_node_impl(self, *, ctx: NodeContext, node_input: Any) -> AsyncGenerator[Any, None]:
+        yield f"{node_input}" * self.times
+
+
+async def test_a_subclass_of_node_runs_once_or_for_each_item() -> None:
+    def words() -> list[str]:
+        return ["a", "b"]
+
+    each = Repeat(name="each", times=2, parallel_worker=True)
+    outputs = await outputs_of(("START", words, each, Repeat(name="all", times=1)))
+    assert outputs["flow@1/each@1"] == ["aa", "bb"]
+    assert outputs["flow@1/all@1"] == "['aa', 'bb']"
+    with pytest.raises(ValueError, match="'limited' needs parallel_worker"):
+        Repeat(name="limited", times=1, max_parallel_workers=2)
+
+
+async def test_parameters_may_be_filled_from_the_fields_of_the_input() -> None:
+    @node(parameter_binding="node_input")
+    def add(a: int, b: int = 4, *, ctx: NodeContext) -> int:
+        return a + b
+
+    assert await outputs_of(("START", add), message='{"a": "3"}') == {"flow@1/add@1": 7}
+    with pytest.raises(NodeDataError, match="'add' needs 'a', which is not in the input"):
+        await outputs_of(("START", add), message="{}")
+
+
+async def test_a_nested_workflow_gets_the_value_and_no_message() -> None:
+    def give() -> dict[str, int]:
+        return {"a": 1}
+
+    def kind(node_input: Any) -> str:
+        return type(node_input).__name__
+
+    outputs = await outputs_of(("START", give, Workflow(name="inner", edges=[("START", kind)])))
+    assert outputs["flow@1/inner@1/kind@1"] == "dict"
