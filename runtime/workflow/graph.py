@@ -93,6 +93,27 @@ class Graph:
                 has_matched = True
         return followed if has_matched else followed + by_default
 
+    def lines(self) -> Iterator[str]:
+        """Yield a line for each node that others follow: `decide -> refund on True, refuse on False`."""
+        for name, edges in self.edges_from.items():
+            followers = [f"{edge.to_node.name}{_condition(edge)}" for edge in edges]
+            yield f"{'START' if name == START.name else name} -> {', '.join(followers)}"
+
+    def endless_nodes(self) -> list[str]:
+        """Return the names of the nodes after which the workflow cannot end, whatever routes are chosen."""
+        ending = {name for name in self.nodes if not self._always_goes_on(name)}
+        unread = list(ending)
+        while unread:
+            name = unread.pop()
+            before = self.names_before.get(name, set()) - ending
+            ending |= before
+            unread += before
+        return [name for name in self.nodes if name not in ending]
+
+    def _always_goes_on(self, name: str) -> bool:
+        """Return True if an edge is followed on any route."""
+        return any(edge.route in (None, DEFAULT_ROUTE) for edge in self.edges_from.get(name, ()))
+
     def _check(self, owner: str) -> None:
         def fail(problem: str) -> None:
             raise GraphValidationError(f"Workflow {owner!r}: {problem}")
@@ -158,6 +179,14 @@ def _check_edges(name: str, edges: Iterable[Edge], fail: Any) -> None:
 def _is_same(one: Any, other: Any) -> bool:
     # 1 == True in Python, but they are two routes.
     return type(one) is type(other) and bool(one == other)
+
+
+def _condition(edge: Edge) -> str:
+    if edge.route is None:
+        return ""
+    if edge.route == DEFAULT_ROUTE:
+        return " on any other route"
+    return f" on {' or '.join(map(repr, edge.routes()))}"
 
 
 def _named(names: Sequence[str]) -> str:

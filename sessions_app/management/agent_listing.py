@@ -14,6 +14,7 @@ from runtime.tools.agent_tool import AgentTool
 from runtime.tools.base_tool import BaseTool
 from runtime.tools.base_toolset import BaseToolset
 from runtime.tools.declared_parameters import parameter_schemas
+from runtime.workflow import Workflow
 from sessions_app.agent_apps.loading.load_errors import reason_of
 
 WIDTH = 100
@@ -48,6 +49,12 @@ def agent_title(agent: BaseAgent) -> str:
     if isinstance(agent, LlmAgent):
         return f"{title}, model {agent.canonical_model.model}"
     return title
+
+
+def graph_lines(agent: BaseAgent) -> Iterator[str]:
+    """Yield the edges of a workflow; nothing for another agent."""
+    if isinstance(agent, Workflow):
+        yield from agent.graph.lines()
 
 
 def agents_of(app: App) -> Iterator[tuple[str, BaseAgent]]:

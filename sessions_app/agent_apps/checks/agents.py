@@ -10,6 +10,7 @@
 - W001  a model is unknown, or lacks its API key or its package
 - W003  two agents of a tree have one name
 - W004  an agent folder is not served
+- W006  a workflow cannot end
 - W005  an agent folder has a flaw that is an error in an agents.py: the site starts all the same
 """
 
@@ -31,6 +32,7 @@ from runtime.apps.app import App
 from runtime.models import SetupProblem
 from runtime.tools.base_tool import BaseTool
 from runtime.tools.base_toolset import BaseToolset
+from runtime.workflow import Workflow
 from sessions_app.agent_apps.loading.load_errors import line_of, reason_of
 from sessions_app.agent_apps.loading.sources import folder_directories
 from sessions_app.agent_apps.registry import Registry, discover
@@ -94,6 +96,10 @@ def _problems_of_app(app: App, module_name: str) -> Iterator[CheckMessage]:
         for agent in walk(root):
             yield from _problems_of_tools(agent, module_name)
             yield from _problems_of_toolsets(agent, module_name)
+            if isinstance(agent, Workflow) and (endless := agent.graph.endless_nodes()):
+                message = f"Workflow {agent.name!r} cannot end after {', '.join(map(repr, endless))}."
+                hint = "Give a node of the circle a route that leads out of it."
+                yield Warning(message, hint=hint, obj=module_name, id="sessions_app.W006")
     yield from _problems_of_models(app, module_name)
 
 

@@ -14,7 +14,7 @@ from runtime.agents.tree import tools_of
 from runtime.apps.app import App
 from sessions_app.agent_apps.checks.agents import problems_of
 from sessions_app.agent_apps.registry import discover
-from sessions_app.management.agent_listing import agent_title, agents_of, tool_name
+from sessions_app.management.agent_listing import agent_title, agents_of, graph_lines, tool_name
 from sessions_app.management.explanation import explain
 
 
@@ -69,5 +69,7 @@ def _find_app(name: str, modules: list[tuple[str, App | Exception]]) -> tuple[st
 def _app_lines(app: App) -> Iterator[str]:
     for indent, agent in agents_of(app):
         yield f"  {indent}{agent_title(agent)}"
+        for line in graph_lines(agent):
+            yield f"  {indent}  {line}"
         if tools := tools_of(agent):
             yield f"  {indent}  tools: {', '.join(map(tool_name, tools))}"

@@ -320,6 +320,21 @@ def test_an_unusable_definition_is_an_error_that_names_it(
     assert problems() == [expected]
 
 
+def test_the_graph_of_a_workflow_is_listed_and_a_circle_without_an_end_is_a_warning(install: Install) -> None:
+    install(
+        """
+        from runtime.workflow import DEFAULT_ROUTE, Workflow
+
+        def again(): ...
+
+        root_agent = Workflow(name='flow', edges=[('START', again), (again, {DEFAULT_ROUTE: again})])
+        """
+    )
+    out, err = adk_check()
+    assert "    START -> again\n    again -> again on any other route\n" in out
+    assert "(sessions_app.W006) Workflow 'flow' cannot end after 'again'." in err
+
+
 @pytest.mark.parametrize(
     ("source", "expected"),
     [

@@ -166,3 +166,17 @@ def test_node_is_a_decorator_too() -> None:
         return node_input * 2
 
     assert (twice.name, twice.timeout, twice.description) == ("double", 3, "Double a number.")
+
+
+def test_a_graph_is_shown_as_text_and_names_the_nodes_after_which_it_cannot_end() -> None:
+    def step() -> None: ...
+
+    a, b, c, d = (node(step, name=name) for name in "abcd")
+    edges = [("START", a, {True: b, 2: c}), (a, {DEFAULT_ROUTE: d}), (b, {"x": b, DEFAULT_ROUTE: b})]
+    graph = Workflow(name="flow", edges=edges).graph
+    assert list(graph.lines()) == [
+        "START -> a",
+        "a -> b on True, c on 2, d on any other route",
+        "b -> b on 'x', b on any other route",
+    ]
+    assert graph.endless_nodes() == ["b"]
