@@ -121,7 +121,12 @@ def _rejections(request: HttpRequest, days: list[date]) -> list[dict[str, Any]]:
     for name, day, amount in rejected.values_list("name", "day", "amount"):
         by_tool.setdefault(name, Counter())[day] += round(amount)
     rows = [
-        {"tool": tool, "counts": [sum(numbers[day] for day in days[-length:]) for length in (1, 7, DAYS)]}
+        {
+            "tool": tool,
+            "today": numbers[days[-1]],
+            "in_week": sum(numbers[day] for day in days[-7:]),
+            "in_days": numbers.total(),
+        }
         for tool, numbers in sorted(by_tool.items())
     ]
     return rows[:MAX_GROUPS]
@@ -131,21 +136,25 @@ def _rows_of(
     groups: list[tuple[Cause, Counter[date]]], today: date, days: Mapping[Cause, tuple[date, date]]
 ) -> Iterator[dict[str, Any]]:
     for (tool, cause), numbers in groups:
+        first_seen, last_seen = days[tool, cause]
         yield {
-            "days": days[tool, cause],
+            "first_seen": first_seen,
+            "last_seen": last_seen,
             "tool": tool,
             "cause": excerpt(cause),
             "url": list_url("failure", tool=tool, cause=cause),
-            "counts": [_count_of(tool, cause, numbers, days, today) for days in (1, 7, DAYS)],
+            "today": _count_of(tool, cause, numbers, 1, today),
+            "in_week": _count_of(tool, cause, numbers, 7, today),
+            "in_days": _count_of(tool, cause, numbers, DAYS, today),
         }
 
 
-def _count_of(tool: str, cause: str, numbers: Counter[date], days: int, today: date) -> tuple[int, str]:
+def _count_of(tool: str, cause: str, numbers: Counter[date], days: int, today: date) -> dict[str, Any]:
     """Return the number of failures of a cause in the last `days`, and the URL of their list."""
     first = today - timedelta(days=days - 1)
     end = today + timedelta(days=1)
     url = list_url("failure", tool=tool, cause=cause, day__gte=first.isoformat(), day__lt=end.isoformat())
-    return sum(number for day, number in numbers.items() if day >= first), url
+    return {"number": sum(number for day, number in numbers.items() if day >= first), "url": url}
 
 
 @admin.register(CallError)
