@@ -215,3 +215,18 @@ async def test_an_exception_of_an_agent_at_work_fails_the_call() -> None:
     with pytest.raises(RuntimeError, match="secret"):
         await conversation.say("go")
     assert "secret" not in str((await conversation.session()).events[-1].content)
+
+
+async def test_the_agent_that_has_given_the_task_gets_its_result_though_others_get_messages() -> None:
+    booker = agent("booker", "How many?", call("finish_task", "f1", result="4"), mode="task")
+    clerk = agent(
+        "clerk",
+        call("booker", "c1", request="a"),
+        "Booked.",
+        sub_agents=[booker],
+        disallow_transfer_to_parent=True,
+    )
+    root = agent("root", call("transfer_to_agent", "t1", agent_name="clerk"), sub_agents=[clerk])
+    conversation = Conversation(root)
+    assert outline(await conversation.say("Book."))[-1] == "booker: How many?"
+    assert outline(await conversation.say("Four."))[-1] == "clerk: Booked."

@@ -22,7 +22,7 @@ from runtime.models import BaseLlm, LlmRequest, LlmResponse
 from runtime.runners import Runner
 from runtime.sessions import InMemorySessionService, Session
 from runtime.tools import FunctionTool, LongRunningFunctionTool
-from runtime.workflow import JoinNode, NodeContext, Workflow, node
+from runtime.workflow import JoinNode, NodeContext, RetryConfig, Workflow, node
 from tests.fakes import ScriptedModel, call, requests_of, say
 from tests.unit.runtime.conversation import Conversation, answer_to
 
@@ -497,6 +497,21 @@ async def test_a_function_runs_after_its_confirmation(confirmed: bool) -> None:
         events = await finish(process)
         assert ends(events) == ends(expected), count
         assert len([event for event in events if event.long_running_tool_ids]) == 1
+
+
+async def test_a_function_that_is_tried_again_is_recorded_as_one_call() -> None:
+    tries: list[int] = []
+
+    @node(require_confirmation=lambda: False, retry_config=RetryConfig(initial_delay=0, jitter=0))
+    def refund() -> str:
+        tries.append(1)
+        if len(tries) < 2:
+            raise OSError("away")
+        return "refunded"
+
+    events = await Conversation(Workflow(name="flow", edges=[("START", refund)])).say("go")
+    assert ends(events) == {"flow@1/refund@1": "refunded"}
+    assert [call.name for event in events for call in event.get_function_calls()] == ["refund"]
 
 
 async def test_a_function_runs_with_the_credential_that_it_asked_for() -> None:

@@ -479,6 +479,18 @@ async def test_a_write_outside_of_the_state_schema_stores_nothing(key: str, valu
     assert (await conversation.session()).state == {}
 
 
+async def test_a_write_on_the_way_is_checked_too() -> None:
+    def write() -> Iterator[Any]:
+        yield Event(message="half", state={"other": 1})
+        yield "done"
+
+    flow = Workflow(name="flow", edges=[("START", write)], state_schema=Totals)
+    conversation = Conversation(flow)
+    with pytest.raises(StateSchemaError, match="'other'"):
+        await conversation.say("go")
+    assert "half" not in [event.text() for event in (await conversation.session()).events]
+
+
 async def test_the_state_schema_allows_its_fields_and_keys_with_a_prefix() -> None:
     def write(ctx: NodeContext) -> str:
         ctx.state.update({"total": 3, "user:name": "Ada"})
