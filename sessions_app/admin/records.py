@@ -163,13 +163,13 @@ def _is_on_seen_row(request: HttpRequest) -> Case:
 class StaffActAdmin(StaffRecordAdmin):
     """Acts of staff, newest first."""
 
-    list_display = ("at", "actor_name", "action", "subject_kind", "subject", "address", "reason")
+    list_display = ("at", "actor_name", "action", "subject_kind", "subject", "detail", "address", "reason")
     list_filter = ("action", "subject_kind", "at")
     ordering = ("-id",)
     search_fields = ("actor_name", "=subject_id", "=address")
     fields = (
         "at", "action", "actor_kind", "actor_name", "actor_id", "address", "subject_kind", "subject_id", "subject",
-        "reason",
+        "detail", "reason",
     )  # fmt: skip
 
 

@@ -47,7 +47,9 @@ def note_access(
     )
 
 
-def record_act(request: HttpRequest, action: ActionKind, row: Model, reason: str = "") -> None:
+def record_act(
+    request: HttpRequest, action: ActionKind, row: Model, reason: str = "", detail: str = ""
+) -> None:
     """Store an act of the request's user on the row, with time, address and reason."""
     StaffAct.objects.create(
         **staff_of(request).columns(),
@@ -55,6 +57,7 @@ def record_act(request: HttpRequest, action: ActionKind, row: Model, reason: str
         subject_kind=str(row._meta.model_name),
         subject_id=str(row.pk),
         reason=reason,
+        detail=detail,
     )
 
 
@@ -78,7 +81,9 @@ class RecordedActsMixin(GuardedViewsMixin):
         """Return the reason given for a deletion; empty if the page asks for no reason."""
         return ""
 
-    def log_act(self, request: HttpRequest, action: ActionKind, row: Any, reason: str) -> None:
+    def log_act(
+        self, request: HttpRequest, action: ActionKind, row: Any, reason: str, detail: str = ""
+    ) -> None:
         """Record an action of the site, and show it in the row's history."""
-        record_act(request, action, row, reason)
+        record_act(request, action, row, reason, detail)
         super().log_change(request, row, f"{action.label}: {reason}" if reason else str(action.label))

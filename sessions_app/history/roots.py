@@ -54,7 +54,11 @@ _SIGNATURE = b"signature "
 _ACTOR = "actor_kind, actor_id, actor_name, address"
 _ACT = f"{_ACTOR}, action, subject_kind, subject_id, reason, extract(epoch FROM at)"
 _RECORDS = {
-    "staffact": (_ACT, "''"),
+    # Acts are older than their details: those without one keep their hash.
+    "staffact": (
+        _ACT.replace("reason", "reason || CASE detail WHEN '' THEN '' ELSE chr(31) || detail END"),
+        "''",
+    ),
     "sessionact": (f"session_id, seq, {_ACT}", "session_id"),
     "accountact": (f"user_id, {_ACT}", "user_id"),
     "staffaccess": (

@@ -8,6 +8,8 @@ from django.db.models.functions import Now
 from sessions_app.base.actors import ActionKind
 from sessions_app.models.actor_columns import ActorColumns
 
+DETAIL_LENGTH = 300
+
 
 class StaffAct(ActorColumns):
     """An act in the admin. The record has no foreign keys, so it survives the actor's account and the subject.
@@ -15,12 +17,14 @@ class StaffAct(ActorColumns):
     Attributes:
         subject_kind: name of the model of the subject, such as `invocation`.
         subject_id: primary key of the subject as text.
+        detail: tool and numbers of an answered call. It has no words of the conversation, so it outlives an erasure.
     """
 
     action = models.CharField(max_length=16, choices=ActionKind.choices)
     subject_kind = models.CharField(max_length=64)
     subject_id = models.CharField(max_length=64)
     reason = models.TextField(blank=True, default="", db_default="")
+    detail = models.CharField(max_length=DETAIL_LENGTH, blank=True, default="", db_default="")
     at = models.DateTimeField(db_default=Now())
 
     class Meta:

@@ -181,7 +181,8 @@ class AnswerRequestAdmin(RecordedActsMixin, SessionRowAdmin, KeysetAdmin):
             return self._report_gone(request)
         if request.method != "POST":
             return HttpResponseRedirect(self.url_of("change", object_id))
-        form = AnswerForm(row, StoredCall.of(row).args, request.POST)
+        call = StoredCall.of(row)
+        form = AnswerForm(row, call.args, request.POST)
         if not form.is_valid():
             return self._page(request, row, form)
         answer = form.answer
@@ -232,13 +233,14 @@ class AnswerRequestAdmin(RecordedActsMixin, SessionRowAdmin, KeysetAdmin):
 
     def _give(self, request: HttpRequest, row: AnswerRequest, answer: JobAnswer, reason: str) -> str:
         """Give and record an answer; return the sentence of the error, empty without an error."""
+        detail = StoredCall.of(row).without_words(row.tool_name)
         try:
             threads.run(answer_request(row, answer, by=staff_of(request), reason=reason, user=request.user))
         except AdkError as error:
             return str(error)
         action, _done = DONE[answer] if isinstance(answer, bool) else ANSWERED
         # The subject is the session: the answer has deleted the row, and the session's page shows the call.
-        self.log_act(request, action, row.session, reason)
+        self.log_act(request, action, row.session, reason, detail)
         return ""
 
     def _page(self, request: HttpRequest, row: AnswerRequest, form: AnswerForm | None = None) -> HttpResponse:

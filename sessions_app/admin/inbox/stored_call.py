@@ -16,6 +16,7 @@ from sessions_app.admin.session_page.event_rows import read_stored_or_none
 from sessions_app.admin.stored_events import with_stored
 from sessions_app.base.codec import json_object
 from sessions_app.models import AnswerRequest, Event
+from sessions_app.models.staff_act import DETAIL_LENGTH
 from sessions_app.rendering.audit_values import format_json
 from sessions_app.secrets.masking import mask
 
@@ -55,6 +56,12 @@ class StoredCall:
             values["payload"] = question["payload"]
         self.values = {name: values[name] for name in sorted(values)}
         self.shown = [(name, format_json(value)) for name, value in self.values.items()]
+
+    def without_words(self, tool_name: str) -> str:
+        """Return the tool with the numbers among its arguments, such as `refund(amount=40)`."""
+        # Texts of a conversation must not outlive an erasure.
+        numbers = [f"{name}={value}" for name, value in self.values.items() if isinstance(value, int | float)]
+        return f"{tool_name}({', '.join(numbers)})"[:DETAIL_LENGTH]
 
     @classmethod
     def of(cls, row: AnswerRequest) -> StoredCall:

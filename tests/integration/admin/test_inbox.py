@@ -150,10 +150,12 @@ def test_staff_approve_a_call_once_with_a_reason_and_the_chat_says_who(
         "It is fair",
         "127.0.0.1",
     )
+    # The act has no foreign key: it outlives the erasure of the session, with what was approved and no words of it.
+    assert act.detail == "refund(euros=7)"
     finance.user_permissions.add(*Permission.objects.filter(codename__in=("view_staffact", "view_session")))
     acts = client.get(reverse("admin:sessions_app_staffact_changelist")).content.decode()
     session_page = reverse("admin:sessions_app_session_change", args=[row.session_id])
-    assert f'<a href="{session_page}"><bdi>The lamp is broken</bdi></a>' in acts
+    assert f'<a href="{session_page}"><bdi>The lamp is broken</bdi></a>' in acts and act.detail in acts
     assert "This was approved already by grace." in told(decide(client, row, "no"))
     assert "waits for nobody" in told(client.get(page_of(row), follow=True))
     assert REFUNDED == [7] and StaffAct.objects.count() == 1
@@ -187,7 +189,9 @@ def test_acts_say_whether_the_answer_was_a_yes_or_a_no_and_repeat_no_words(
     for word in answers:
         page = client.get(acts, {"action__exact": word}).content.decode()
         assert page.count(f'<td class="field-action">{word.title()}</td>') == 1
-        assert "mocha" not in page and "pay" not in page
+        detail = "get_user_choice()" if word == "answer" else "pay(euros=9)"
+        assert detail in page
+        assert "mocha" not in page
 
 
 def test_staff_who_may_not_answer_read_why_and_a_forged_answer_is_refused(
