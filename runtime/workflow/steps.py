@@ -11,7 +11,7 @@ would do next.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -127,8 +127,10 @@ _BY_WEIGHT = (
     StepState.RETRYING,
     StepState.IN_BACKGROUND,
     StepState.STOPPED,
+    StepState.DONE,
+    StepState.PENDING,
+    StepState.SKIPPED,
 )
-"""States of steps that decide on the state of their workflow, the first of them that a step has."""
 
 
 class _Walk:
@@ -284,11 +286,16 @@ class _Level:
         return seen
 
 
+def state_of(steps: Iterable[Step]) -> StepState:
+    """Return the state that speaks for several steps: the one that needs a person most."""
+    states = {step.state for step in steps}
+    return next((state for state in _BY_WEIGHT if state in states), StepState.DONE)
+
+
 def _settle_workflow(step: Step, own: Numbered) -> None:
     """Set the state of a workflow by those of its steps."""
-    states = {below.state for below in step.steps}
     step.attempts = 1
-    step.state = next((state for state in _BY_WEIGHT if state in states), StepState.DONE)
+    step.state = state_of(step.steps)
     step.place = own[-1][0]
     if step.state not in OPEN_STATES:
         step.ended_at = own[-1][1].timestamp

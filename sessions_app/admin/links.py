@@ -46,6 +46,12 @@ def trace_url(session_id: UUID, invocation_id: str, **query: object) -> str:
     return f"{url}?{urlencode({'invocation': invocation_id, **query})}"
 
 
+def graph_url(session_id: UUID, invocation_id: str, **query: object) -> str:
+    """Return the URL of the graph of an invocation's workflows."""
+    url = reverse("admin:sessions_app_session_graph", args=[session_id])
+    return f"{url}?{urlencode({'invocation': invocation_id, **query})}"
+
+
 def step_url(session_id: UUID, invocation_id: str, seq: int, child: int | None = None) -> str:
     """Return the URL of an event's model call on the trace of its invocation.
 

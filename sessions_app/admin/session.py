@@ -6,14 +6,15 @@ from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
-from django.contrib import admin
+from django.contrib import admin, messages
 from django.contrib.admin.utils import unquote
 from django.contrib.admin.views.main import SEARCH_VAR
 from django.contrib.humanize.templatetags.humanize import intcomma
 from django.core.exceptions import PermissionDenied
+from django.db import connection
 from django.db.models import Exists, OuterRef, QuerySet, Subquery, TextField
 from django.db.models.functions import Cast
-from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
 from django.template.response import TemplateResponse
 from django.urls import URLPattern
 from django.utils.functional import Promise
@@ -22,6 +23,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
 from runtime.engine.request_record import RebuiltRequest
+from runtime.errors import AdkError
 from sessions_app.admin.annotation import SessionLabelFilter, annotations_of
 from sessions_app.admin.columns import short_time
 from sessions_app.admin.figure_filters import AgentFilter, OutcomeFilter, SessionFormFilter, SessionToolFilter
@@ -31,10 +33,13 @@ from sessions_app.admin.permissions import OWN, Right, may, require
 from sessions_app.admin.session_actions import SessionActionsMixin
 from sessions_app.admin.session_export import SessionExportMixin, figures_of
 from sessions_app.admin.session_page.page import load_session_page
+from sessions_app.admin.staff_records import staff_of
 from sessions_app.admin.state_correction.page import StateCorrectionMixin
 from sessions_app.admin.trace.page import load_trace_page
 from sessions_app.admin.trace.step import number_in, request_json
 from sessions_app.admin.unmasking import unmask_if_granted
+from sessions_app.admin.workflow_graph.acts import NodeForm
+from sessions_app.admin.workflow_graph.page import load_graph_page
 from sessions_app.asgi.downloads import json_download
 from sessions_app.base.codec import parse_uuid
 from sessions_app.history.figures.checked_logs import check_logs
@@ -88,6 +93,7 @@ class SessionAdmin(StateCorrectionMixin, SessionActionsMixin, SessionExportMixin
             self.view_path(f"{page}/event/<int:seq>/raw.json", self.raw_event_view, "event_raw"),
             self.view_path(f"{page}/event/<int:seq>/sent.json", self.model_request_view, "event_request"),
             self.view_path(f"{page}/trace/", self.trace_view, "trace"),
+            self.view_path(f"{page}/graph/", self.graph_view, "graph"),
             self.view_path(f"{page}/integrity/", self.integrity_view, "integrity"),
             self.view_path(f"{page}/news/", self.news_view, "news"),
             *super().get_urls(),
@@ -172,6 +178,34 @@ class SessionAdmin(StateCorrectionMixin, SessionActionsMixin, SessionExportMixin
         if trace is None:
             raise Http404(f"Session {session.pk} has no such invocation or model call.")
         return self.show(request, "admin/sessions_app/trace/page.html", _("Trace"), trace=trace)
+
+    def graph_view(self, request: HttpRequest, session_id: UUID) -> HttpResponse:
+        """Return the graph of the workflows of the invocation in the query string, or act on a node of it."""
+        if request.method == "POST":
+            return self._act_on_node(request, session_id)
+        session = self._open_session(request, session_id)
+        graph = load_graph_page(session, request.GET)
+        if graph is None:
+            raise Http404(f"Session {session.pk} has no such invocation with a workflow.")
+        return self.show(request, "admin/sessions_app/graph/page.html", _("Workflow"), graph=graph)
+
+    def _act_on_node(self, request: HttpRequest, session_id: UUID) -> HttpResponse:
+        session = self.get_session(request, session_id)
+        require(request, Right.APPROVE)
+        form = NodeForm(request.POST)
+        if form.is_valid():
+            # The invocation needs further connections: see the inbox.
+            connection.close()
+            try:
+                action, done = form.act(session, request.user, staff_of(request))
+            except AdkError as error:
+                messages.error(request, str(error))
+            else:
+                self.log_act(request, action, session, form.cleaned_data["reason"])
+                messages.success(request, done)
+        else:
+            messages.error(request, _("Give a reason."))
+        return HttpResponseRedirect(request.get_full_path())
 
     @admin.display(description=_("Session"), ordering="title")
     def title_or_key(self, session: Session) -> str:

@@ -137,7 +137,7 @@ class Failure(models.Model):
 
     Attributes:
         seq: number of the event in its session.
-        tool_name: empty for an error without a tool.
+        tool_name: place of the node for an error in a workflow; empty for another error without a tool.
         cause: exception of the tool and innermost place in the agent's code; without these, the text of the error
             without numbers and quotations. The same for similar errors.
     """

@@ -195,6 +195,7 @@ class RepliedBlock:
     Attributes:
         text: the answer; empty if the user wrote a message instead.
         is_sign_in: see `RemoteQuestionBlock`.
+        staff: name of the member of staff who skipped the question; empty if the user answered.
     """
 
     kind: ClassVar = "replied"
@@ -202,9 +203,13 @@ class RepliedBlock:
     call_id: str
     text: str
     is_sign_in: bool
+    staff: str = ""
 
     def sentence(self, time: SafeString) -> SafeString:
         """Return the sentence for the page; `time` is the HTML of the time of the answer."""
+        if self.staff:
+            pattern = gettext("Skipped by <bdi>{staff}</bdi> (staff), {time}")
+            return format_html(pattern, staff=self.staff, time=time)
         if not self.text:
             pattern = gettext("Answered by a message, {time}")
         elif self.is_sign_in:
@@ -257,7 +262,7 @@ def replied_block(response: types.FunctionResponse, event: Event) -> RepliedBloc
     if response.name == REQUEST_INPUT:
         answer = unwrapped(content)
     text = _answer_text(answer) if event.author == "user" else ""
-    return RepliedBlock(response.id or "", text, response.name == REMOTE_AUTH)
+    return RepliedBlock(response.id or "", text, response.name == REMOTE_AUTH, answerer_in(event)[1])
 
 
 def choice_block(call: types.FunctionCall, event: Event) -> ChoiceBlock | None:

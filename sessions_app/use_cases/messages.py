@@ -12,7 +12,7 @@ from uuid import UUID
 
 from runtime import types
 from sessions_app.base import client_ids
-from sessions_app.base.actors import UserActor
+from sessions_app.base.actors import Actor, UserActor
 from sessions_app.base.codec import content_to_json
 from sessions_app.conf import conf
 from sessions_app.errors import ConflictError, NotFoundError
@@ -25,6 +25,7 @@ from sessions_app.invocations.state_delta import validated_delta
 from sessions_app.invocations.worker import worker
 from sessions_app.live.notices import invocation_notice
 from sessions_app.live.process import live
+from sessions_app.models import Session
 from sessions_app.process.threads import in_thread
 from sessions_app.sessions import feedback
 from sessions_app.sessions.agent_access import own_usable_session
@@ -181,10 +182,22 @@ async def retry(
         )
         sent = await worker().start(again)
         return sent.invocation_id, sent.status
+    return await start_again(session, invocation_id, by, retry_id)
+
+
+async def start_again(
+    session: Session, invocation_id: str, by: Actor, retry_id: UUID | None = None
+) -> tuple[str, str]:
+    """Run the session's last invocation from its events again, after a failure. Return its id and status.
+
+    Raises:
+        NotFoundError: the session has no such invocation.
+        ConflictError: see `retry`.
+    """
     row = await queue_again(session, invocation_id, by, retry_id)
     notice = invocation_notice(row.invocation_id, row.client_id, row.status)
-    live().hub.publish_notice(session_id, notice)
-    await worker().start_next(session_id)
+    live().hub.publish_notice(session.pk, notice)
+    await worker().start_next(session.pk)
     return row.invocation_id, row.status
 
 

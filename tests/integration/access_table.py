@@ -182,6 +182,8 @@ GET    login     login  login 403   200       text       /admin/sessions_app/ses
 POST   login     login  login 403   403       -          /admin/sessions_app/session/<session_id>/integrity/
 GET    login     login  login 403   200       text       /admin/sessions_app/session/<session_id>/news/
 POST   login     login  login 403   403       -          /admin/sessions_app/session/<session_id>/news/
+GET    login     login  login 403   404       text       /admin/sessions_app/session/<session_id>/graph/
+POST   login     login  login 403   302       steer      /admin/sessions_app/session/<session_id>/graph/
 GET    login     login  login 403   200       text       /admin/sessions_app/session/<session_id>/trace/
 POST   login     login  login 403   403       -          /admin/sessions_app/session/<session_id>/trace/
 GET    login     login  login 403   200       export     /admin/sessions_app/session/export.csv
@@ -279,6 +281,7 @@ WORDS = {
     "erase-text": "erase_data+view_*+view_text|erase_data+change_*+view_text",
     "stop": "cancel_*+view_*|cancel_*+change_*|cancel_*+view_session",
     "stop-run": "cancel_*+view_*|cancel_*+change_*",
+    "steer": "approve_answerrequest+view_*+view_text|approve_answerrequest+change_*+view_text",
     "correct": "correct_state+view_*+view_text|correct_state+change_*+view_text",
     "decide": "approve_*+view_*+view_text|approve_*+change_*+view_text",
     "add+change": "add_*+change_*",

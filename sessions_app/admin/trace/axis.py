@@ -9,7 +9,7 @@ from bisect import bisect_right
 from collections.abc import Iterable
 from itertools import pairwise
 
-from sessions_app.history.traces.spans import WAITS, Span, SpanKind
+from sessions_app.history.traces.spans import WAITS, WITH_OTHERS, Span, SpanKind
 
 WIDTH = 1000
 """Units of the whole axis."""
@@ -22,11 +22,11 @@ class Axis:
 
     def __init__(self, spans: Iterable[Span]) -> None:
         known = list(spans)
-        # Without agents, whose spans include waits. The wait in the queue counts as working time.
+        # Without agents and nodes, whose spans include waits. The wait in the queue counts as working time.
         busy = _merged(
             (span.start, span.end or span.start)
             for span in known
-            if span.kind is not SpanKind.AGENT and (span.kind is SpanKind.QUEUE or span.kind not in WAITS)
+            if span.kind not in WITH_OTHERS and (span.kind is SpanKind.QUEUE or span.kind not in WAITS)
         )
         ends = [time for span in known for time in (span.start, span.end or span.start)]
         # Between two edges the site either works all the time or not at all.

@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from runtime.valid_text import storable
-from sessions_app.admin.links import session_url, step_url
+from sessions_app.admin.links import graph_url, session_url, step_url
 from sessions_app.admin.trace.axis import Axis
 from sessions_app.admin.trace.step import StepView, load_child_step, load_step, number_in
 from sessions_app.conf import Conf, conf
@@ -27,6 +27,7 @@ LABELS: dict[SpanKind, Any] = {
     SpanKind.AGENT: gettext_lazy("agent"),
     SpanKind.MODEL: gettext_lazy("model"),
     SpanKind.TOOL: gettext_lazy("tool"),
+    SpanKind.NODE: gettext_lazy("node"),
     SpanKind.QUEUE: gettext_lazy("waits for its turn"),
     SpanKind.PERSON: gettext_lazy("waits for an answer"),
     SpanKind.JOB: gettext_lazy("waits for a job"),
@@ -87,6 +88,7 @@ class TracePage:
     Attributes:
         duration: time from the message to the last event, waits included.
         is_cut: True if the invocation has more events than the page reads.
+        graph_url: URL of the graph; empty without a workflow.
         steps: `seq` of each event with a recorded model request.
         step: the model call in the URL.
     """
@@ -101,6 +103,7 @@ class TracePage:
     has_breaks: bool
     is_cut: bool
     events_url: str
+    graph_url: str
     steps: list[int]
     step: StepView | None
 
@@ -155,6 +158,7 @@ def load_trace_page(session: Session, query: QueryDict) -> TracePage | None:
         has_breaks=axis.has_breaks,
         is_cut=is_cut,
         events_url=session_url(session.pk, invocation=invocation_id),
+        graph_url=graph_url(session.pk, invocation_id) if any(entry.node for entry in entries) else "",
         steps=steps,
         step=step,
     )

@@ -29,12 +29,17 @@ MAX_EVENTS = 5_000
 MAX_SENTENCE = 200
 _TEXT_LENGTH = 400
 _QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"|«[^»]*»|`[^`]*`")
+_RUN = re.compile("@[^/]*")
 _NUMBERED = re.compile(r"\b(?=\w*\d)[\w-]+")
 
 
 @dataclass(frozen=True)
 class FailedAnswer:
-    """Tool, call and cause of a failure. The cause is the same for similar failures."""
+    """Tool, call and cause of a failure. The cause is the same for similar failures.
+
+    Attributes:
+        tool_name: for an error of a workflow's node, its place, such as `returns/look_up`; empty for other errors.
+    """
 
     tool_name: str
     call_id: str
@@ -48,7 +53,7 @@ class LogFacts:
     Attributes:
         answers: names of the tools with an answer in the event. A response that only says that the call waits, and the
             answer to a question of the framework, are none.
-        failures: failed answers; an error of the event itself has no tool.
+        failures: failed answers; an error of the event itself has the place of its node, or no tool.
         rejections: names of the tools whose call a person rejected.
     """
 
@@ -83,7 +88,9 @@ class LogFacts:
             elif state == "declined":
                 rejections.append(name or "")
         if row["kind"] == EventKind.ERROR:
-            failures.append(FailedAnswer("", "", cause_of(facts["error"] or "")))
+            # All runs of a workflow's node count together.
+            node = _RUN.sub("", facts["node"] or "")
+            failures.append(FailedAnswer(node, "", cause_of(facts["error"] or "")))
         return cls(
             session_id=row["session_id"],
             seq=row["seq"],
@@ -165,6 +172,7 @@ _FACTS = RawSQL(  # noqa: S611  # no value from outside
         'invocation', left(sessions_app_event.invocation_id, {NAME_LENGTH}),
         'has_text', text IS NOT NULL,
         'model', left({_BODY} ->> 'modelVersion', {NAME_LENGTH}),
+        'node', left({_BODY} #>> '{{nodeInfo,path}}', {NAME_LENGTH}),
         'usage', CASE WHEN pg_column_size({_BODY} -> 'usageMetadata') < 8192 THEN {_BODY} -> 'usageMetadata' END,
         'error', left(concat_ws(': ', {_BODY} ->> 'errorCode', {_BODY} ->> 'errorMessage'), {_TEXT_LENGTH}),
         'answers', CASE WHEN kind = 'response' THEN (

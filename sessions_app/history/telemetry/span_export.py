@@ -29,7 +29,12 @@ else:
 
 logger = logging.getLogger(__name__)
 MISSING = "otlp_endpoint needs the OpenTelemetry packages: pip install -r requirements-telemetry.txt"
-OPERATIONS = {SpanKind.AGENT: "invoke_agent", SpanKind.MODEL: "chat", SpanKind.TOOL: "execute_tool"}
+OPERATIONS = {
+    SpanKind.AGENT: "invoke_agent",
+    SpanKind.MODEL: "chat",
+    SpanKind.TOOL: "execute_tool",
+    SpanKind.NODE: "invoke_node",
+}
 
 
 async def export_spans(session_id: UUID, invocation_id: str, since: float) -> None:

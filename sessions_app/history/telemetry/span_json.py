@@ -16,6 +16,7 @@ _NAMES = {
     SpanKind.AGENT: "invoke_agent",
     SpanKind.MODEL: "generate_content",
     SpanKind.TOOL: "execute_tool",
+    SpanKind.NODE: "invoke_node",
 }
 
 

@@ -117,6 +117,8 @@ class TraceEntry:
         pending: ids of the calls to be answered later.
         recorded: times of the model call behind the event; None without a record.
         child_calls: model calls of the agents run as tools whose answers are in the event.
+        node: path of the run of a workflow's node; empty for an event of no node.
+        ends_node: True when the run ended with this event.
     """
 
     seq: int
@@ -134,6 +136,8 @@ class TraceEntry:
     pending: frozenset[str] = frozenset()
     recorded: RecordedTimes | None = None
     child_calls: tuple[ChildCall, ...] = ()
+    node: str = ""
+    ends_node: bool = False
 
     @classmethod
     def of_row(cls, row: Mapping[str, Any], at: float) -> Self:
@@ -157,6 +161,8 @@ class TraceEntry:
             answers=frozenset(facts["answers"] or ()),
             call_seconds=facts["seconds"] or {},
             pending=frozenset(facts["pending"] or ()),
+            node=facts["node"] or "",
+            ends_node=facts["ends_node"],
             recorded=RecordedTimes(**facts["recorded"]) if facts["recorded"] else None,
             child_calls=tuple(
                 call
@@ -174,6 +180,8 @@ class TraceEntry:
             return False
         if self.usage or self.model:
             return True
+        if self.node:  # The call of a tool, or a text that is the output of a function.
+            return False
         # Without usage and version in the response, its content decides.
         return self.kind in (EventKind.MESSAGE, EventKind.CALL) and not self.asks_person
 
@@ -231,6 +239,8 @@ _FACTS = RawSQL(  # noqa: S611  # no value from outside
         'branch', left(body ->> 'branch', {_NAME_LENGTH}),
         'model', left(body ->> 'modelVersion', {_NAME_LENGTH}),
         'error', left(body ->> 'errorCode', {_NAME_LENGTH}),
+        'node', left(body #>> '{{nodeInfo,path}}', {_NAME_LENGTH}),
+        'ends_node', body @> '{{"nodeInfo": {{"hasEnded": true}}}}',
         'interrupted', body @> '{{"interrupted": true}}',
         {_numbers("usage", "usageMetadata")},
         {_numbers("seconds", f"customMetadata,{SECONDS_KEY}")},

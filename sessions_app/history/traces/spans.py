@@ -25,12 +25,15 @@ class SpanKind(StrEnum):
     AGENT = "agent"
     MODEL = "model"
     TOOL = "tool"
+    NODE = "node"
     QUEUE = "queue"
     PERSON = "person"
     JOB = "job"
 
 
 WAITS = frozenset({SpanKind.QUEUE, SpanKind.PERSON, SpanKind.JOB})
+WITH_OTHERS = frozenset({SpanKind.AGENT, SpanKind.NODE})
+"""Spans with the spans of other kinds in them, waits included."""
 
 
 @dataclass(frozen=True)
@@ -133,6 +136,7 @@ class _Walk:
         # Time of the last entry by branch: parallel agents have branches of their own, and their spans overlap.
         self._last: dict[str, float] = {} if started_at is None else {"": started_at}
         self._calls: dict[str, tuple[CallEntry, TraceEntry]] = {}
+        self._node_starts: dict[str, float] = {}
 
     def agent_calls(self) -> list[_AgentCall]:
         """Return the agent calls, by their start."""
@@ -170,6 +174,8 @@ class _Walk:
 
     def _spans_of(self, entry: TraceEntry, start: float) -> Iterator[Span]:
         """Yield the model call and the tool calls that end with the entry, and the waits that begin with it."""
+        if entry.node:
+            yield from self._node_span(entry, start)
         if entry.is_model_response:
             yield _model_span(entry, start)
         for call_id in sorted(entry.answers):
@@ -179,6 +185,17 @@ class _Walk:
             self._calls[call.id] = call, entry
             if call.id in entry.pending and (wait := self._wait_span(entry, call)):
                 yield wait
+
+    def _node_span(self, entry: TraceEntry, start: float) -> Iterator[Span]:
+        """Yield the span of a node whose run ends, successfully or not, with the entry."""
+        path = entry.node
+        while path:
+            self._node_starts.setdefault(path, start)
+            path = path.rpartition("/")[0]
+        if entry.ends_node or entry.error:
+            name = entry.node.partition("/")[2] or entry.node
+            start = self._node_starts[entry.node]
+            yield Span(SpanKind.NODE, name, start, entry.at, entry.seq, agent=entry.author, error=entry.error)
 
     def _tool_span(self, entry: TraceEntry, call_id: str) -> Span:
         """Return the span of a tool call. A call confirmed by a person begins with the confirmation."""

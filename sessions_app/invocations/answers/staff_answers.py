@@ -6,6 +6,7 @@ from typing import Any
 
 from django.utils.translation import gettext_noop
 
+from runtime.events.calls import REQUEST_INPUT
 from sessions_app.base.actors import Actor
 from sessions_app.errors import InvalidInputError
 from sessions_app.invocations.answers.answering import (
@@ -16,7 +17,7 @@ from sessions_app.invocations.answers.answering import (
 )
 from sessions_app.invocations.answers.form_answers import ConfirmationForm, OptionForm
 from sessions_app.jobs.questions import JobAnswer, answer_question
-from sessions_app.models import AnswerRequest, RequestKind
+from sessions_app.models import AnswerRequest, RequestKind, Session
 from sessions_app.sessions.ownership import User
 
 
@@ -45,6 +46,17 @@ async def answer_request(
     if user is not None:
         await check_may_answer(user, request.session, call, response)
     await queue_answer(request.session, call, response, by=by, reason=reason)
+
+
+async def skip_question(session: Session, call_id: str, *, by: Actor, reason: str, user: User) -> None:
+    """Answer the question of a workflow's node with nothing: the node ends without an output.
+
+    Raises: as `answer_request`.
+    """
+    call = await find_waiting_call(session, call_id, name=REQUEST_INPUT)
+    nothing = {"result": None}
+    await check_may_answer(user, session, call, nothing)
+    await queue_answer(session, call, nothing, by=by, reason=reason)
 
 
 def _response(kind: RequestKind, call: WaitingCall, answer: JobAnswer, reason: str) -> dict[str, Any]:

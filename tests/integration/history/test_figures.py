@@ -91,6 +91,15 @@ def end_invocation(session: Session, status: str = "completed", n: int = 1) -> I
     return invocation
 
 
+def test_failures_are_counted_by_node_of_a_workflow(session: Session) -> None:
+    for number in (1, 2):
+        path = {"path": f"refunds@{number}/pay@{number}"}
+        append_event(session, author="refunds", errorCode="BankError", nodeInfo=path)
+    count()
+    assert amounts(DayMetric.FAILURES) == {"refunds/pay": 2}
+    assert set(Failure.objects.values_list("tool_name", flat=True)) == {"refunds/pay"}
+
+
 def test_a_session_has_its_tokens_cost_errors_runtime_tools_and_outcomes(session: Session) -> None:
     converse(session)
     end_invocation(session)

@@ -18,7 +18,7 @@ from sessions_app.base import actors
 from sessions_app.errors import NotFoundError
 from sessions_app.history.effective_events import effective_events
 from sessions_app.jobs import job_tool
-from sessions_app.models import AnswerRequest, Invocation, Session, ToolJob
+from sessions_app.models import AnswerRequest, Invocation, Session, StaffAct, ToolJob
 from sessions_app.process import threads
 from tests.integration.chat.pages.page_helpers import page
 from tests.integration.jobs.job_helpers import run_queue, run_task, talk
@@ -113,3 +113,41 @@ def test_a_job_and_a_question_are_nodes_of_a_workflow(
     assert "You answered <bdi>yes</bdi>" in client.get(page(session)).content.decode()
     assert "5 of 5 steps" in steps_of(client, session)
     assert COUNTED == ["1001"]
+
+
+def test_staff_skip_a_question_and_try_a_failed_node_again_with_a_reason(
+    person: User, served: Served, admin_client: Client, client: Client, background_end: None
+) -> None:
+    failures = ["The bank is closed."]
+
+    def ask_person() -> RequestInput:
+        return RequestInput(message="Which account?")
+
+    def pay(node_input: str | None) -> str:
+        if failures:
+            raise OSError(failures.pop())
+        return f"Paid to {node_input or 'the usual account'}."
+
+    served(Workflow(name="refunds", edges=[("START", ask_person, pay)]))
+    session = Session.objects.get(pk=talk(person, "refunds", "1001"))
+    asked = AnswerRequest.objects.get(session=session)
+    invocation_id = Invocation.objects.get(session=session).invocation_id
+    graph = f"{reverse('admin:sessions_app_session_graph', args=[session.pk])}?invocation={invocation_id}"
+
+    def act(**fields: str) -> str:
+        """Send the form of a node; return the page afterwards."""
+        return admin_client.post(graph, fields, follow=True).content.decode()
+
+    assert "Give a reason." in act(call=asked.call_id, reason="")
+    assert "The node is skipped." in act(call=asked.call_id, reason="Nobody knows")
+    run_queue(session.pk)
+    failed = re.search(r'name="failed" value="([^"]+)"', admin_client.get(graph).content.decode())
+    assert failed is not None
+    assert "The failed nodes run again." in act(failed=failed[1], reason="The bank is open")
+    run_queue(session.pk)
+    assert threads.run(effective_events(session))[-1].text() == "Paid to the usual account."
+    recorded = StaffAct.objects.order_by("pk").values_list("action", "reason")
+    assert list(recorded) == [("answer", "Nobody knows"), ("retry", "The bank is open")]
+    assert "This did not fail" in act(failed=failed[1], reason="again")
+    client.force_login(person)
+    assert "Skipped by <bdi>admin</bdi> (staff)" in client.get(page(session)).content.decode()

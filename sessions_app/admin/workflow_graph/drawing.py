@@ -1,0 +1,94 @@
+"""Nodes and edges to draw: one node for all runs of a name. Many nodes that are alike become one."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from runtime.workflow.base_node import START
+from runtime.workflow.graph import Graph
+from runtime.workflow.steps import Step, state_of
+from sessions_app.rendering.steps import STATE_WORDS
+
+MAX_UNFOLDED = 40
+"""Number of nodes from which those that are alike are folded."""
+
+
+@dataclass(frozen=True)
+class DrawnNode:
+    """A node, or several that are folded.
+
+    Attributes:
+        id: name of the node, or of the first of those that are folded.
+        facts: its state, and the number of its runs if there are several.
+    """
+
+    id: str
+    title: str
+    state: str
+    facts: str
+
+
+def draw(graph: Graph | None, steps: Sequence[Step]) -> dict[str, Any]:
+    """Return the nodes and edges of a workflow as JSON for `graph.js`; without a graph, nodes alone."""
+    by_name: dict[str, list[Step]] = defaultdict(list)
+    for step in steps:
+        by_name[step.name].append(step)
+    edges: list[tuple[str, str, str]] = []
+    for before, leaving in (graph.edges_from if graph else {}).items():
+        if before == START.name:
+            continue
+        edges += [(before, edge.to_node.name, _routes(edge.routes())) for edge in leaving]
+    names = _folded(by_name, edges) if len(by_name) > MAX_UNFOLDED else {name: name for name in by_name}
+    members: dict[str, list[str]] = defaultdict(list)
+    for name, shown in names.items():
+        members[shown].append(name)
+    nodes = [_drawn(group, by_name) for group in members.values()]
+    shown = [(names[before], names[after], route) for before, after, route in edges]
+    # Edges within a folded chain have no route; a node that follows itself has one.
+    kept = [edge for edge in dict.fromkeys(shown) if edge[0] != edge[1] or edge[2]]
+    return {"nodes": [asdict(node) for node in nodes], "edges": kept}
+
+
+def _drawn(names: Sequence[str], by_name: Mapping[str, Sequence[Step]]) -> DrawnNode:
+    steps = [step for name in names for step in by_name[name]]
+    state = state_of(steps)
+    title = names[0]
+    facts = [str(STATE_WORDS[state])]
+    if len(names) > 1:
+        title = _("%(count)s nodes") % {"count": len(names)}
+    elif len(steps) > 1:
+        facts.append(_("%(count)s runs") % {"count": len(steps)})
+    below = sum(len(step.steps) for step in steps)
+    if below:
+        facts.append(_("%(count)s below") % {"count": below})
+    return DrawnNode(names[0], title, state, " · ".join(facts))
+
+
+def _folded(by_name: Mapping[str, Sequence[Step]], edges: Sequence[tuple[str, str, str]]) -> dict[str, str]:
+    """Return, for each node, the first of those that it is folded with: those beside it, or before it in a chain."""
+    before: dict[str, set[str]] = defaultdict(set)
+    after: dict[str, set[str]] = defaultdict(set)
+    for source, target, _route in edges:
+        before[target].add(source)
+        after[source].add(target)
+    shown: dict[str, str] = {}
+    first_alike: dict[object, str] = {}
+    for name, steps in by_name.items():
+        state = state_of(steps)
+        alike = state, frozenset(before[name]), frozenset(after[name])
+        shown[name] = first_alike.setdefault(alike, name)
+        [source, *others] = before[name] or [""]
+        is_chained = not others and len(after[source]) == 1 and source in shown
+        if is_chained and state_of(by_name[source]) is state:
+            shown[name] = shown[source]
+    return shown
+
+
+def _routes(routes: Iterable[object]) -> str:
+    words = {"__DEFAULT__": _("otherwise")}
+    return ", ".join(words.get(str(route), str(route)) for route in routes)

@@ -1,0 +1,103 @@
+"""Contract: staff see each node of a workflow with its state, as it was after any event (contract W3)."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from runtime.workflow import JoinNode, Workflow
+from runtime.workflow.build import node
+from runtime.workflow.steps import Step, StepState
+from sessions_app.admin.workflow_graph.drawing import draw
+from sessions_app.models import Session
+from tests.integration.admin.audit_rows import HOSTILE, append_event, read
+from tests.integration.admin.test_trace_page import rows_of, trace_of
+from tests.served_agents import Served
+
+pytestmark = pytest.mark.django_db
+
+
+def graph_of(session: Session, **query: object) -> str:
+    url = reverse("admin:sessions_app_session_graph", args=[session.pk])
+    return f"{url}?invocation=e-1" + "".join(f"&{name}={value}" for name, value in query.items())
+
+
+def states_of(html: str) -> dict[str, str]:
+    """Return the states in the drawing, by node."""
+    [drawing] = re.findall(r'<script type="application/json">(.*?)</script>', html)
+    return {drawn["id"]: drawn["state"] for drawn in json.loads(drawing)["nodes"]}
+
+
+def end(session: Session, path: str, output: Any = "ok") -> None:
+    append_event(
+        session, output=output, nodeInfo={"path": f"help_desk@1/{path}", "hasEnded": True}, author="help_desk"
+    )
+
+
+@pytest.fixture
+def refunds(session: Session, served: Served) -> Session:
+    """A session in which a node of a workflow has failed."""
+
+    def look_up() -> None: ...
+    def pay() -> None: ...
+    def mail() -> None: ...
+
+    served(Workflow(name="help_desk", edges=[("START", look_up, pay, mail)]))
+    append_event(session, {"text": "Order 1001"}, author="user")
+    end(session, "look_up@1", HOSTILE)
+    failed = {"path": "help_desk@1/pay@1"}
+    append_event(session, errorCode="BankError", nodeInfo=failed, author="help_desk")
+    return session
+
+
+def test_each_node_has_its_state_and_the_event_that_it_stands_in(auditor: Client, refunds: Session) -> None:
+    html = read(auditor, graph_of(refunds))
+    assert states_of(html) == {"look_up": "done", "pay": "failed", "mail": "pending"}
+    assert HOSTILE not in html and "BankError" in html
+    assert re.search(r'<a href="[^"]*event=3#event-3">#3</a>', html)
+    assert trace_of(refunds).replace("&", "&amp;") in html
+
+
+def test_the_graph_is_shown_as_it_was_after_an_earlier_event(auditor: Client, refunds: Session) -> None:
+    html = read(auditor, graph_of(refunds, at=2))
+    assert states_of(html) == {"look_up": "done", "pay": "running", "mail": "pending"}
+    assert "After event 2 of 3" in " ".join(html.split())
+
+
+def test_the_trace_has_spans_of_nodes_and_leads_to_the_graph(auditor: Client, refunds: Session) -> None:
+    html = read(auditor, trace_of(refunds))
+    assert graph_of(refunds).replace("&", "&amp;") in html
+    assert [row.split()[:2] for row in rows_of(html) if row.startswith("node")] == [
+        ["node", "look_up@1"],
+        ["node", "pay@1"],
+    ]
+
+
+def test_an_invocation_without_a_workflow_has_no_graph(auditor: Client, session: Session) -> None:
+    append_event(session, {"text": "Hello"}, author="user")
+    assert auditor.get(graph_of(session)).status_code == 404
+    assert graph_of(session).replace("&", "&amp;") not in read(auditor, trace_of(session))
+
+
+def test_a_thousand_nodes_are_folded() -> None:
+    def count() -> None: ...
+
+    nodes = [node(count, name=f"n{number}") for number in range(500)]
+    beside = tuple(node(count, name=f"b{number}") for number in range(499))
+    flow = Workflow(name="flow", edges=[("START", *nodes, beside, JoinNode(name="join"))])
+    steps = [Step(name, state=StepState.DONE) for name in flow.graph.nodes]
+    steps[250].state = StepState.FAILED
+    drawing = draw(flow.graph, steps)
+    assert [(drawn["title"], drawn["state"]) for drawn in drawing["nodes"]] == [
+        ("250 nodes", "done"),
+        ("n250", "failed"),
+        ("249 nodes", "done"),
+        ("499 nodes", "done"),
+        ("join", "done"),
+    ]
+    assert len(drawing["edges"]) == 4
