@@ -118,8 +118,9 @@ class RunConfig(_IgnoredSettings):
             waits for a person has not ended.
         on_tool_error: callback with call id, tool name and exception of each tool that raises, even if a hook answers
             the call instead. It must not raise.
-        on_failure: callback with the name of the agent that failed, and its exception. It takes the place of the error
-            event (contract L5): the caller records the failure. It must not raise.
+        on_failure: callback with the name of the agent that failed, the path of the failed node's run (None outside of
+            a workflow), and the exception. It takes the place of the error event (contract L5): the caller records the
+            failure. It must not raise.
         on_model_call: callback at the start of each model call. Its argument is complete when the event of the answer
             is committed. For an agent that runs as a tool, this is the event with the tool's answer.
         choose_model: returns the model for the next call of an LLM agent, from the session's state; None for the
@@ -142,7 +143,7 @@ class RunConfig(_IgnoredSettings):
     llm_calls_before: int = 0
     on_call_end: Callable[[CallEnd], None] | None = None
     on_tool_error: Callable[[str, str, Exception], None] | None = None
-    on_failure: Callable[[str, Exception], None] | None = None
+    on_failure: Callable[[str, str | None, Exception], None] | None = None
     on_model_call: Callable[[ModelCall], None] | None = None
     choose_model: Callable[[Mapping[str, Any]], BaseLlm | None] | None = None
     save_input_blobs_as_artifacts: bool = False

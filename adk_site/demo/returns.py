@@ -69,9 +69,9 @@ def ask(node_input: dict[str, Any], order: int) -> RequestInput:
     )
 
 
-def decide(node_input: bool, order: int) -> Event:
-    """Choose the way by the answer."""
-    return Event(output={"order": order}, route=node_input)
+def decide(node_input: bool | None, order: int) -> Event:
+    """Choose the way by the answer; without one, as staff have skipped the question, nothing is paid."""
+    return Event(output={"order": order}, route=bool(node_input))
 
 
 @job_tool

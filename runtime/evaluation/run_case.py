@@ -82,7 +82,7 @@ async def _run_message(
     return recording.invocation
 
 
-def _leave_to_caller(agent_name: str, error: Exception) -> None:
+def _leave_to_caller(agent_name: str, node_path: str | None, error: Exception) -> None:
     """Record nothing: the exception reaches the caller."""
 
 

@@ -458,5 +458,5 @@ async def agent_events(
         if ctx.run_config.on_failure is None:
             yield failure_event(ctx, failure)
         else:
-            ctx.run_config.on_failure(failure.agent_name, error)
+            ctx.run_config.on_failure(failure.agent_name, failure.node_path, error)
         raise

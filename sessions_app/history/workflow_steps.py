@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from uuid import UUID
 
 from django.db.models import Q
 
@@ -38,31 +40,36 @@ class InvocationSteps:
 
 def load_steps(session: Session, invocation_id: str, until: int | None = None) -> InvocationSteps:
     """Return the steps of an invocation; with `until`, as they were after the event with this `seq`."""
-    events = session.events.filter(invocation_id=invocation_id).order_by("seq").only("seq", "body")
-    rows = list(events[: MAX_EVENTS + 1])
-    shown = [row for row in rows[:MAX_EVENTS] if until is None or row.seq <= until]
-    latest = _latest_row(session, invocation_id)
-    has_gone_on = len(shown) < len(rows)
-    is_running = has_gone_on or (latest is not None and latest.status in InvocationStatus.active())
-    is_failed = latest is not None and not is_running and latest.status == InvocationStatus.FAILED
+    own = session.events.filter(invocation_id=invocation_id).order_by("seq").only("seq", "body")
+    rows = list(own[: MAX_EVENTS + 1])
+    is_cut = len(rows) > MAX_EVENTS
+    found = {row.seq: event_to_show(row.body) for row in rows[:MAX_EVENTS]}
+    calls = {call_id for event in found.values() for call_id in event.long_running_tool_ids or ()}
+    jobs = session.jobs.filter(call_id__in=calls)
+    continued = _continued_by(session, invocation_id, calls, jobs.values_list("pk", flat=True))
+    # The error of an invocation that gave an answer has its own id; its other events have that of the question.
+    failures = session.events.filter(invocation_id__in=[row.invocation_id for row in continued], kind="error")
+    for row in failures.only("seq", "body")[:MAX_EVENTS]:
+        found[row.seq] = event_to_show(row.body)
+    seqs = [seq for seq in sorted(found) if until is None or seq <= until]
+    is_running = any(row.status in InvocationStatus.active() for row in continued) or len(seqs) < len(found)
+    failed_id = ""
+    if continued and continued[-1].status == InvocationStatus.FAILED:
+        failed_id = continued[-1].invocation_id
     app = registry.apps().get(session.app_name)
-    calls = session.jobs.exclude(status="waiting").values_list("call_id", flat=True)
     runs = steps_of(
         app.root_agent if app else None,
-        [event_to_show(row.body) for row in shown],
+        [found[seq] for seq in seqs],
         is_running=is_running,
-        jobs=set(calls),
+        jobs=set(jobs.exclude(status="waiting").values_list("call_id", flat=True)),
     )
-    failed_id = latest.invocation_id if latest is not None and is_failed else ""
-    return InvocationSteps(runs, failed_id, [row.seq for row in shown], len(rows) > MAX_EVENTS)
+    return InvocationSteps(runs, failed_id, seqs, is_cut)
 
 
-def _latest_row(session: Session, invocation_id: str) -> Invocation | None:
-    """Return the row that continued the invocation last: its own, or that of an answer to one of its calls."""
-    own = session.invocations.filter(invocation_id=invocation_id).first()
-    if own is None:
-        return None
-    # An answer has a row of its own, and its events have the id of the invocation that asked.
-    is_answer = Q(client_id__startswith=client_ids.ANSWER) | Q(client_id__startswith=client_ids.JOB)
-    answers = session.invocations.filter(is_answer, pk__gt=own.pk)
-    return answers.order_by("-pk").first() or own
+def _continued_by(
+    session: Session, invocation_id: str, calls: Iterable[str], jobs: Iterable[UUID]
+) -> list[Invocation]:
+    """Return the row of the invocation and those of the answers to its calls, oldest first."""
+    answers = [*map(client_ids.of_answer, calls), *map(client_ids.of_job, jobs)]
+    rows = session.invocations.filter(Q(invocation_id=invocation_id) | Q(client_id__in=answers))
+    return list(rows.order_by("pk").only("invocation_id", "status"))

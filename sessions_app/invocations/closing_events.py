@@ -14,6 +14,7 @@ from runtime.engine.seal import interrupted_event, seal_events, seal_waiting_cal
 from runtime.events.calls import response_ids
 from runtime.events.event import Event
 from runtime.events.event_actions import EventActions
+from runtime.events.node_info import NodeInfo
 from sessions_app.history.event_marks import (
     INTERRUPTED_CALL,
     STOPPED_CALL,
@@ -76,6 +77,7 @@ def closing_events(
     uncommitted: Iterable[TextChunk],
     outcome: Outcome,
     failed_agent: str = "",
+    failed_node: str | None = None,
 ) -> list[Event]:
     """Return the events to end an invocation from outside, in this order:
 
@@ -86,6 +88,7 @@ def closing_events(
 
     Args:
         failed_agent: name of the agent that raised an exception; without one, the last agent is the author.
+        failed_node: path of the run of the node that raised it; None outside of a workflow.
     """
     author = _last_agent(events, claim.app_name)
     invocation_id = claim.invocation_id
@@ -114,6 +117,7 @@ def closing_events(
         invocation_id=invocation_id,
         error_code=outcome.error_code,
         error_message=outcome.error_message,
+        node_info=NodeInfo(path=failed_node) if failed_node else None,
     )
     return [*closing, end]
 

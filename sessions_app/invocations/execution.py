@@ -116,6 +116,7 @@ class Execution:
         self._usage = InvocationUsage(self._conf)
         self._model_calls = 0
         self._failed_agent = ""
+        self._failed_node: str | None = None
 
     @cached_property
     def app(self) -> App:
@@ -250,7 +251,12 @@ class Execution:
         """Commit the closing events of an outcome that the agent could not write."""
         session = await self._load_session()
         closing = closing_events(
-            self.claim, session.events, self._uncommitted_texts(), outcome, self._failed_agent
+            self.claim,
+            session.events,
+            self._uncommitted_texts(),
+            outcome,
+            self._failed_agent,
+            self._failed_node,
         )
         # Before the responses are committed: an ended job would queue another response to the same call.
         if self.claim.is_cancelled:
@@ -331,8 +337,9 @@ class Execution:
         except Exception:
             logger.exception("The end of call %s was not shown live", end.call.id)
 
-    def _note_failed_agent(self, agent_name: str, error: Exception) -> None:
+    def _note_failed_agent(self, agent_name: str, node_path: str | None, error: Exception) -> None:
         self._failed_agent = agent_name
+        self._failed_node = node_path
 
     def _record(self, event: Event) -> None:
         """Keep an event for the outcome, and count its use. Raise as `InvocationUsage.add`."""

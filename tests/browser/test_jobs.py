@@ -13,7 +13,7 @@ from sessions_app.models import ToolJob
 from sessions_app.rendering.html import render_job
 from tests.browser.accessibility import serious_problems_in_both_schemes
 from tests.browser.chat_page import ChatPage
-from tests.browser.conftest import OpenTab
+from tests.browser.conftest import STAFF, OpenTab
 from tests.browser.model import Model
 from tests.model_server import Call, Turn
 
@@ -289,10 +289,20 @@ def test_a_workflow_is_a_list_of_steps_in_every_tab_and_folds_into_its_result(
     expect(steps[1].get_by_text("Check stock")).to_be_hidden()
     chat.log.get_by_role("button", name="Yes").click()
     for tab, shown in zip((chat, other), steps, strict=True):
-        expect(tab.log.get_by_text("Order 20990 is refunded.")).to_be_visible()
+        expect(tab.log.get_by_text("Order 20990 is refunded.", exact=True)).to_be_visible()
         expect(shown).to_contain_text("7 of 7 steps")
         expect(shown.get_by_text("Mail customer")).to_be_hidden()
     chat.reload()
     steps[0].locator("summary").first.press("Enter")
     expect(steps[0].locator('[data-name="Mail customer"]')).to_be_visible()
     assert serious_problems_in_both_schemes(chat.page) == []
+    invocation = chat.log.locator("article[data-node]").first.get_attribute("data-invocation")
+    staff = open_tab(STAFF)
+    path = f"/admin/sessions_app/session/{chat.session_id}/graph/?invocation={invocation}"
+    staff.page.goto(staff.address(path))
+    drawn = staff.page.get_by_role("link", name="pay_back: Done")
+    drawn.press("Enter")
+    expect(staff.page.locator("#node-pay_back")).to_be_in_viewport()
+    staff.page.get_by_role("link", name="Earlier").click()
+    expect(staff.page.get_by_role("link", name="mail_customer: Running")).to_be_visible()
+    assert serious_problems_in_both_schemes(staff.page) == []

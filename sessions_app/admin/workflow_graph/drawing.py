@@ -48,9 +48,9 @@ def draw(graph: Graph | None, steps: Sequence[Step]) -> dict[str, Any]:
     for name, shown in names.items():
         members[shown].append(name)
     nodes = [_drawn(group, by_name) for group in members.values()]
-    shown = [(names[before], names[after], route) for before, after, route in edges]
+    drawn = [(names[before], names[after], route) for before, after, route in edges]
     # Edges within a folded chain have no route; a node that follows itself has one.
-    kept = [edge for edge in dict.fromkeys(shown) if edge[0] != edge[1] or edge[2]]
+    kept = [edge for edge in dict.fromkeys(drawn) if edge[0] != edge[1] or edge[2]]
     return {"nodes": [asdict(node) for node in nodes], "edges": kept}
 
 

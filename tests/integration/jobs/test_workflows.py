@@ -141,7 +141,9 @@ def test_staff_skip_a_question_and_try_a_failed_node_again_with_a_reason(
     assert "Give a reason." in act(call=asked.call_id, reason="")
     assert "The node is skipped." in act(call=asked.call_id, reason="Nobody knows")
     run_queue(session.pk)
-    failed = re.search(r'name="failed" value="([^"]+)"', admin_client.get(graph).content.decode())
+    shown = admin_client.get(graph).content.decode()
+    assert '"id": "pay", "title": "pay", "state": "failed"' in shown
+    failed = re.search(r'name="failed" value="([^"]+)"', shown)
     assert failed is not None
     assert "The failed nodes run again." in act(failed=failed[1], reason="The bank is open")
     run_queue(session.pk)
