@@ -32,15 +32,13 @@ async function draw(place) {
 
 function addNode(svg, { id, title, facts, state, x, y, width, height }) {
   const link = add(svg, "a", { href: `#node-${id}`, class: "graph-node", "data-state": state });
-  link.setAttribute("aria-label", `${title}: ${facts}`);
   const left = x - width / 2;
   const top = y - height / 2;
   add(link, "rect", { x: left, y: top, width, height, rx: 8 });
   add(link, "circle", { cx: left + 18, cy: y, r: 6 });
   const short = title.length > MAX_TITLE ? `${title.slice(0, MAX_TITLE - 1)}…` : title;
-  add(link, "text", { x: left + 34, y: y - 4, class: "graph-title" }).textContent = short;
+  add(link, "text", { x: left + 34, y: y - 4, class: "graph-title" }).textContent = `${short} `;
   add(link, "text", { x: left + 34, y: y + 14 }).textContent = facts;
-  add(link, "title", {}).textContent = title;
 }
 
 function addEdge(svg, { points, route, x, y }) {
