@@ -10,12 +10,13 @@ from typing import Any, Literal
 
 from django.utils.translation import gettext as _
 
+from runtime.events.node_info import NodeInfo
 from sessions_app.admin.session_page.calls import CallView, answer_state, asking_call_id, parts_of
 from sessions_app.admin.session_page.event_links import EventLinks
 from sessions_app.admin.stored_events import AuditEvent
 from sessions_app.base.codec import event_to_show
 from sessions_app.history.state_changes import StateChange, state_changes
-from sessions_app.models import Artifact, Event, ToolJob
+from sessions_app.models import Artifact, Event, EventKind, ToolJob
 from sessions_app.models.actor_columns import ActorColumns
 from sessions_app.rendering.audit_values import (
     excerpt,
@@ -102,6 +103,13 @@ class Row:
     sources: Sequence[Source] = ()
     actor: ActorColumns | None = None
     cause: str = ""
+
+    @property
+    def kind(self) -> str:
+        """Main content of the event; "node" when it has only the result of a workflow's node."""
+        if self.event.kind == EventKind.STATE and self.body.get("nodeInfo"):
+            return "node"
+        return self.event.kind
 
     @property
     def is_failed(self) -> bool:
@@ -245,10 +253,13 @@ def _summarize(
     changes: list[StateChange],
     artifacts: list[ArtifactView],
 ) -> str:
-    """Return a line about the error of the event, else its content, else its changed keys and files."""
+    """Return a line about the error of the event, else its content, else its node, else its changed keys and files."""
     if body.get("errorCode"):
         return excerpt(f"{body['errorCode']}: {body.get('errorMessage') or ''}")
     content = " · ".join(_summarize_part(part) for part in parts if part.kind != "thought")
+    if not content and body.get("nodeInfo"):
+        node = NodeInfo.model_validate(body["nodeInfo"])
+        return excerpt(f"{node.name} → {format_json(body.get('output'))}")
     names = [change.key for change in changes] + [f"{item.filename} v{item.version}" for item in artifacts]
     return excerpt(content or ", ".join(names))
 

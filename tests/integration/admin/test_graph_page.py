@@ -63,6 +63,13 @@ def test_each_node_has_its_state_and_the_event_that_it_stands_in(auditor: Client
     assert trace_of(refunds).replace("&", "&amp;") in html
 
 
+def test_the_timeline_names_the_node_of_an_event_and_its_output(auditor: Client, refunds: Session) -> None:
+    html = read(auditor, reverse("admin:sessions_app_session_change", args=[refunds.pk]))
+    line = '<span class="audit-badge" data-status="node">node</span> <bdi>look_up → '
+    assert html.count(line) == 1
+    assert HOSTILE not in html
+
+
 def test_the_graph_is_shown_as_it_was_after_an_earlier_event(auditor: Client, refunds: Session) -> None:
     html = read(auditor, graph_of(refunds, at=2))
     assert states_of(html) == {"look_up": "done", "pay": "running", "mail": "pending"}
