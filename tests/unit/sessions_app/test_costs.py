@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,6 +13,7 @@ from runtime import types
 from runtime.events import Event as RuntimeEvent
 from sessions_app.conf import Conf, Price
 from sessions_app.history.costs import Usage, cost_of
+from sessions_app.model_prices import LIST_PRICES
 
 CONF = Conf(prices={"gemini": Price(input=1.0, output=10.0, cached_input=0.1)})
 USED = {
@@ -66,6 +70,23 @@ def test_well_known_models_have_a_list_price_that_the_settings_override(
     assert (found and found.input) == price
     own = Conf(prices={model[:6]: Price(input=7.0, output=70.0)}).price(model)
     assert own is not None and own.input == 7.0
+
+
+def test_the_list_has_the_prices_of_the_installed_litellm() -> None:
+    package = find_spec("litellm")
+    if package is None or package.origin is None:
+        pytest.skip("litellm is not installed.")
+    stored = json.loads(
+        Path(package.origin).with_name("model_prices_and_context_window_backup.json").read_text()
+    )
+    columns = ("input_cost_per_token", "output_cost_per_token", "cache_read_input_token_cost")
+    found = {}
+    for model in LIST_PRICES:
+        # Some models are there by the names of their versions only.
+        versions = (name for name in stored if name.startswith((f"{model}-20", f"{model}-preview")))
+        entry = stored[model if model in stored else next(versions)]
+        found[model] = [round(entry[column] * 1e6, 4) for column in columns]
+    assert found == {model: list(price) for model, price in LIST_PRICES.items()}
 
 
 def test_odd_counts_are_no_counts() -> None:
