@@ -77,6 +77,11 @@ class InvocationGroup:
             return ""
         return first.row.summary
 
+    @property
+    def has_nodes(self) -> bool:
+        """True when an event is of a node of a workflow."""
+        return any(row.body.get("nodeInfo") for entry in self.entries for row in entry.rows)
+
 
 def group_by_invocation(
     entries: Sequence[TimelineEntry], views: dict[str, InvocationView]
