@@ -109,7 +109,7 @@ class Row:
         """Main content of the event; "node" when it has only the result of a workflow's node."""
         if self.event.kind == EventKind.STATE and self.body.get("nodeInfo"):
             return "node"
-        return self.event.kind
+        return str(self.event.kind)
 
     @property
     def is_failed(self) -> bool:

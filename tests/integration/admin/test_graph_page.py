@@ -63,7 +63,9 @@ def test_each_node_has_its_state_and_the_event_that_it_stands_in(auditor: Client
     assert trace_of(refunds).replace("&", "&amp;") in html
 
 
-def test_the_timeline_names_nodes_with_their_outputs_and_leads_to_the_graph(auditor: Client, refunds: Session) -> None:
+def test_the_timeline_names_nodes_with_their_outputs_and_leads_to_the_graph(
+    auditor: Client, refunds: Session
+) -> None:
     html = read(auditor, reverse("admin:sessions_app_session_change", args=[refunds.pk]))
     line = '<span class="audit-badge" data-status="node">node</span> <bdi>look_up → '
     assert html.count(line) == 1
