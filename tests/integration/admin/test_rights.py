@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from html import unescape
+from importlib import import_module
 from typing import Any
 
 import pytest
@@ -217,7 +218,9 @@ def test_staff_with_a_remit_do_not_read_the_metrics_of_all(client: Client, sessi
 
 
 def test_a_privacy_officer_finds_exports_and_erases_people(client: Client, session: Session) -> None:
-    create_groups(apps, None)  # a test that ran earlier in this process may have emptied the tables
+    # A test that ran earlier in this process may have emptied the tables.
+    create_groups(apps, None)
+    import_module("sessions_app.migrations.0007_privacy_officer").open_people(apps, None)
     officer = User.objects.create_user("officer", is_staff=True)
     officer.groups.add(Group.objects.get(name="privacy officer"))
     root = User.objects.create_superuser("root")

@@ -114,7 +114,7 @@ async def test_only_uploads_of_the_session_can_be_sent(person: User, model: Scri
         with pytest.raises(NotFoundError, match="There is no file"):
             await use_cases.send_message(actors.person(person), session.pk, "m1", "x", [wanted])
     stranger = await sync_to_async(User.objects.create_user)("eve")
-    with pytest.raises(NotFoundError, match="no such conversation"):
+    with pytest.raises(NotFoundError, match="no such chat"):
         await use_cases.send_message(actors.person(stranger), elsewhere.pk, "m1", "x", [file])
     assert await rows_of(session) == await rows_of(elsewhere) == 0
 
