@@ -19,6 +19,7 @@ from sessions_app.conf import conf
 from sessions_app.models import Remit
 from sessions_app.process.pool import fetch_all, get_pool, waiting_statements
 from sessions_app.process.process_metrics import IS_AVAILABLE, drop_dead_processes
+from sessions_app.process.threads import in_thread
 
 if IS_AVAILABLE:
     from prometheus_client import CONTENT_TYPE_LATEST, REGISTRY, CollectorRegistry, Gauge, generate_latest
@@ -69,7 +70,7 @@ async def _may_read(request: HttpRequest) -> bool:
     if not (is_staff and isinstance(user, PermissionsMixin) and await user.ahas_perm(PERMISSION)):
         return False
     # The numbers count the work of all people.
-    return not await Remit.objects.of(user).aexists()
+    return not await in_thread(Remit.objects.of(user).exists)
 
 
 async def _of_database() -> CollectorRegistry:
