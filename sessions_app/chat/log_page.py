@@ -24,6 +24,7 @@ from sessions_app.base.codec import event_to_show
 from sessions_app.history.alternatives import Fork, find_forks
 from sessions_app.history.event_marks import is_wake_up
 from sessions_app.history.rewinds import Rewinds, find_rewinds, without_rewound
+from sessions_app.invocations.closing_events import answers_calls
 from sessions_app.models import Event, Invocation, InvocationStatus, Session, ToolJob
 from sessions_app.process.threads import fetch_rows, in_thread
 from sessions_app.rendering.event_html import event_html
@@ -91,10 +92,17 @@ async def newest_page(session: Session, reader: User) -> LogPage:
 
 
 async def older_page(session: Session, reader: User, before: int) -> LogPage:
-    """Return the page with the events before the `seq` `before`."""
+    """Return the page with the events before the `seq` `before`, and the invocations of its time."""
     rewinds = await in_thread(find_rewinds, session.pk)
     events = await _last_events(session, before - 1, rewinds)
-    return await _log_page(session, reader, events, Q(pk__in=()))
+    if not events:
+        return await _log_page(session, reader, events, Q(pk__in=()))
+    # The events of an answer to a call may have the id of the invocation that asked.
+    given = Q(created_at__gte=events[:PAGE_EVENTS][-1].happened_at)
+    later = await in_thread(session.events.filter(seq=before).values_list("happened_at", flat=True).first)
+    if later:
+        given &= Q(created_at__lt=later)
+    return await _log_page(session, reader, events, given & ~_is_rewound(session, rewinds))
 
 
 async def _last_events(session: Session, until: int, rewinds: Rewinds) -> list[Event]:
@@ -169,7 +177,11 @@ def _fields(row: Invocation, has_events: bool) -> dict[str, Any]:
         fields["error"] = in_language(row.error_message)
     if not has_events and not is_wake_up(row.client_id):
         fields["text"] = _words(row.message)
-        fields["at"] = row.created_at.timestamp()
+        # The events of an answer to a call, which have the id of the invocation that asked, stand above its outcome.
+        at = row.created_at
+        if row.finished_at is not None and answers_calls(row.message):
+            at = row.finished_at
+        fields["at"] = at.timestamp()
     return fields
 
 

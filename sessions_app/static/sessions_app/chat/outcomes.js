@@ -104,11 +104,18 @@ export class Outcomes {
       row.append(make("p", "mark", outcome.error || t("Stopped")));
       return row;
     }
-    if (!articles.some((article) => "error" in article.dataset)) {
+    if (!articles.some((article) => "error" in article.dataset) && !this.#isTold(outcome, articles)) {
       row.append(makeAuto("p", "error", outcome.error || t("Something went wrong. This message was not answered.")));
     }
     if (outcome.id === this.#latestId) row.append(this.#makeRetryButton(outcome.id));
     return row.childElementCount ? row : null;
+  }
+
+  // In a resumable app, the events of an answer to a call belong to the invocation that asked.
+  #isTold({ error, at }, articles) {
+    if (articles.length || !error) return false;
+    const before = this.conversation.findAll("article").findLast((article) => article.dataset.time <= at);
+    return before?.querySelector(".error")?.textContent === error;
   }
 
   #makeRetryButton(id) {
