@@ -35,15 +35,18 @@ def broker(servers: None) -> Iterator[Redis]:
 
 @pytest.fixture
 def told() -> Iterator[list[logging.LogRecord]]:
-    """What the broker's channel logs."""
+    """What the broker's channel logs. The handlers and the level of the root, which a worker replaces, are kept."""
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
     records: list[logging.LogRecord] = []
     handler = logging.Handler()
     handler.emit = records.append  # type: ignore[method-assign, assignment]
-    # At the logger itself: a worker replaces the handlers of the root.
     broker_logger = logging.getLogger("sessions_app.process.broker")
     broker_logger.addHandler(handler)
     yield records
     broker_logger.removeHandler(handler)
+    root.handlers[:] = handlers
+    root.setLevel(level)
 
 
 @pytest.fixture
