@@ -80,12 +80,14 @@ class Field:
         name: name of the value in a payload, or dotted path in a credential.
         type: type of the HTML input, or `lines` for a text with line breaks.
         value: initial value.
+        is_optional: True for a value that may be left out.
     """
 
     name: str
     label: str
     type: str
     value: str = ""
+    is_optional: bool = False
 
 
 @dataclass(frozen=True)
@@ -327,8 +329,11 @@ def schema_fields(schema: Mapping[str, Any]) -> list[Field]:
     if not isinstance(properties, Mapping) or not properties:
         return [Field("result", pgettext("noun", "Answer"), _schema_input(schema))]
     labels = labels_of(properties)
+    required = schema.get("required")
+    if not isinstance(required, list):
+        required = []
     return [
-        Field(name, labels[name], _schema_input(json_object(property_)))
+        Field(name, labels[name], _schema_input(json_object(property_)), is_optional=name not in required)
         for name, property_ in properties.items()
     ]
 

@@ -176,6 +176,20 @@ def test_a_question_of_a_node_has_the_inputs_of_its_schema(
 
 
 @pytest.mark.usefixtures("background_end")
+@pytest.mark.parametrize("required", [["size"], "size", None])
+def test_only_a_value_that_the_schema_requires_must_be_given(
+    person: User, session: Session, client: Client, required: Any
+) -> None:
+    schema = {"properties": {"size": {"type": "integer"}, "notes": {"type": "string"}}, "required": required}
+    asks(session, REQUEST_INPUT, {"response_schema": schema})
+    shown = forms(client, person, session)
+    given = {part["name"]: part for part in shown.parts if part["tag"] == "input"}
+    must = required == ["size"]
+    assert ("required" in given["size"], "data-optional" in given["size"]) == (must, not must)
+    assert "data-optional" in given["notes"]
+
+
+@pytest.mark.usefixtures("background_end")
 def test_an_answer_to_a_node_is_shown_whole(person: User, session: Session, client: Client) -> None:
     asks(session, REQUEST_INPUT, {})
     answer = {"id": "c-1", "name": REQUEST_INPUT, "response": {"result": True, "comment": "late"}}

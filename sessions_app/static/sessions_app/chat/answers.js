@@ -84,6 +84,7 @@ function readField(field) {
 function readResponse(form) {
   const response = Object.create(null);
   for (const field of form.querySelectorAll("[name]:is(input, textarea)")) {
+    if ("optional" in field.dataset && !field.value) continue;
     const names = "paths" in form.dataset ? field.name.split(".") : [field.name];
     const last = names.pop();
     names.reduce((parent, name) => (parent[name] ??= Object.create(null)), response)[last] = readField(field);
