@@ -22,9 +22,8 @@ import runtime.events
 from runtime.artifacts.artifact_reference import ArtifactReference
 from sessions_app.base.codec import event_to_show
 from sessions_app.history.alternatives import Fork, find_forks
-from sessions_app.history.event_marks import is_wake_up
+from sessions_app.history.event_marks import is_wake_up, writer_of
 from sessions_app.history.rewinds import Rewinds, find_rewinds, without_rewound
-from sessions_app.invocations.closing_events import answers_calls
 from sessions_app.models import Event, Invocation, InvocationStatus, Session, ToolJob
 from sessions_app.process.threads import fetch_rows, in_thread
 from sessions_app.rendering.event_html import event_html
@@ -92,17 +91,10 @@ async def newest_page(session: Session, reader: User) -> LogPage:
 
 
 async def older_page(session: Session, reader: User, before: int) -> LogPage:
-    """Return the page with the events before the `seq` `before`, and the invocations of its time."""
+    """Return the page with the events before the `seq` `before`."""
     rewinds = await in_thread(find_rewinds, session.pk)
     events = await _last_events(session, before - 1, rewinds)
-    if not events:
-        return await _log_page(session, reader, events, Q(pk__in=()))
-    # The events of an answer to a call may have the id of the invocation that asked.
-    given = Q(created_at__gte=events[:PAGE_EVENTS][-1].happened_at)
-    later = await in_thread(session.events.filter(seq=before).values_list("happened_at", flat=True).first)
-    if later:
-        given &= Q(created_at__lt=later)
-    return await _log_page(session, reader, events, given & ~_is_rewound(session, rewinds))
+    return await _log_page(session, reader, events, Q(pk__in=()))
 
 
 async def _last_events(session: Session, until: int, rewinds: Rewinds) -> list[Event]:
@@ -137,7 +129,7 @@ async def _log_page(session: Session, reader: User, newest_first: list[Event], o
     events = newest_first[:PAGE_EVENTS][::-1]
     readable = [event_to_show(event.body) for event in events]
     jobs = await _jobs(session, readable)
-    shown = _invocation_ids(events)
+    shown = {writer_of(event.invocation_id, event.custom_metadata) for event in readable}
     # In a thread, because the query of a session with very many alternatives takes long to build.
     found = await in_thread(session.invocations.filter, Q(invocation_id__in=shown) | others)
     rows = await fetch_rows(found.order_by("id"))
@@ -167,21 +159,13 @@ async def _jobs(session: Session, events: Iterable[runtime.events.Event]) -> Map
     return {job.call_id: job for job in await fetch_rows(session.jobs.filter(call_id__in=call_ids))}
 
 
-def _invocation_ids(events: list[Event]) -> set[str]:
-    return {event.invocation_id for event in events if event.invocation_id}
-
-
 def _fields(row: Invocation, has_events: bool) -> dict[str, Any]:
     fields: dict[str, Any] = {"id": row.invocation_id, "client_id": row.client_id, "status": row.status}
     if row.error_message:
         fields["error"] = in_language(row.error_message)
     if not has_events and not is_wake_up(row.client_id):
         fields["text"] = _words(row.message)
-        # The events of an answer to a call, which have the id of the invocation that asked, stand above its outcome.
-        at = row.created_at
-        if row.finished_at is not None and answers_calls(row.message):
-            at = row.finished_at
-        fields["at"] = at.timestamp()
+        fields["at"] = row.created_at.timestamp()
     return fields
 
 

@@ -17,6 +17,7 @@ from django.utils.timezone import localtime
 from django.utils.translation import gettext, ngettext
 
 from runtime.events import Event
+from sessions_app.history.event_marks import writer_of
 from sessions_app.rendering.blocks import (
     Block,
     CallBlock,
@@ -73,18 +74,24 @@ def article(context: Mapping[str, Any]) -> SafeString:
 
 def node_mark(seq: int, event: Event) -> SafeString:
     """Return the article of an event that shows nothing: the page places the steps of a workflow at its events."""
-    attributes = _attributes(
-        data_seq=seq,
-        data_event_id=event.id,
-        data_invocation=event.invocation_id,
-        data_time=event.timestamp,
-        data_node=event.node_info and event.node_info.path,
-    )
     return _markup(
         '<article id="event-{seq}" class="event quiet" hidden{attributes}></article>\n',
         seq=seq,
-        attributes=attributes,
+        attributes=_attributes(**_origin(seq, event)),
     )
+
+
+def _origin(seq: int, event: Event) -> dict[str, Any]:
+    """Return the attributes that tell the page where an event comes from."""
+    writer = writer_of(event.invocation_id, event.custom_metadata)
+    return {
+        "data_seq": seq,
+        "data_event_id": event.id,
+        "data_invocation": event.invocation_id,
+        "data_writer": writer if writer not in ("", event.invocation_id) else None,
+        "data_node": event.node_info and event.node_info.path,
+        "data_time": event.timestamp,
+    }
 
 
 def _markup(template: str, **values: object) -> SafeString:
@@ -113,11 +120,7 @@ def _attributes(**values: object) -> SafeString:
 def _opening(context: Mapping[str, Any]) -> SafeString:
     event = context["event"]
     attributes = _attributes(
-        data_seq=context["seq"],
-        data_event_id=event.id,
-        data_invocation=event.invocation_id,
-        data_node=event.node_info and event.node_info.path,
-        data_time=event.timestamp,
+        **_origin(context["seq"], event),
         data_tokens=context["tokens"] or None,
         data_cost=context["cost"] or None,
         data_error=bool(context["error"]),

@@ -82,6 +82,12 @@ export class Conversation {
     return this.findAll(`article[data-invocation="${CSS.escape(invocationId)}"]`);
   }
 
+  /** Return the articles that the invocation wrote: those of an answer may belong to the invocation that asked. */
+  articlesBy(invocationId) {
+    const id = CSS.escape(invocationId);
+    return this.findAll(`article[data-writer="${id}"], article[data-invocation="${id}"]:not([data-writer])`);
+  }
+
   /** Return the text of the message that started the invocation, or the name of its first file; null if not shown. */
   messageOf(invocationId) {
     const message = this.articlesOf(invocationId).find((article) => article.matches(".person"));

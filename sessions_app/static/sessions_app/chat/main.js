@@ -292,7 +292,7 @@ class ChatPage {
     this.#dropEnded();
     if (event.customMetadata?.adk_resumed) this.live.adoptLease(event.customMetadata.adk_resumed);
     this.outbox.reconcile(event.invocationId);
-    this.outcomes.refresh(event.invocationId);
+    this.outcomes.refresh(event.customMetadata?.adk_answer?.invocation ?? event.invocationId);
     this.#completeRows();
     if (byId("state")) showStateDelta(byId("state"), frame);
     if (byId(`event-${frame.seq}`)) this.scroll.offerNewest();

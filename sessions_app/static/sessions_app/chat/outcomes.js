@@ -43,7 +43,7 @@ export class Outcomes {
     }
     const outcome = { id, status, error: error ?? "", text: text ?? "", at: at ?? Date.now() / 1000 };
     this.#shown.set(id, outcome);
-    const articles = this.conversation.articlesOf(id);
+    const articles = this.conversation.articlesBy(id);
     const row = this.#makeRow(outcome, articles);
     const isInPlace = !articles.length || articles.at(-1).nextElementSibling === shown;
     if (isInPlace && row?.isEqualNode(shown)) return; // a button that has the focus keeps it
@@ -74,7 +74,7 @@ export class Outcomes {
     // A copy: `show` moves an outcome to the end of the map, where the loop would meet it again.
     for (const [id, outcome] of [...this.#shown]) {
       if (this.#findRow(id)) continue;
-      if (this.conversation.articlesOf(id).length) this.show(outcome);
+      if (this.conversation.articlesBy(id).length) this.show(outcome);
       else this.#shown.delete(id);
     }
   }
@@ -86,7 +86,7 @@ export class Outcomes {
   // Quiet the errors of an invocation whose message was sent again.
   #quiet(id) {
     this.#sentAgain.add(id);
-    for (const row of [...this.conversation.articlesOf(id), this.#findRow(id)]) if (row) quietErrors(row);
+    for (const row of [...this.conversation.articlesBy(id), this.#findRow(id)]) if (row) quietErrors(row);
   }
 
   #makeRow(outcome, articles) {
@@ -104,18 +104,11 @@ export class Outcomes {
       row.append(make("p", "mark", outcome.error || t("Stopped")));
       return row;
     }
-    if (!articles.some((article) => "error" in article.dataset) && !this.#isTold(outcome, articles)) {
+    if (!articles.some((article) => "error" in article.dataset)) {
       row.append(makeAuto("p", "error", outcome.error || t("Something went wrong. This message was not answered.")));
     }
     if (outcome.id === this.#latestId) row.append(this.#makeRetryButton(outcome.id));
     return row.childElementCount ? row : null;
-  }
-
-  // In a resumable app, the events of an answer to a call belong to the invocation that asked.
-  #isTold({ error, at }, articles) {
-    if (articles.length || !error) return false;
-    const before = this.conversation.findAll("article").findLast((article) => article.dataset.time <= at);
-    return before?.querySelector(".error")?.textContent === error;
   }
 
   #makeRetryButton(id) {
