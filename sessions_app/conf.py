@@ -17,7 +17,7 @@ from django.conf import settings
 from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
-from sessions_app.model_prices import list_price
+from sessions_app.model_prices import Price, list_price
 
 NO_UNKNOWN_FIELDS = ConfigDict(extra="forbid")
 MASKED_KEYS = (
@@ -61,19 +61,6 @@ EVERYONE = "everyone"
 PERMISSION = "permission"
 HIDDEN = "hidden"
 QueuePolicy = Literal["enqueue", "reject", "interrupt"]
-
-
-@dataclass(frozen=True, config=NO_UNKNOWN_FIELDS)
-class Price:
-    """Price of a model for a million tokens, in the site's currency.
-
-    Attributes:
-        cached_input: price of input tokens from the model's cache; None is the price of other input.
-    """
-
-    input: float
-    output: float
-    cached_input: float | None = None
 
 
 @dataclass(frozen=True, config=NO_UNKNOWN_FIELDS)
@@ -415,8 +402,7 @@ class Conf(
         prefix = _longest_prefix(self.prices, model)
         if prefix is not None:
             return self.prices[prefix]
-        known = list_price(model)
-        return None if known is None else Price(*known)
+        return list_price(model)
 
     def model_rate_limit(self, model: str) -> tuple[str, RateLimit] | None:
         """Return the rate limit of a model and its key, the longest prefix of the name in `model_rate_limits`."""

@@ -30,11 +30,10 @@ def reach(caller: Caller, user: str) -> Q:
     Args:
         user: lookup of a row's user, `user` or `session__user`.
     """
-    shown = of_shown_apps(user.replace("user", "app_name"))
-    own = Q(**{user: caller.user.pk})
-    if caller.key is None or caller.key.people_id is None:
-        return own & shown
-    return (own | Q(**{f"{user}__in": users_of_keys([caller.key.people_id]).values("pk")})) & shown
+    within = Q(**{user: caller.user.pk})
+    if caller.key is not None and caller.key.people_id is not None:
+        within |= Q(**{f"{user}__in": users_of_keys([caller.key.people_id]).values("pk")})
+    return within & of_shown_apps(user.replace("user", "app_name"))
 
 
 async def reachable_session(

@@ -27,16 +27,14 @@ CODENAME_LENGTH = 100
 
 def usable_names(user_pk: Any, names: Iterable[str]) -> list[str]:
     """Return the apps among `names` that the user may use now."""
-    access = conf().by_app("access")
-    by_name = {name: access.get(name, access[""]) for name in names}
-    if PERMISSION in by_name.values():
+    rules = {name: conf().access_of(name) for name in names}
+    user = None
+    if PERMISSION in rules.values():
         # Read anew: the object of an open socket keeps the permissions that its user had.
         user = get_user_model()._default_manager.filter(pk=user_pk).first()
-    else:
-        user = None
     return [
         name
-        for name, rule in by_name.items()
+        for name, rule in rules.items()
         if rule == EVERYONE or (rule == PERMISSION and _has_permission(user, name))
     ]
 
@@ -58,7 +56,7 @@ async def usable_app(user: User, app_name: str) -> App:
 
 
 async def may_use(user_pk: Any, app_name: str) -> bool:
-    """Return True if the user may use the app now."""
+    """True if the user may use the app now."""
     if conf().access_of(app_name) == EVERYONE:
         return True
     return bool(await in_thread(usable_names, user_pk, [app_name]))
@@ -86,7 +84,7 @@ async def own_usable_session(user: User, session_id: UUID) -> Session:
     return session
 
 
-def create_permissions(**kwargs: Any) -> None:
+def create_permissions() -> None:
     """Create the permissions to use apps, after `migrate`. Idempotent."""
     rules = conf().by_app("access")
     if rules[""] == PERMISSION:  # Only now: other sites migrate without loading their agents.

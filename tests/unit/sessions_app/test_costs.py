@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -11,9 +12,9 @@ import pytest
 
 from runtime import types
 from runtime.events import Event as RuntimeEvent
-from sessions_app.conf import Conf, Price
+from sessions_app.conf import Conf
 from sessions_app.history.costs import Usage, cost_of
-from sessions_app.model_prices import LIST_PRICES
+from sessions_app.model_prices import LIST_PRICES, Price
 
 CONF = Conf(prices={"gemini": Price(input=1.0, output=10.0, cached_input=0.1)})
 USED = {
@@ -86,7 +87,7 @@ def test_the_list_has_the_prices_of_the_installed_litellm() -> None:
         versions = (name for name in stored if name.startswith((f"{model}-20", f"{model}-preview")))
         entry = stored[model if model in stored else next(versions)]
         found[model] = [round(entry[column] * 1e6, 4) for column in columns]
-    assert found == {model: list(price) for model, price in LIST_PRICES.items()}
+    assert found == {model: list(asdict(price).values()) for model, price in LIST_PRICES.items()}
 
 
 def test_odd_counts_are_no_counts() -> None:
