@@ -78,10 +78,19 @@ class HomeAdminSite(AdminSite):
             found = [models.pop(name) for name in names.split() if name in models]
             if not names:
                 found = list(models.values())
+            if found and label == "evidence":
+                found = [*_all_acts(found), *found]
             if found:
                 url = f"{reverse('admin:index')}#{label}"
                 groups.append({"name": title, "app_label": label, "app_url": url, "models": found})
         return groups
+
+
+def _all_acts(models: list[Any]) -> list[Any]:
+    """Return the entry of the page of all acts, for users who may view the acts of staff."""
+    url = reverse("admin:sessions_app_staffact_all")
+    entry = {"name": _("Who did what"), "object_name": "AllActs", "admin_url": url, "add_url": None}
+    return [{**model, **entry} for model in models if model["object_name"] == "StaffAct"]
 
 
 def _inbox_name(request: HttpRequest, name: object) -> object:

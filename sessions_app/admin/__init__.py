@@ -35,5 +35,6 @@ from sessions_app.admin import (  # noqa: F401 (each registers its admins)
     user,
     webhooks,
 )
+from sessions_app.admin.acts import page as acts_page  # noqa: F401
 from sessions_app.admin.inbox import requests  # noqa: F401
 from sessions_app.admin.overview import page  # noqa: F401

@@ -26,7 +26,7 @@ from sessions_app.admin.keyset_list import KeysetAdmin
 from sessions_app.admin.links import row_url, session_link
 from sessions_app.admin.permissions import OF_USER, Right, may, remits_of, within_remits
 from sessions_app.base.actors import ActorKind
-from sessions_app.models import AccountAct, Session, SessionAct, StaffAccess, StaffAct
+from sessions_app.models import AccountAct, Session, SessionAct, StaffAccess
 from sessions_app.models.actor_columns import ActorColumns
 from sessions_app.rendering.audit_values import NOTHING, excerpt
 
@@ -117,6 +117,12 @@ def _model_named(kind: str) -> type[Model] | None:
     return min(named, key=lambda model: model._meta.app_label != Session._meta.app_label, default=None)
 
 
+def kind_in_words(kind: str) -> str:
+    """Return the name of the model with a page in the admin; the kind itself without such a model."""
+    model = _model_named(kind)
+    return str(model._meta.verbose_name) if model else kind
+
+
 def _primary_key(model: type[Model], key: str) -> Any:
     """Return the primary key for the text; None for a text that is no key of the model."""
     try:
@@ -157,20 +163,6 @@ def _is_on_seen_row(request: HttpRequest) -> Case:
         is_seen = Exists(within_remits(request, subject, *paths))
         conditions.append(When(is_key, subject_kind=model._meta.model_name, then=is_seen))
     return Case(*conditions, default=False, output_field=BooleanField())
-
-
-@admin.register(StaffAct)
-class StaffActAdmin(StaffRecordAdmin):
-    """Acts of staff, newest first."""
-
-    list_display = ("at", "actor_name", "action", "subject_kind", "subject", "detail", "address", "reason")
-    list_filter = ("action", "subject_kind", "at")
-    ordering = ("-id",)
-    search_fields = ("actor_name", "=subject_id", "=address")
-    fields = (
-        "at", "action", "actor_kind", "actor_name", "actor_id", "address", "subject_kind", "subject_id", "subject",
-        "detail", "reason",
-    )  # fmt: skip
 
 
 @admin.register(StaffAccess)

@@ -221,6 +221,10 @@ def test_a_phone_shows_the_tables_of_the_overview_whole_with_a_heading_before_ea
     calls = admin.locator("section[aria-labelledby=tools] tbody tr", has_text=tool).locator("td").last
     assert calls.evaluate("(cell) => getComputedStyle(cell, '::before').content") == '"Calls in 30 days "'
     assert serious_problems_in_both_schemes(admin) == []
+    admin.goto(chat.address("/admin/sessions_app/staffact/all/?kind=agent"))
+    expect(admin.locator(".audit-stack tbody tr", has_text=tool).first).to_contain_text("Call")
+    assert admin.evaluate("document.documentElement.scrollWidth") <= 360
+    assert serious_problems_in_both_schemes(admin) == []
 
 
 UNTIL_SHOWN = """async (word) => {

@@ -152,6 +152,8 @@ GET    login     login  login 403   200       view_error_detail /admin/sessions_
 GET    login     login  login 403   200       view_error_detail /admin/sessions_app/callerror/<object_id>/change/
 GET    login     login  login 403   200       view_error_detail /admin/sessions_app/callerror/<object_id>/history/
 POST   login     login  login 403   200       view_error_detail /admin/sessions_app/callerror/<object_id>/history/
+GET    login     login  login 403   200       read       /admin/sessions_app/staffact/all/
+POST   login     login  login 403   403       -          /admin/sessions_app/staffact/all/
 GET    login     login  login 403   200       read       /admin/sessions_app/*/
 POST   login     login  login 403   403       -          /admin/sessions_app/*/
 GET    login     login  login 403   403       -          /admin/sessions_app/*/add/

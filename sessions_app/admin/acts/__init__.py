@@ -1,0 +1,1 @@
+"""Page "Who did what": acts of staff, people, API keys and agents in one list."""

@@ -1,0 +1,91 @@
+"""Admin of acts of staff, with the page "Who did what" over all acts."""
+
+from __future__ import annotations
+
+from django import forms
+from django.contrib import admin
+from django.http import Http404, HttpRequest, HttpResponse
+from django.urls import URLPattern
+from django.utils.translation import gettext_lazy as _
+
+from sessions_app.admin.acts.merged_list import load_acts
+from sessions_app.admin.acts.sources import Filters
+from sessions_app.admin.columns import exact_time, short_time
+from sessions_app.admin.permissions import Right, may
+from sessions_app.admin.records import StaffRecordAdmin, actor_in_words
+from sessions_app.base.actors import NAME_LENGTH, ActorKind
+from sessions_app.models import AccessKind, StaffAct
+
+ALL_ACTS = "all"
+"""Name of the view of all acts."""
+POSITION = "p"
+
+
+class ActFilterForm(forms.Form):
+    """Actor, tool and day of acts."""
+
+    kind = forms.ChoiceField(
+        required=False, label=_("Kind of actor"), choices=[("", "–"), *ActorKind.choices]
+    )
+    actor = forms.CharField(required=False, max_length=NAME_LENGTH, label=_("Who"))
+    tool = forms.CharField(required=False, max_length=NAME_LENGTH, label=_("Tool"))
+    day = forms.DateField(required=False, label=_("Day"), widget=forms.DateInput({"type": "date"}))
+
+
+@admin.register(StaffAct)
+class StaffActAdmin(StaffRecordAdmin):
+    """Acts of staff, newest first."""
+
+    list_display = ("at", "actor_name", "action", "subject_kind", "subject", "detail", "address", "reason")
+    list_filter = ("action", "subject_kind", "at")
+    ordering = ("-id",)
+    search_fields = ("actor_name", "=subject_id", "=address")
+    fields = (
+        "at", "action", "actor_kind", "actor_name", "actor_id", "address", "subject_kind", "subject_id", "subject",
+        "detail", "reason",
+    )  # fmt: skip
+
+    class Media:
+        """Style sheet of the pages with figures, for the form and the table."""
+
+        css = {"all": ["sessions_app/admin/figures.css"]}
+
+    def get_urls(self) -> list[URLPattern]:
+        return [self.view_path("all/", self.all_view, ALL_ACTS), *super().get_urls()]
+
+    def all_view(self, request: HttpRequest) -> HttpResponse:
+        """Return the page with the acts of staff, people, API keys and agents, newest first.
+
+        Raises:
+            Http404: the position in the query string is invalid.
+        """
+        self.require_reading(request)
+        form = ActFilterForm(request.GET, auto_id="filter-%s")
+        filters = Filters(**form.cleaned_data) if form.is_valid() else None
+        page = None
+        if filters:
+            if may(request, Right.VIEW_TEXT):
+                # The arguments of calls are words of conversations.
+                self.note_access(request, AccessKind.OPEN, detail=request.GET.urlencode())
+            try:
+                page = load_acts(request, filters, request.GET.get(POSITION, ""))
+            except ValueError as error:
+                raise Http404("There is no such page of acts.") from error
+        query = request.GET.copy()
+        query.pop(POSITION, None)
+        newest = query.urlencode()
+        next_page = ""
+        if page and page.position:
+            query[POSITION] = page.position
+            next_page = query.urlencode()
+        entries = page.entries if page else []
+        return self.show(
+            request,
+            "admin/sessions_app/staffact/all.html",
+            _("Who did what"),
+            form=form,
+            rows=[(entry, exact_time(entry.at), actor_in_words(entry.actor)) for entry in entries],
+            next_page=next_page,
+            newest=newest if POSITION in request.GET else None,
+            looked_back_to=short_time(page.looked_back_to) if page else None,
+        )

@@ -1,0 +1,449 @@
+"""Sources of the page "Who did what": the tables with acts, each read backwards in the order of its primary key.
+
+A source has the rights and remits of the table's own admin, so the page shows nothing that no other page shows.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Any, ClassVar
+
+from django.contrib import admin
+from django.db import connection
+from django.db.models import Model, Q, QuerySet
+from django.http import HttpRequest
+from django.template.defaultfilters import filesizeformat
+from django.utils import timezone
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext
+
+from runtime.events.calls import FRAMEWORK_CALLS, REQUEST_CONFIRMATION
+from runtime.events.tool_confirmation import call_to_confirm
+from sessions_app.admin.links import event_link, session_link, session_url
+from sessions_app.admin.permissions import Right, may
+from sessions_app.admin.records import SubjectAdmin, kind_in_words
+from sessions_app.admin.session_page.calls import answer_state
+from sessions_app.base import actors
+from sessions_app.base.actors import ActionKind, ActorKind
+from sessions_app.base.codec import json_object
+from sessions_app.data_protection.counts import as_text
+from sessions_app.history.event_marks import ANSWER
+from sessions_app.models import (
+    AccessKind,
+    AccountAct,
+    Artifact,
+    Event,
+    EventKind,
+    Invocation,
+    SessionAct,
+    StaffAccess,
+    StaffAct,
+    Tombstone,
+)
+from sessions_app.models.actor_columns import ActorColumns
+from sessions_app.rendering.audit_values import ARGUMENT_LENGTH, NOTHING, excerpt, one_line_json, status_badge
+from sessions_app.secrets.masking import mask
+
+MAX_ARGUMENT_BYTES = 16_384
+MAX_DISTANCE = 2_000
+"""Number of events before an answer among which its call is looked for."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """An act of the list.
+
+    Attributes:
+        key: primary key of the row in its table.
+        actor: row with the columns of the actor.
+        tool: the tool of a call or an answer; empty for other acts.
+        place: link to the event or the row, or its key for users who may not open it.
+    """
+
+    key: int
+    at: datetime
+    actor: ActorColumns
+    action: str
+    tool: str = ""
+    arguments: str = ""
+    effect: SafeString | str = ""
+    place: SafeString | str = ""
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Filters:
+    """Choices of the reader; empty for all acts.
+
+    Attributes:
+        kind: kind of the actor.
+        actor: name or key of the actor.
+    """
+
+    kind: str = ""
+    actor: str = ""
+    tool: str = ""
+    day: date | None = None
+
+    def match(self, entry: Entry) -> bool:
+        """Return True for an entry with the chosen actor and tool, on the chosen day."""
+        actor = entry.actor
+        return (
+            self.kind in ("", actor.actor_kind)
+            and self.actor in ("", actor.actor_name, actor.actor_id)
+            and self.tool in ("", entry.tool)
+            and (self.day is None or timezone.localdate(entry.at) == self.day)
+        )
+
+
+class Source:
+    """Base of the sources.
+
+    Attributes:
+        kinds: kinds of the actors that the table has.
+    """
+
+    model: ClassVar[type[Model]]
+    time_field: ClassVar[str] = "at"
+    kinds: ClassVar[frozenset[ActorKind]] = frozenset(ActorKind)
+
+    def __init__(self, request: HttpRequest) -> None:
+        self.request = request
+        self.admin: Any = admin.site.get_model_admin(self.model)
+
+    def may_be_read(self) -> bool:
+        """Return True if the user may view the rows."""
+        return bool(self.admin.has_view_permission(self.request))
+
+    def rows(self, filters: Filters) -> QuerySet[Any]:
+        """Return the acts of the table within the remits of the user, without some that do not match."""
+        rows: QuerySet[Any] = self.admin.get_queryset(self.request)
+        if filters.actor and issubclass(self.model, ActorColumns):
+            rows = rows.filter(Q(actor_name=filters.actor) | Q(actor_id=filters.actor))
+        return rows
+
+    def entries(self, rows: Iterable[Any]) -> Iterator[Entry]:
+        """Yield the entries of the rows, in their order."""
+        raise NotImplementedError
+
+    def link_to(self, row: Any) -> SafeString | str:
+        """Return a link to the session of a row; its key for users who may not read texts."""
+        if row.session is None:
+            return NOTHING
+        return session_link(row.session) if may(self.request, Right.VIEW_TEXT) else str(row.session)
+
+
+class _RecordSource(Source):
+    """Records with a subject, whose admin knows the link to it."""
+
+    admin: SubjectAdmin
+
+    def entries(self, rows: Iterable[Any]) -> Iterator[Entry]:
+        records = list(rows)
+        self.admin.complete_rows(self.request, records, "")
+        for record in records:
+            yield self.entry(record)
+
+    def entry(self, record: Any) -> Entry:
+        return Entry(
+            record.pk,
+            record.at,
+            record,
+            act_in_words(record.get_action_display(), record.subject_kind),
+            place=record.subject_link,
+            reason=record.reason,
+        )
+
+
+class StaffActSource(_RecordSource):
+    """Acts in the admin, with answers to calls."""
+
+    model = StaffAct
+    kinds = frozenset({ActorKind.STAFF})
+
+    def entry(self, record: StaffAct) -> Entry:
+        if not record.detail:
+            return super().entry(record)
+        tool, _, numbers = record.detail.partition("(")
+        return Entry(
+            record.pk,
+            record.at,
+            record,
+            record.get_action_display(),
+            tool,
+            numbers.removesuffix(")"),
+            place=record.subject_link,  # type: ignore[attr-defined]
+            reason=record.reason,
+        )
+
+
+class StaffAccessSource(_RecordSource):
+    """Exports, downloads and unmaskings of staff. What staff only looked at is in the list of accesses."""
+
+    model = StaffAccess
+    kinds = frozenset({ActorKind.STAFF})
+
+    def rows(self, filters: Filters) -> QuerySet[StaffAccess]:
+        return (
+            super().rows(filters).filter(kind__in=(AccessKind.EXPORT, AccessKind.DOWNLOAD, AccessKind.UNMASK))
+        )
+
+    def entry(self, record: StaffAccess) -> Entry:
+        return Entry(
+            record.pk,
+            record.at,
+            record,
+            act_in_words(record.get_kind_display(), record.subject_kind),
+            arguments=excerpt(record.detail),
+            place=record.subject_link,  # type: ignore[attr-defined]
+            reason=record.reason,
+        )
+
+
+class AccountActSource(_RecordSource):
+    """Acts on keys, webhooks and states of people. Those of staff are acts in the admin."""
+
+    model = AccountAct
+    kinds = frozenset(ActorKind) - {ActorKind.STAFF}
+
+    def rows(self, filters: Filters) -> QuerySet[AccountAct]:
+        return super().rows(filters).exclude(actor_kind=ActorKind.STAFF)
+
+
+class SessionActSource(Source):
+    """Acts on sessions. Those of staff are acts in the admin."""
+
+    model = SessionAct
+    kinds = frozenset(ActorKind) - {ActorKind.STAFF}
+
+    def rows(self, filters: Filters) -> QuerySet[SessionAct]:
+        return super().rows(filters).exclude(actor_kind=ActorKind.STAFF).select_related("session")
+
+    def entries(self, rows: Iterable[SessionAct]) -> Iterator[Entry]:
+        for act in rows:
+            is_of_tool = act.subject_kind == "tool"
+            place = self.link_to(act) if act.seq is None else event_link(act.session_id, act.seq)
+            yield Entry(
+                act.pk,
+                act.at,
+                act,
+                act_in_words(act.get_action_display(), act.subject_kind),
+                act.subject_id if is_of_tool else "",
+                # Names of the changed keys.
+                act.subject_id if act.subject_kind == "state" else "",
+                place=place,
+                reason=act.reason,
+            )
+
+
+class UploadSource(Source):
+    """Files that people have uploaded."""
+
+    model = Artifact
+    time_field = "created_at"
+    kinds = frozenset({ActorKind.PERSON})
+
+    def rows(self, filters: Filters) -> QuerySet[Artifact]:
+        return super().rows(filters).filter(is_upload=True).select_related("session", "user")
+
+    def entries(self, rows: Iterable[Artifact]) -> Iterator[Entry]:
+        for file in rows:
+            actor = SessionAct(**actors.person(file.user).columns())
+            yield Entry(
+                file.pk,
+                file.created_at,
+                actor,
+                gettext("Upload"),
+                arguments=excerpt(file.filename),
+                effect=filesizeformat(file.size),
+                place=self.link_to(file),
+            )
+
+
+class MessageSource(Source):
+    """Messages of API keys and scheduled tasks. Those of people are the conversation, not an act on it."""
+
+    model = Invocation
+    time_field = "created_at"
+    kinds = frozenset({ActorKind.KEY, ActorKind.SCHEDULE})
+
+    def rows(self, filters: Filters) -> QuerySet[Invocation]:
+        of_programs = super().rows(filters).filter(actor_kind__in=self.kinds).select_related("session")
+        # An answer is in its event, which has the result, too.
+        messages = of_programs.exclude(message__parts__contains=[{"functionResponse": {}}])
+        return messages.defer("message", "credentials", "error_detail", "past_attempts")
+
+    def entries(self, rows: Iterable[Invocation]) -> Iterator[Entry]:
+        for row in rows:
+            place: SafeString | str = row.invocation_id
+            if may(self.request, Right.VIEW_TEXT):
+                url = session_url(row.session_id, invocation=row.invocation_id)
+                place = format_html('<a href="{}">{}</a>', url, row.invocation_id)
+            badge = status_badge(row.status)
+            yield Entry(row.pk, row.created_at, row, gettext("Message"), effect=badge, place=place)
+
+
+class ErasureSource(Source):
+    """Erasures by people themselves and by the site. Those of staff are acts in the admin."""
+
+    model = Tombstone
+    time_field = "started_at"
+    kinds = frozenset({ActorKind.PERSON, ActorKind.SITE})
+
+    def rows(self, filters: Filters) -> QuerySet[Tombstone]:
+        return super().rows(filters).filter(by_name="")
+
+    def entries(self, rows: Iterable[Tombstone]) -> Iterator[Entry]:
+        for stone in rows:
+            kind = ActorKind.PERSON if stone.by_id else ActorKind.SITE
+            actor = SessionAct(**actors.Actor(kind, "").columns())
+            action = f"{gettext('Erasure')}: {stone.get_kind_display()}"
+            yield Entry(
+                stone.pk,
+                stone.started_at,
+                actor,
+                action,
+                effect=as_text(stone.counts),
+                place=stone.subject_id,
+                reason=stone.reason,
+            )
+
+
+class AnswerSource(Source):
+    """Answered calls: tools that agents have called, and answers of people and API keys."""
+
+    model = Event
+    time_field = "happened_at"
+    kinds = frozenset({ActorKind.AGENT, ActorKind.PERSON, ActorKind.KEY})
+
+    def rows(self, filters: Filters) -> QuerySet[Any]:
+        # With only their keys: the statement below reads the short parts of an event, which may be large.
+        found = super().rows(filters).filter(kind=EventKind.RESPONSE)
+        of_people = Q(author="user")
+        if filters.kind:
+            found = found.exclude(of_people) if filters.kind == ActorKind.AGENT else found.filter(of_people)
+        if filters.actor:
+            found = found.filter(of_people | Q(author=filters.actor))
+        if filters.tool:
+            named = [{"functionResponse": {"name": filters.tool}}]
+            # The answer of a person to a request for approval has the name of the request.
+            found = found.filter(of_people | Q(body__content__parts__contains=named))
+        keys: QuerySet[Any] = found.exclude(happened_at=None).values_list("pk", flat=True)
+        return keys
+
+    def entries(self, rows: Iterable[int]) -> Iterator[Entry]:
+        parameters: dict[str, Any] = {
+            "events": list(rows), "most": MAX_ARGUMENT_BYTES, "distance": MAX_DISTANCE, "mark": ANSWER,
+        }  # fmt: skip
+        with connection.cursor() as cursor:
+            cursor.execute(_ANSWERS, parameters)
+            answers = [_Answer(*row) for row in cursor.fetchall()]
+        asked = Invocation.objects.filter(invocation_id__in={answer.invocation_id for answer in answers})
+        columns = ("invocation_id", "actor_kind", "actor_id", "actor_name", "address", "reason")
+        invocations = {row.invocation_id: row for row in asked.only(*columns)}
+        for answer in answers:
+            by = invocations.get(answer.invocation_id) if answer.author == "user" else None
+            # The answer of a member of staff is an act in the admin, which outlives the conversation.
+            if by is None or by.actor_kind != ActorKind.STAFF:
+                yield from answer.entries(by)
+
+
+@dataclass(frozen=True)
+class _Answer:
+    """A row of `_ANSWERS`."""
+
+    key: int
+    session_id: Any
+    seq: int
+    author: str
+    at: datetime
+    invocation_id: str
+    name: str
+    status: str | None
+    error: str | None
+    is_confirmed: bool | None
+    call: str | None
+
+    def entries(self, by: Invocation | None) -> Iterator[Entry]:
+        """Yield the entry of the answer; none for a call that waits or did not run."""
+        given = {"status": self.status, "error": self.error, "confirmed": self.is_confirmed}
+        state = answer_state(self.name, given)
+        is_of_person = self.author == "user"
+        if not is_of_person and (state in ("pending", "declined") or self.name in FRAMEWORK_CALLS):
+            return
+        call = _parsed(self.call)
+        args = json_object(call, "args")
+        asked = call_to_confirm(args) if self.name == REQUEST_CONFIRMATION else {}
+        if asked:
+            args = json_object(asked, "args")
+        action = gettext("Call")
+        if is_of_person:
+            action = ActionKind.ANSWER.label
+            if self.name == REQUEST_CONFIRMATION:
+                action = ActionKind.APPROVE.label if state == "approved" else ActionKind.REJECT.label
+        yield Entry(
+            self.key,
+            self.at,
+            by or SessionAct(**_actor_of(self.author).columns()),
+            str(action),
+            str(asked.get("name") or self.name),
+            arguments_in_words(args),
+            status_badge(state),
+            event_link(self.session_id, self.seq),
+            by.reason if by else "",
+        )
+
+
+SOURCES: tuple[type[Source], ...] = (
+    StaffActSource, StaffAccessSource, AccountActSource, SessionActSource, UploadSource, MessageSource, ErasureSource,
+    AnswerSource,
+)  # fmt: skip
+"""In the order of the numbers in a page's position."""
+
+_ANSWERS = """
+SELECT e.id, e.session_id, e.seq, e.author, e.happened_at,
+    coalesce(e.body #>> ARRAY['customMetadata', %(mark)s, 'invocation'], e.invocation_id), given ->> 'name',
+    left(given #>> '{response,status}', 40), left(given #>> '{response,error}', 200),
+    given #> '{response,confirmed}' = 'true', called.call
+FROM sessions_app_event e
+    CROSS JOIN LATERAL jsonb_path_query(e.body, '$.content.parts[*].functionResponse') given
+    LEFT JOIN LATERAL (
+        SELECT CASE WHEN octet_length(call::text) <= %(most)s THEN call::text END AS call
+        FROM sessions_app_event m, jsonb_path_query(m.body, '$.content.parts[*].functionCall') call
+        WHERE m.session_id = e.session_id AND m.seq BETWEEN e.seq - %(distance)s AND e.seq - 1 AND m.kind = 'call'
+            AND call ->> 'id' = given ->> 'id'
+        ORDER BY m.seq DESC LIMIT 1
+    ) called ON true
+WHERE e.id = ANY(%(events)s) AND given ->> 'name' <> ''
+ORDER BY e.id DESC
+"""
+
+
+def _actor_of(author: str) -> actors.Actor:
+    return actors.Actor(ActorKind.PERSON, "") if author == "user" else actors.agent(author)
+
+
+def _parsed(text: str | None) -> Mapping[str, Any]:
+    """Return a call; empty for one that Python cannot parse, or that is too large for a list."""
+    try:
+        return json_object(json.loads(text or "{}"))
+    except (ValueError, RecursionError):
+        return {}
+
+
+def act_in_words(action: str, subject_kind: str) -> str:
+    """Return an act with the kind of its subject, such as "Stop: invocation"."""
+    return f"{action}: {kind_in_words(subject_kind)}"
+
+
+def arguments_in_words(args: Mapping[str, Any]) -> str:
+    """Return names and values, such as "amount: 40, order: 1001"."""
+    words = []
+    for name, value in sorted(mask(args).items()):
+        text = value if isinstance(value, str) else one_line_json(value)
+        words.append(f"{name}: {excerpt(text, ARGUMENT_LENGTH)}")
+    return excerpt(", ".join(words))

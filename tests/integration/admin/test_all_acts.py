@@ -1,0 +1,194 @@
+"""Page "Who did what": acts of staff, people, API keys and agents in one list, within rights and remits."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Group, User
+from django.test import Client
+from django.utils import timezone
+
+from sessions_app.admin.acts import merged_list
+from sessions_app.base import actors
+from sessions_app.base.actors import Act, ActionKind
+from sessions_app.models import Artifact, Invocation, Remit, Session, SessionAct, StaffAccess, StaffAct
+from tests.integration.admin.audit_rows import HOSTILE, append_event, make_artifact, read, sign_in
+from tests.integration.admin.test_large_lists import statements_of
+
+pytestmark = pytest.mark.django_db
+URL = "/admin/sessions_app/staffact/all/"
+SOURCES = (
+    "staffact", "staffaccess", "accountact", "sessionact", "artifact", "invocation", "tombstone", "event", "session",
+)  # fmt: skip
+
+
+def call_tool(session: Session, tool: str, call_id: str, response: dict[str, Any], **args: Any) -> None:
+    now = timezone.now().timestamp()
+    append_event(
+        session, {"functionCall": {"id": call_id, "name": tool, "args": args}}, author="clerk", timestamp=now
+    )
+    answer = {"functionResponse": {"id": call_id, "name": tool, "response": response}}
+    append_event(session, answer, author="clerk", timestamp=now)
+
+
+def approve(session: Session, by: actors.Actor, reason: str = "") -> None:
+    """Append a request for approval, and its answer by the actor."""
+    now = timezone.now().timestamp()
+    call = {"id": "c-0", "name": "refund", "args": {"order": "1001", "amount": 40}}
+    asked = {"id": f"r-{by.kind}", "name": "adk_request_confirmation", "args": {"originalFunctionCall": call}}
+    append_event(session, {"functionCall": asked}, author="clerk", timestamp=now)
+    name = f"answer-{by.kind}"
+    Invocation.objects.create(
+        session=session, invocation_id=name, client_id=name, message={}, reason=reason, **by.columns()
+    )
+    answer = {"id": asked["id"], "name": asked["name"], "response": {"confirmed": True}}
+    append_event(session, {"functionResponse": answer}, author="user", timestamp=now, invocationId=name)
+
+
+def rows_of(html: str) -> list[list[str]]:
+    """Return the texts of the cells of each row."""
+    body = html.split("<tbody>", 1)[1].split("</tbody>", 1)[0]
+    return [
+        [" ".join(re.sub(r"<[^>]*>", "", cell).split()) for cell in re.split(r"</t[hd]>", row)[:-1]]
+        for row in body.split("</tr>")[:-1]
+    ]
+
+
+def test_the_acts_of_all_actors_are_one_list_with_tool_arguments_and_effect(
+    client: Client, session: Session, person: User
+) -> None:
+    key = actors.api_key(person, "k-1", "Laptop")
+    call_tool(session, "refund", "c-1", {"result": "ok"}, order="1001", amount=40)
+    call_tool(session, "refund", "c-2", {"status": "pending"}, order="1002")
+    approve(session, actors.person(person, "203.0.113.9"), "He is right.")
+    approve(session, key)
+    SessionAct.objects.record(session.pk, Act(key, ActionKind.STOP, ("invocation", "e-1"), "Too slow."))
+    Artifact.objects.filter(pk=make_artifact(session, "bill.pdf").pk).update(is_upload=True)
+    StaffAct.objects.create(
+        **actors.Actor(actors.ActorKind.STAFF, "grace").columns(),
+        action="approve", subject_kind="session", subject_id=str(session.pk), detail="refund(amount=7)",
+    )  # fmt: skip
+    shown = rows_of(read(sign_in(client, *SOURCES), URL))
+    name = person.get_username()
+    found = [row[1:6] for row in shown]
+    assert ["staff grace", "Approve", "refund", "amount=7", "-"] in found
+    assert [
+        f"person {name} from 203.0.113.9",
+        "Approve",
+        "refund",
+        "amount: 40, order: 1001",
+        "approved",
+    ] in found
+    assert [f"{name} by the key Laptop", "Approve", "refund", "amount: 40, order: 1001", "approved"] in found
+    assert [f"{name} by the key Laptop", "Stop: invocation", "-", "-", "-"] in found
+    assert ["agent clerk", "Call", "refund", "amount: 40, order: 1001", "ok"] in found
+    assert any(row[:3] == [f"person {name}", "Upload", "-"] and row[3] == "bill.pdf" for row in found)
+    # Of the calls, only the answered call is listed: the other still waits.
+    assert sum(row[1] == "Call" for row in found) == 1
+    assert {row[7] for row in shown} == {"-", "He is right.", "Too slow."}
+    assert StaffAccess.objects.get().subject_kind == "staffact"
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("kind=agent", {"clerk: refund", "clerk: lookup"}),
+        ("kind=person", {"ada: refund"}),
+        ("kind=staff", {"grace: refund"}),
+        ("actor=grace", {"grace: refund"}),
+        ("tool=lookup", {"clerk: lookup"}),
+        ("tool=refund&kind=agent", {"clerk: refund"}),
+        ("day=2020-02-02", set()),
+    ],
+)
+def test_the_list_is_filtered_by_kind_actor_tool_and_day(
+    client: Client, session: Session, query: str, expected: set[str]
+) -> None:
+    call_tool(session, "refund", "c-1", {"result": "ok"})
+    call_tool(session, "lookup", "c-2", {"result": "ok"})
+    approve(session, actors.person(User(username="ada", pk=1)))
+    grace = actors.Actor(actors.ActorKind.STAFF, "grace").columns()
+    StaffAct.objects.create(
+        **grace,
+        action="approve",
+        subject_kind="session",
+        subject_id=str(session.pk),
+        detail="refund(amount=7)",
+    )
+    shown = rows_of(read(sign_in(client, *SOURCES), f"{URL}?{query}"))
+    assert {f"{row[1].split()[-1]}: {row[3]}" for row in shown if len(row) > 1} == expected
+
+
+def test_a_day_has_the_acts_of_this_day_only(client: Client) -> None:
+    now = timezone.now()
+    for age in range(20):
+        act = StaffAct.objects.create(action="stop", subject_kind="invocation", subject_id=f"of-{age}")
+        StaffAct.objects.filter(pk=act.pk).update(at=now - timedelta(days=20 - age))
+    day = timezone.localdate(now - timedelta(days=5))
+    shown = rows_of(read(sign_in(client, *SOURCES), f"{URL}?day={day}"))
+    assert [row[6] for row in shown] == ["of-15"]
+
+
+def test_pages_show_each_act_once_when_the_time_is_over_and_when_they_are_full(
+    client: Client, session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(merged_list, "ROWS", 7)
+    monkeypatch.setattr(merged_list, "FIRST_SLICE", 3)
+    monkeypatch.setattr(merged_list, "MAX_SLICE", 5)
+    monkeypatch.setattr(merged_list, "SECONDS", 0.0)
+    for number in range(23):
+        call_tool(session, f"tool-{number}", f"c-{number}", {"result": "ok"})
+        StaffAct.objects.create(action="stop", subject_kind="invocation", subject_id=f"act-{number}")
+    staff = sign_in(client, *SOURCES)
+    found: list[str] = []
+    query = ""
+    while True:
+        html = read(staff, f"{URL}?{query}")
+        found += [row[3] if row[3] != "-" else row[6] for row in rows_of(html) if len(row) > 1]
+        link = re.search(r'href="\?([^"]*)" rel="next"', html)
+        if link is None:
+            break
+        query = link[1].replace("&amp;", "&")
+    expected = [name for number in reversed(range(23)) for name in (f"act-{number}", f"tool-{number}")]
+    assert found == expected
+
+
+def test_staff_see_the_sources_of_their_rights_and_within_their_remits(
+    client: Client, session: Session, person: User
+) -> None:
+    call_tool(session, "refund", "c-1", {"result": "ok"}, card="4111 1111 1111 1111", note=HOSTILE)
+    own = actors.person(person)
+    SessionAct.objects.record(session.pk, Act(own, ActionKind.STOP, ("invocation", "e-1")))
+    staff = sign_in(client, *SOURCES)
+    html = read(staff, URL)
+    assert "4111 1111" not in html
+    assert "<script>alert" not in html
+    assert {row[2] for row in rows_of(html)} == {"Call", "Stop: invocation"}
+    member = User.objects.get(username="staff")
+    group = Group.objects.create(name="far away")
+    member.groups.add(group)
+    Remit.objects.create(group=group, app_name="another_app")
+    assert rows_of(read(staff, URL)) == [["No acts."]]
+    member.groups.clear()
+    member.user_permissions.remove(
+        *member.user_permissions.filter(codename__in=("view_event", "view_sessionact"))
+    )
+    assert rows_of(read(staff, URL)) == [["No acts."]]
+
+
+def test_a_page_reads_slices_by_primary_key_and_an_invalid_position_is_no_page(
+    client: Client, session: Session
+) -> None:
+    staff = sign_in(client, *SOURCES)
+    for number in range(3):
+        call_tool(session, "refund", f"c-{number}", {"result": "ok"})
+    few = len(statements_of(staff, URL))
+    for number in range(30):
+        call_tool(session, "refund", f"d-{number}", {"result": "ok"})
+    assert len(statements_of(staff, URL)) == few
+    for position in ("x", "1-2", "-1-1-1-1-1-1-1-1", f"{2**70}"):
+        assert staff.get(URL, {"p": position}).status_code == 404
+    assert "No acts." in read(staff, f"{URL}?day=never")
