@@ -1,4 +1,4 @@
-// Scrolling: follow the end of the conversation while it is in view, otherwise offer a button to get there.
+// Scrolling: follow the end of the conversation while it is in view, otherwise show a button that leads there.
 
 const NEAR_END_PIXELS = 90;
 const MAX_ANCHORS = 100;
@@ -33,13 +33,15 @@ export class Scroll {
 
   toEnd() {
     this.isFollowing = true;
-    this.button.hidden = true;
+    this.#hideButton();
     scrollTo({ top: document.documentElement.scrollHeight, behavior: "instant" });
   }
 
-  /** Show the button when new content is out of view. */
+  /** Say on the button that there is new content, when it is out of view. */
   offerNewest() {
-    if (!this.isFollowing) this.button.hidden = false;
+    if (this.isFollowing) return;
+    this.button.dataset.unread = "";
+    this.button.hidden = false;
   }
 
   /** Change content above the visible elements without moving them; the change may hide some of them. */
@@ -65,7 +67,13 @@ export class Scroll {
     // Only scrolling up stops the following: the end may have moved before this event was delivered.
     if (!hasShrunk && (isNear || isUp)) this.isFollowing = isNear;
     this.#lastScrollY = scrollY;
-    if (isNear) this.button.hidden = true;
+    if (isNear) this.#hideButton();
+    else this.button.hidden = this.isFollowing;
+  }
+
+  #hideButton() {
+    this.button.hidden = true;
+    delete this.button.dataset.unread;
   }
 
   #onResize() {
