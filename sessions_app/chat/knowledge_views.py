@@ -23,7 +23,8 @@ from sessions_app.base.codec import is_storable
 from sessions_app.errors import InvalidInputError, StateChangedError
 from sessions_app.models import MemoryEntry
 from sessions_app.process.threads import in_thread
-from sessions_app.rendering.outline import one_line
+from sessions_app.rendering.outline import as_words, one_line, outline
+from sessions_app.rendering.questions import ShownArgument
 from sessions_app.rendering.sentences import in_language
 from sessions_app.secrets.masking import mask_text
 from sessions_app.store.shared_state import BROWSER_TIME_ZONE_KEY
@@ -43,10 +44,10 @@ CHANGED = gettext_noop(
 
 @dataclass
 class Knowledge:
-    """What the agents of an app keep about a user: values of the state, and memory entries with their texts."""
+    """What the agents of an app keep about a user: values of the state, and memory entries, each as it is shown."""
 
     app_name: str
-    stored_values: list[StoredValue] = field(default_factory=list)
+    stored_values: list[tuple[StoredValue, list[ShownArgument]]] = field(default_factory=list)
     entries: list[tuple[MemoryEntry, str]] = field(default_factory=list)
 
 
@@ -54,7 +55,7 @@ def knowledge_of(user_pk: Any) -> list[Knowledge]:
     """Return what agents keep about the user."""
     known: dict[str, Knowledge] = {}
     for app_name, values in read_user_values(user_pk, MAX_EDITED_LENGTH).items():
-        shown = [value for value in values if value.key not in OWN_FORMS]
+        shown = [(value, _shown(value)) for value in values if value.key not in OWN_FORMS]
         if shown:
             known[app_name] = Knowledge(app_name, shown)
     entries = MemoryEntry.objects.filter(user=user_pk).exclude(words="").order_by("-said_at", "-pk")
@@ -63,6 +64,13 @@ def knowledge_of(user_pk: Any) -> list[Knowledge]:
         of_app = known.setdefault(entry.app_name, Knowledge(entry.app_name))
         of_app.entries.append((entry, one_line(mask_text(" ".join(texts)))))
     return list(known.values())
+
+
+def _shown(value: StoredValue) -> list[ShownArgument]:
+    """Return the value as the page shows it when no form can edit it."""
+    masked = value.masked
+    text = value.shown if masked is None else outline(masked, None)[0]
+    return [ShownArgument(as_words(value.name), text)]
 
 
 def back_to_settings(

@@ -61,11 +61,13 @@ class StoredValue:
         return self._value if isinstance(self._value, str) else ""
 
     @property
+    def masked(self) -> Any:
+        """A whole value with secrets masked; None for a part of a value."""
+        return _parsed(mask_member(self.key, self.text)) if self.is_whole and self.text else None
+
+    @property
     def _value(self) -> Any:
-        try:
-            return json.loads(self.text) if self.is_whole and self.text else None
-        except (ValueError, RecursionError):  # PostgreSQL stores JSON that Python refuses.
-            return None
+        return _parsed(self.text) if self.is_whole and self.text else None
 
     @property
     def is_masked(self) -> bool:
@@ -76,6 +78,13 @@ class StoredValue:
     def is_whole(self) -> bool:
         """True when the text is the whole value."""
         return len(self.text) == self.length
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):  # PostgreSQL stores JSON that Python refuses, and a mask is no JSON.
+        return None
 
 
 def read_values(

@@ -142,6 +142,7 @@ STATE = {
     "age": 7,
     "wants_mail": True,
     "tags": ["a"],
+    "pet": {"species": "cat", "api_key": "k-1"},
     "api_key": "k-1",
     "browser_time_zone": "UTC",
 }
@@ -164,15 +165,17 @@ async def test_a_person_sees_changes_and_forgets_what_agents_keep(
         and "Eve" not in html
         and "Browser time zone" not in html
     )
+    assert "Api key: [masked]\nSpecies: cat</dd>" in html
     await change(browser, "name", value="Ada\r\nLovelace")
     await change(browser, "age", value="36.5")
     await change(browser, "wants_mail", value="false")
-    for key in ("tags", "api_key"):
+    for key in ("tags", "pet", "api_key"):
         assert "The value is forgotten." in await change(browser, key, forget="")
-    expected = {"name": "Ada\nLovelace", "age": 36.5, "wants_mail": False, "tags": None, "api_key": None}
-    assert await state_of(person) == {**expected, "browser_time_zone": "UTC"}
+    forgotten = dict.fromkeys(("tags", "pet", "api_key"))
+    changed = {"name": "Ada\nLovelace", "age": 36.5, "wants_mail": False}
+    assert await state_of(person) == {**changed, **forgotten, "browser_time_zone": "UTC"}
     acts = [act.subject_id async for act in AccountAct.objects.filter(user=person).order_by("pk")]
-    assert acts == ["echo: name", "echo: age", "echo: wants_mail", "echo: tags", "echo: api_key"]
+    assert acts == [f"echo: {key}" for key in (*changed, *forgotten)]
     assert (await UserState.objects.aget(user__username="eve")).state == {"name": "Eve"}
 
 
