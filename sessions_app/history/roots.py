@@ -71,7 +71,8 @@ _RECORDS = {
     ),
     "tombstone": ("kind, subject_id, user_id, reason, by_name, extract(epoch FROM started_at)", "''"),
     "erasedsession": (
-        "session_id, tombstone_id, last_seq, encode(hash, 'hex'), extract(epoch FROM at)",
+        "session_id, tombstone_id, last_seq, encode(hash, 'hex'), "
+        "extract(epoch FROM at) || CASE acts::text WHEN '[]' THEN '' ELSE chr(31) || acts::text END",
         "''",
     ),
     "artifact": ("app_name, user_id, session_id, filename, version, mime_type, size, sha256", "''"),

@@ -11,7 +11,7 @@ def delete_by_functions(apps, schema_editor):
 
 
 def permit_deletion(apps, schema_editor):
-    schema_editor.execute('DROP FUNCTION adk_erase_session, adk_erase_account, adk_delete_accesses')
+    schema_editor.execute('DROP FUNCTION adk_acts_to_keep, adk_erase_session, adk_erase_account, adk_delete_accesses')
     schema_editor.execute('DROP FUNCTION adk_refuse_rewrite CASCADE')
     execute_file(schema_editor, 'guards.sql')
 

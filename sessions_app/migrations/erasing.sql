@@ -17,6 +17,47 @@ BEGIN
 END
 $$;
 
+-- Return who did what in a session, the newest 200 acts, without words, names and addresses: time, kind of actor, act,
+-- tool or kind of subject, and numbers among the arguments. Names that are no identifiers may be words of a person.
+
+CREATE OR REPLACE FUNCTION adk_acts_to_keep(erased uuid) RETURNS jsonb LANGUAGE plpgsql STABLE
+SET search_path = pg_catalog, {schema}, pg_temp AS $$
+BEGIN
+    RETURN coalesce(jsonb_agg(jsonb_build_array(extract(epoch FROM at), by, act, tool, numbers)), '[]') FROM (
+        SELECT a.at, a.actor_kind AS by, a.action AS act, '' AS tool, a.subject_kind AS numbers
+        FROM sessions_app_sessionact a WHERE a.session_id = erased AND a.actor_kind <> 'staff'
+        UNION ALL
+        SELECT e.happened_at, CASE e.author WHEN 'user' THEN coalesce(nullif(i.actor_kind, ''), 'person') ELSE 'agent' END,
+            CASE WHEN e.author <> 'user' THEN 'call' WHEN given ->> 'name' <> 'adk_request_confirmation' THEN 'answer'
+                WHEN given #> '{response,confirmed}' = 'true' THEN 'approve' ELSE 'reject' END,
+            coalesce(called.call, given) ->> 'name',
+            (
+                SELECT string_agg(format('%s=%s', key, value), ', ' ORDER BY key)
+                FROM jsonb_each(CASE jsonb_typeof(called.call -> 'args') WHEN 'object' THEN called.call -> 'args' END)
+                WHERE jsonb_typeof(value) = 'number' AND length(value::text) < 10 AND key ~ '^[A-Za-z_]\w{0,63}$'
+            )
+        FROM sessions_app_event e
+            CROSS JOIN LATERAL jsonb_path_query(e.body, '$.content.parts[*].functionResponse') given
+            LEFT JOIN sessions_app_invocation i
+                ON i.invocation_id = coalesce(e.body #>> '{customMetadata,adk_answer,invocation}', e.invocation_id)
+            LEFT JOIN LATERAL (
+                SELECT coalesce(call #> '{args,originalFunctionCall}', call) AS call
+                FROM sessions_app_event m, jsonb_path_query(m.body, '$.content.parts[*].functionCall') call
+                WHERE m.session_id = erased AND m.seq BETWEEN e.seq - 2000 AND e.seq - 1 AND m.kind = 'call'
+                    AND call ->> 'id' = given ->> 'id'
+                ORDER BY m.seq DESC LIMIT 1
+            ) called ON true
+        WHERE e.session_id = erased AND e.kind = 'response' AND e.happened_at IS NOT NULL
+            AND (e.author <> 'user' OR i.actor_kind IS DISTINCT FROM 'staff')
+            -- A call that waits, was rejected or failed: its name may be one that a model has invented.
+            AND (e.author = 'user' OR given #> '{response,error}' IS NULL
+                AND coalesce(given #>> '{response,status}', '') NOT IN ('pending', 'queued', 'error', 'failed'))
+            AND coalesce(called.call, given) ->> 'name' ~ '^[A-Za-z_]\w{0,63}$'
+        ORDER BY 1 DESC LIMIT 200
+    ) kept;
+END
+$$;
+
 -- Delete the evidence of a session: events, acts, invocations and lifted holds. `stone` is the unfinished tombstone of
 -- the session or of its user, or NULL for a session that is deleted through the ADK API.
 
@@ -42,10 +83,10 @@ BEGIN
     ) THEN
         RAISE EXCEPTION 'Tombstone % is not of session %', stone, erased USING ERRCODE = 'restrict_violation';
     END IF;
-    INSERT INTO sessions_app_erasedsession (session_id, tombstone_id, last_seq, hash, at)
+    INSERT INTO sessions_app_erasedsession (session_id, tombstone_id, last_seq, hash, at, acts)
     SELECT erased, stone, own.last_seq, (
         SELECT hash FROM sessions_app_event WHERE session_id = erased ORDER BY seq DESC LIMIT 1
-    ), now();
+    ), now(), adk_acts_to_keep(erased);
     DELETE FROM sessions_app_event WHERE session_id = erased;
     DELETE FROM sessions_app_sessionact WHERE session_id = erased;
     DELETE FROM sessions_app_invocation WHERE session_id = erased;
@@ -97,7 +138,7 @@ BEGIN
 END
 $$;
 
-REVOKE ALL ON FUNCTION adk_erase_session, adk_erase_account, adk_delete_accesses FROM PUBLIC;
+REVOKE ALL ON FUNCTION adk_acts_to_keep, adk_erase_session, adk_erase_account, adk_delete_accesses FROM PUBLIC;
 
 -- A lifted hold and a finished tombstone are final. When an account is deleted, its key becomes NULL; no other takes its
 -- place.

@@ -64,6 +64,8 @@ class ErasedSession(models.Model):
         session_id: primary key of the erased session.
         tombstone: the erasure; None for a session deleted through the ADK API.
         hash: hash of the last event, with the number `last_seq`.
+        acts: the newest acts in the session, each a list of time, kind of actor, act, tool and numbers among the
+            arguments; of an act on the session, its kind of subject in place of numbers. No name and no word is kept.
     """
 
     session_id = models.UUIDField(db_index=True)
@@ -73,6 +75,7 @@ class ErasedSession(models.Model):
     last_seq = models.BigIntegerField()
     hash = models.BinaryField(null=True)
     at = models.DateTimeField(db_default=Now())
+    acts = models.JSONField(default=list, db_default=models.Value([], models.JSONField()))
 
     class Meta:
         """Without a page in the admin, so without permissions."""

@@ -62,7 +62,8 @@ class _Reader:
         first = datetime.min.replace(tzinfo=UTC)
         if day := self._filters.day:
             first = _beginning_of(day)
-            self.key = min(self.key, self._first_key_since(_beginning_of(day + timedelta(days=1))))
+            if not self.source.is_stored_later:
+                self.key = min(self.key, self._first_key_since(_beginning_of(day + timedelta(days=1))))
         size = FIRST_SLICE
         while self.key:
             older = self._stored.filter(pk__lt=self.key).order_by("-pk")
@@ -100,7 +101,7 @@ class _Reader:
 def _merged_times(entries: Iterable[Entry]) -> Iterable[tuple[datetime, Entry]]:
     """Return the entries with times that never grow: an imported event is older than what was stored before it."""
     in_order = list(entries)
-    times = list(accumulate((entry.at for entry in reversed(in_order)), max))
+    times = list(accumulate((entry.stored_at or entry.at for entry in reversed(in_order)), max))
     return zip(reversed(times), in_order, strict=True)
 
 

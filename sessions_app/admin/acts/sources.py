@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from typing import Any, ClassVar
 
 from django.contrib import admin
@@ -24,7 +24,7 @@ from django.utils.translation import gettext
 from runtime.events.calls import FRAMEWORK_CALLS, REQUEST_CONFIRMATION
 from runtime.events.tool_confirmation import call_to_confirm
 from sessions_app.admin.links import event_link, session_link, session_url
-from sessions_app.admin.permissions import Right, may
+from sessions_app.admin.permissions import Right, may, remits_of
 from sessions_app.admin.records import SubjectAdmin, kind_in_words
 from sessions_app.admin.session_page.calls import answer_state
 from sessions_app.base import actors
@@ -36,6 +36,7 @@ from sessions_app.models import (
     AccessKind,
     AccountAct,
     Artifact,
+    ErasedSession,
     Event,
     EventKind,
     Invocation,
@@ -62,6 +63,7 @@ class Entry:
         actor: row with the columns of the actor.
         tool: the tool of a call or an answer; empty for other acts.
         place: link to the event or the row, or its key for users who may not open it.
+        stored_at: time by which the entry is listed, if not `at`.
     """
 
     key: int
@@ -73,6 +75,7 @@ class Entry:
     effect: SafeString | str = ""
     place: SafeString | str = ""
     reason: str = ""
+    stored_at: datetime | None = None
 
 
 @dataclass(frozen=True)
@@ -105,15 +108,19 @@ class Source:
 
     Attributes:
         kinds: kinds of the actors that the table has.
+        listed_by: model whose admin knows the rights; None for the model itself.
+        is_stored_later: True if the rows are of acts on earlier days.
     """
 
     model: ClassVar[type[Model]]
+    listed_by: ClassVar[type[Model] | None] = None
+    is_stored_later: ClassVar[bool] = False
     time_field: ClassVar[str] = "at"
     kinds: ClassVar[frozenset[ActorKind]] = frozenset(ActorKind)
 
     def __init__(self, request: HttpRequest) -> None:
         self.request = request
-        self.admin: Any = admin.site.get_model_admin(self.model)
+        self.admin: Any = admin.site.get_model_admin(self.listed_by or self.model)
 
     def may_be_read(self) -> bool:
         """Return True if the user may view the rows."""
@@ -313,6 +320,35 @@ class ErasureSource(Source):
             )
 
 
+class ErasedActSource(Source):
+    """Acts in erased sessions, without names, listed at the time of the erasure."""
+
+    model = ErasedSession
+    listed_by = Tombstone
+    is_stored_later = True
+    kinds = frozenset(ActorKind) - {ActorKind.STAFF}
+
+    def rows(self, filters: Filters) -> QuerySet[ErasedSession]:
+        # As in the list of tombstones: nothing is left of an erased session that tells its app.
+        sessions = ErasedSession.objects.exclude(acts=[])
+        if remits_of(self.request):
+            sessions = sessions.filter(tombstone__by=self.request.user.pk)
+        return sessions
+
+    def entries(self, rows: Iterable[ErasedSession]) -> Iterator[Entry]:
+        for session in rows:
+            for seconds, kind, act, tool, details in session.acts:
+                at = datetime.fromtimestamp(seconds, UTC)
+                actor = SessionAct(**actors.Actor(ActorKind(kind), "").columns())
+                action = gettext("Call") if act == "call" else str(ActionKind(act).label)
+                numbers = details or ""
+                if not tool:
+                    action = act_in_words(action, details)
+                    numbers = ""
+                place = gettext("erased session %s") % session.session_id
+                yield Entry(session.pk, at, actor, action, tool, numbers, place=place, stored_at=session.at)
+
+
 class AnswerSource(Source):
     """Answered calls: tools that agents have called, and answers of people and API keys."""
 
@@ -400,6 +436,7 @@ class _Answer:
 
 SOURCES: tuple[type[Source], ...] = (
     StaffActSource, StaffAccessSource, AccountActSource, SessionActSource, UploadSource, MessageSource, ErasureSource,
+    ErasedActSource,
     AnswerSource,
 )  # fmt: skip
 """In the order of the numbers in a page's position."""

@@ -14,7 +14,17 @@ from django.utils import timezone
 from sessions_app.admin.acts import merged_list
 from sessions_app.base import actors
 from sessions_app.base.actors import Act, ActionKind
-from sessions_app.models import Artifact, Invocation, Remit, Session, SessionAct, StaffAccess, StaffAct
+from sessions_app.data_protection.erase import ErasureOrder, erase_session
+from sessions_app.models import (
+    Artifact,
+    ErasedSession,
+    Invocation,
+    Remit,
+    Session,
+    SessionAct,
+    StaffAccess,
+    StaffAct,
+)
 from tests.integration.admin.audit_rows import HOSTILE, append_event, make_artifact, read, sign_in
 from tests.integration.admin.test_large_lists import statements_of
 
@@ -189,6 +199,35 @@ def test_a_page_reads_slices_by_primary_key_and_an_invalid_position_is_no_page(
     for number in range(30):
         call_tool(session, "refund", f"d-{number}", {"result": "ok"})
     assert len(statements_of(staff, URL)) == few
-    for position in ("x", "1-2", "-1-1-1-1-1-1-1-1", f"{2**70}"):
+    for position in ("x", "1-2", "-1-1-1-1-1-1-1-1-1", f"{2**70}"):
         assert staff.get(URL, {"p": position}).status_code == 404
     assert "No acts." in read(staff, f"{URL}?day=never")
+
+
+def test_acts_survive_an_erasure_without_names_and_words(
+    client: Client, session: Session, person: User
+) -> None:
+    call_tool(session, "refund", "c-1", {"result": "ok"}, order="Ada's lamp", amount=40, phone=4915112345678)
+    call_tool(session, "Ada Lovelace", "c-2", {"result": "ok"}, amount=1)
+    call_tool(session, "ada", "c-3", {"status": "error", "error": "There is no tool ada."})
+    approve(session, actors.person(person, "203.0.113.9"), "Ada is right.")
+    SessionAct.objects.record(
+        session.pk, Act(actors.person(person), ActionKind.STOP, ("invocation", "e-1"), "Ada waits.")
+    )
+    staff = sign_in(client, *SOURCES)
+    erase_session(session.pk, ErasureOrder("asked", by_name="grace"))
+    html = read(staff, URL)
+    shown = [row[1:6] for row in rows_of(html)]
+    assert sorted(shown) == [
+        ["agent", "Call", "refund", "amount=40", "-"],
+        ["person", "Approve", "refund", "amount=40", "-"],
+        ["person", "Stop: invocation", "-", "-", "-"],
+    ]
+    kept = str(ErasedSession.objects.values_list("acts", flat=True).get())
+    assert not any(word in kept for word in ("ada", "Ada", "lamp", "4915", "203.0", "1001"))
+    today = timezone.localdate()
+    assert len(rows_of(read(staff, f"{URL}?day={today}&tool=refund"))) == 2
+    group = Group.objects.create(name="far away")
+    Remit.objects.create(group=group, app_name="another_app")
+    User.objects.get(username="staff").groups.add(group)
+    assert rows_of(read(staff, URL)) == [["No acts."]]
