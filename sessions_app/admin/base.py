@@ -207,7 +207,7 @@ class SessionRowAdmin(ReadOnlyAdmin):
     remit_paths: ClassVar[tuple[RemitPaths, ...]] = (OF_SESSION,)
     text_columns: ClassVar[Mapping[str, str | None]] = OF_SESSION_IN_WORDS
 
-    def get_queryset(self, request: HttpRequest) -> QuerySet[Model]:
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         # `list_select_related` would load the state with each row, and it may be large.
         return super().get_queryset(request).defer("session__state", "session__initial_state")
 

@@ -1,30 +1,42 @@
-"""Admin of failures, grouped by cause and one by one, and of the exceptions of tools."""
+"""Admin of failures, grouped by cause and one by one, and of the exceptions of tools.
+
+Staff assign a cause to a colleague and say that it is resolved. A resolved cause that fails on a later day is open
+again.
+"""
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from datetime import date, timedelta
 from typing import Any
 
-from django.contrib import admin
+from django import forms
+from django.contrib import admin, messages
+from django.contrib.auth import get_user_model
+from django.core.exceptions import PermissionDenied
 from django.db.models import Max, Min, Q
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import URLPattern, reverse
 from django.utils.formats import date_format
 from django.utils.html import format_html
+from django.utils.http import urlencode
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from sessions_app.admin.base import OF_SESSION_IN_WORDS, SessionRowAdmin
 from sessions_app.admin.columns import excerpt_column
+from sessions_app.admin.confirmed_action import GO_BACK, ReasonForm, Wording
 from sessions_app.admin.figure_filters import FailedToolFilter
 from sessions_app.admin.filters import ValueFilter
 from sessions_app.admin.keyset_list import KeysetAdmin
 from sessions_app.admin.links import call_link, list_url
 from sessions_app.admin.permissions import Right, may, sums_within_remits
+from sessions_app.admin.staff_records import record_act
 from sessions_app.history.figures.days import local_day
-from sessions_app.models import CallError, DayFigure, DayMetric, Failure
+from sessions_app.models import ActionKind, CallError, DayFigure, DayMetric, Failure, FailureTriage
 from sessions_app.rendering.audit_values import NOTHING, excerpt
 from sessions_app.rendering.plots import stacked_bars
 from sessions_app.secrets.error_detail import cause_in
@@ -47,6 +59,19 @@ class CauseFilter(ValueFilter):
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
         value = request.GET.get(self.parameter_name)
         return [(value, excerpt(value))] if value else []
+
+
+class TriageForm(ReasonForm):
+    """Who takes care of a cause, and whether it is resolved."""
+
+    assignee = forms.ModelChoiceField(
+        get_user_model().objects.filter(is_staff=True, is_active=True), required=False, label=_("Assigned to")
+    )
+    resolved = forms.BooleanField(required=False, label=_("Resolved: it will not fail again"))
+    field_order = ("assignee", "resolved", "reason")
+
+
+TRIAGE_WORDING = Wording(link="", title=_("Assign or resolve a cause"), confirm=_("Save"), refrain=GO_BACK)
 
 
 @admin.register(Failure)
@@ -74,6 +99,46 @@ class FailureAdmin(KeysetAdmin, SessionRowAdmin):
             groups = self._groups(request)
         return super().changelist_view(request, {"groups": groups})
 
+    def get_urls(self) -> list[URLPattern]:
+        return [self.view_path("triage/", self.triage_view, "triage"), *super().get_urls()]
+
+    def triage_view(self, request: HttpRequest) -> HttpResponse:
+        """Assign or resolve the cause in the query string.
+
+        Raises:
+            Http404: no failure within the remits of the user has this cause.
+            PermissionDenied: the user may not see failures, or not resolve them.
+        """
+        if not (self.has_view_permission(request) and may(request, Right.RESOLVE_FAILURE)):
+            raise PermissionDenied
+        tool, cause = request.GET.get("tool", ""), request.GET.get("cause", "")
+        failure = (
+            self.get_queryset(request).filter(tool_name=tool, cause=cause).order_by(*self.ordering).first()
+        )
+        if failure is None:
+            raise Http404("No failure has this cause.")
+        key = triage_key(tool, cause)
+        triage = FailureTriage.objects.filter(key=key).first() or FailureTriage(key=key)
+        initial = {"assignee": triage.assignee_id, "resolved": is_resolved(triage, failure.day)}
+        form = TriageForm(request.POST if request.method == "POST" else None, initial=initial)
+        if form.is_valid():
+            triage.assignee = form.cleaned_data["assignee"]
+            triage.resolved_on = local_day() if form.cleaned_data["resolved"] else None
+            triage.save()
+            record_act(request, ActionKind.CHANGE, triage, form.cleaned_data["reason"])
+            messages.success(request, gettext("The cause is saved."))
+            return HttpResponseRedirect(list_url("failure"))
+        return self.show(
+            request,
+            "admin/sessions_app/confirmed_action/confirm.html",
+            TRIAGE_WORDING.title,
+            row=failure,
+            description=f"{self.tool(failure)}: {excerpt(cause)}",
+            wording=TRIAGE_WORDING,
+            form=form,
+            return_url=list_url("failure", tool=tool, cause=cause),
+        )
+
     def _groups(self, request: HttpRequest) -> dict[str, Any]:
         today = local_day()
         days = [today - timedelta(days=age) for age in reversed(range(DAYS))]
@@ -94,6 +159,7 @@ class FailureAdmin(KeysetAdmin, SessionRowAdmin):
             "days": DAYS,
             "is_cut": len(rows) == MAX_GROUPED,
             "rows": list(_rows_of(groups, today, self._days_of(request, [cause for cause, _ in groups]))),
+            "may_resolve": may(request, Right.RESOLVE_FAILURE),
             "rejections": _rejections(request, days),
             "title": title,
             "plot": stacked_bars(title, labels, series) if series else "",
@@ -111,6 +177,17 @@ class FailureAdmin(KeysetAdmin, SessionRowAdmin):
     @admin.display(description=_("Tool"))
     def tool(self, failure: Failure) -> str:
         return failure.tool_name or str(_("no tool"))
+
+
+def triage_key(tool: str, cause: str) -> str:
+    """Return the key of `FailureTriage` for a cause."""
+    # The length of the name keeps a tool and a cause apart that read the same when joined.
+    return hashlib.sha256(f"{len(tool)} {tool} {cause}".encode()).hexdigest()
+
+
+def is_resolved(triage: FailureTriage, last_seen: date) -> bool:
+    """Return True if nothing has failed with this cause since the day of its resolution."""
+    return triage.resolved_on is not None and last_seen <= triage.resolved_on
 
 
 def _rejections(request: HttpRequest, days: list[date]) -> list[dict[str, Any]]:
@@ -135,14 +212,21 @@ def _rejections(request: HttpRequest, days: list[date]) -> list[dict[str, Any]]:
 def _rows_of(
     groups: list[tuple[Cause, Counter[date]]], today: date, days: Mapping[Cause, tuple[date, date]]
 ) -> Iterator[dict[str, Any]]:
-    for (tool, cause), numbers in groups:
+    keys = [triage_key(tool, cause) for (tool, cause), _ in groups]
+    triages = {row.key: row for row in FailureTriage.objects.filter(key__in=keys).select_related("assignee")}
+    triage_page = reverse("admin:sessions_app_failure_triage")
+    for key, ((tool, cause), numbers) in zip(keys, groups, strict=True):
         first_seen, last_seen = days[tool, cause]
+        triage = triages.get(key, FailureTriage())
         yield {
             "first_seen": first_seen,
             "last_seen": last_seen,
             "tool": tool,
             "cause": excerpt(cause),
             "url": list_url("failure", tool=tool, cause=cause),
+            "triage": triage,
+            "is_resolved": is_resolved(triage, last_seen),
+            "triage_url": f"{triage_page}?{urlencode({'tool': tool, 'cause': cause})}",
             "today": _count_of(tool, cause, numbers, 1, today),
             "in_week": _count_of(tool, cause, numbers, 7, today),
             "in_days": _count_of(tool, cause, numbers, DAYS, today),

@@ -34,6 +34,7 @@ class Right(StrEnum):
     REVOKE_LINK = "sessions_app.revoke_sharelink"
     REVOKE_KEY = "sessions_app.revoke_apikey"
     ADD_KEY = "sessions_app.add_apikey"
+    RESOLVE_FAILURE = "sessions_app.resolve_failure"
 
 
 def may(request: HttpRequest, right: str) -> bool:

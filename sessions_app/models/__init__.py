@@ -16,6 +16,7 @@ from sessions_app.models.figures import (
     DayFigure,
     DayMetric,
     Failure,
+    FailureTriage,
     FiguresProgress,
     SessionFigures,
 )
@@ -59,6 +60,7 @@ __all__ = [
     "Event",
     "EventKind",
     "Failure",
+    "FailureTriage",
     "Feedback",
     "FiguresProgress",
     "IdempotentRequest",

@@ -152,6 +152,7 @@ class Failure(models.Model):
         """Indexes for lists by day, and by tool and cause."""
 
         default_permissions = ("view",)
+        permissions = (("resolve_failure", "Can assign and resolve causes of failures"),)
         indexes = [
             models.Index(fields=["-day", "-id"], name="failure_by_day"),
             models.Index(fields=["tool_name", "cause", "-day", "-id"], name="failure_of_tool"),
@@ -159,6 +160,29 @@ class Failure(models.Model):
 
     def __str__(self) -> str:
         return f"{self.tool_name} {self.cause}"
+
+
+class FailureTriage(models.Model):
+    """Who of staff takes care of the failures with a cause, and when they were resolved.
+
+    Attributes:
+        key: digest of tool and cause. The cause itself may quote a conversation, and is erased with it.
+        resolved_on: day of the last resolution; null while unresolved. Failures of later days open the cause again.
+    """
+
+    key = models.CharField(max_length=64, unique=True)
+    assignee = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+"
+    )
+    resolved_on = models.DateField(null=True)
+
+    class Meta:
+        """The rows are shown and changed on the pages of failures."""
+
+        default_permissions = ()
+
+    def __str__(self) -> str:
+        return self.key
 
 
 class FiguresProgress(models.Model):

@@ -148,6 +148,8 @@ GET    login     login  login 403   200       read       /admin/sessions_app/rem
 POST   login     login  login 403   200       change_*   /admin/sessions_app/remit/<object_id>/change/
 GET    login     login  login 403   200       delete_*   /admin/sessions_app/remit/<object_id>/delete/
 POST   login     login  login 403   200       delete_*   /admin/sessions_app/remit/<object_id>/delete/
+GET    login     login  login 403   404       resolve    /admin/sessions_app/failure/triage/
+POST   login     login  login 403   404       resolve    /admin/sessions_app/failure/triage/
 GET    login     login  login 403   200       view_error_detail /admin/sessions_app/callerror/
 GET    login     login  login 403   200       view_error_detail /admin/sessions_app/callerror/<object_id>/change/
 GET    login     login  login 403   200       view_error_detail /admin/sessions_app/callerror/<object_id>/history/
@@ -284,6 +286,7 @@ WORDS = {
     "stop": "cancel_*+view_*|cancel_*+change_*|cancel_*+view_session",
     "stop-run": "cancel_*+view_*|cancel_*+change_*",
     "steer": "approve_answerrequest+view_*+view_text|approve_answerrequest+change_*+view_text",
+    "resolve": "resolve_failure+view_*+view_text|resolve_failure+change_*+view_text",
     "correct": "correct_state+view_*+view_text|correct_state+change_*+view_text",
     "decide": "approve_*+view_*+view_text|approve_*+change_*+view_text",
     "add+change": "add_*+change_*",

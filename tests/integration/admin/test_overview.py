@@ -18,10 +18,12 @@ from sessions_app.models import (
     DayFigure,
     DayMetric,
     Failure,
+    FailureTriage,
     PersonUsage,
     Remit,
     Session,
     SessionFigures,
+    StaffAct,
 )
 from sessions_app.rendering.plots import stacked_bars
 from tests.integration.admin.audit_rows import (
@@ -243,7 +245,7 @@ def test_errors_are_grouped_by_tool_and_cause_with_counts_over_time(staff: Clien
     rows = [re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", row)).split(" ") for row in groups.split("<tr>")[2:]]
     assert [row[-4:-1] for row in rows] == [["2", "3", "4"], ["1", "1", "1"]]
     first = date_format(TODAY() - timedelta(days=40), "j M Y")
-    assert f"{first} {date_format(TODAY(), 'j M Y')} 2 3 4" in " ".join(rows[0])
+    assert f"{first} {date_format(TODAY(), 'j M Y')} open 2 3 4" in " ".join(rows[0])
     assert "<svg" in page
     links = re.findall(r'href="(/admin/sessions_app/failure/\?[^"]*)">(?:<bdi>)?([^<]+)', groups)
     all_rows = {"Order # is closed.": 5, "RESOURCE_EXHAUSTED: # requests": 1}
@@ -252,6 +254,37 @@ def test_errors_are_grouped_by_tool_and_cause_with_counts_over_time(staff: Clien
         found = read(staff, html_module.unescape(url)).split('id="result_list"')[1].count("<tr>") - 1
         assert found == (int(words) if words.isdecimal() else all_rows[words]), url
     assert page_of(session, "?event=1") in page
+
+
+def test_a_cause_is_assigned_resolved_and_open_again_when_it_fails_later(
+    staff: Client, session: Session
+) -> None:
+    fail(session, "Order # is closed.", age=1)
+    url = list_url("failure", "triage/?tool=refund&cause=Order+%23+is+closed.")
+    assert staff.get(url).status_code == 403 and "triage" not in read(staff, list_url("failure"))
+    user = User.objects.get(username="staff")
+    user.user_permissions.add(Permission.objects.get(codename="resolve_failure"))
+    assert html_module.escape(url) in read(staff, list_url("failure"))
+    assert staff.get(list_url("failure", "triage/?tool=refund&cause=other")).status_code == 404
+    assert staff.post(url, {"resolved": "on"}).status_code == 200, "a reason is needed"
+    assert not FailureTriage.objects.exists()
+    answer = staff.post(url, {"assignee": user.pk, "resolved": "on", "reason": "Orders are reopened first."})
+    assert answer.status_code == 302
+    act = StaffAct.objects.get(subject_kind="failuretriage")
+    assert (act.action, act.reason, act.actor_name) == ("change", "Orders are reopened first.", "staff")
+
+    def state() -> str:
+        cell = read(staff, list_url("failure")).split('<td data-label="State">')[1].split("<a")[0]
+        return " ".join(re.sub("<[^>]+>", "", cell).split())
+
+    today = date_format(TODAY(), "j M Y")
+    assert state() == f"resolved {today} · staff"
+    FailureTriage.objects.update(resolved_on=TODAY() - timedelta(days=1))
+    fail(session, "Order # is closed.")
+    assert state().startswith("failed again since ")
+    assert "checked" not in read(staff, url)
+    staff.post(url, {"reason": "Not mine."})
+    assert state() == "open"
 
 
 def test_rejections_stand_apart_from_failures(staff: Client) -> None:
