@@ -56,6 +56,7 @@ def test_new_messages_gives_the_focus_to_the_composer_and_focus_is_never_behind_
     chat.send("Many links")
     expect(chat.growing).to_contain_text("link 39")
     chat.page.mouse.wheel(0, -600)
+    expect(chat.page.get_by_role("button", name="To the end of the chat")).to_be_visible()
     model.release()
     chat.page.get_by_role("button", name="New messages").press("Enter")
     expect(chat.box).to_be_focused()
