@@ -8,7 +8,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('sessions_app', '0012_details_of_acts'),
+        ('sessions_app', '0013_acts_of_erased_sessions'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
