@@ -140,6 +140,10 @@ def _link(row: Model) -> SafeString:
 class StaffRecordAdmin(SubjectAdmin):
     """Admin of records of staff. Staff with a remit see their own, and those on rows within the remit."""
 
+    ordering = ("-id",)
+    time_field = "at"
+    search_fields = ("actor_name",)  # the search box needs one
+
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         records = super().get_queryset(request)
         if not remits_of(request):
@@ -171,8 +175,6 @@ class StaffAccessAdmin(StaffRecordAdmin):
 
     list_display = ("at", "actor_name", "kind", "subject_kind", "subject", "detail", "address", "reason")
     list_filter = ("kind", "subject_kind", "at")
-    ordering = ("-id",)
-    search_fields = ("actor_name", "=subject_id", "=address")
     fields = (
         "at", "kind", "actor_kind", "actor_name", "actor_id", "address", "subject_kind", "subject_id", "subject",
         "detail", "reason",

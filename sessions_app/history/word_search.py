@@ -16,7 +16,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
+from ipaddress import ip_address
 from time import monotonic
 from typing import Any
 
@@ -30,7 +33,7 @@ from django.db.models.functions import Left
 from runtime.valid_text import storable
 from sessions_app.base.codec import parse_uuid
 from sessions_app.history.figures.labels import TOOL, label
-from sessions_app.models import Event, Invocation, Session, SessionFigures, ToolJob
+from sessions_app.models import Event, Invocation, Session, SessionFigures, StaffAccess, StaffAct, ToolJob
 from sessions_app.models.event import CONFIG, SEARCHED_CHARACTERS
 from sessions_app.models.session import OF_OWN_KEY, WITH_OWN_TITLE
 from sessions_app.secrets.masking import mask_text
@@ -271,6 +274,15 @@ def _job_sources(term: str) -> list[Source]:
     ]
 
 
+def _staff_record_sources(model: type[StaffAccess | StaffAct], term: str) -> list[Source]:
+    rows: QuerySet[Any] = model._default_manager.all()
+    sources = [Source(rows.filter(actor_name__istartswith=term)), Source(rows.filter(subject_id=term))]
+    # PostgreSQL would refuse to compare an address with any other text.
+    with suppress(ValueError):
+        sources.append(Source(rows.filter(address=str(ip_address(term)))))
+    return sources
+
+
 def _named_sessions(term: str) -> list[Source]:
     titled = Session.objects.filter(WITH_OWN_TITLE)
     sources = [
@@ -332,4 +344,6 @@ _SOURCES: Mapping[type[Model], Callable[[str], list[Source]]] = {
     Event: _event_sources,
     Invocation: _invocation_sources,
     ToolJob: _job_sources,
+    StaffAccess: partial(_staff_record_sources, StaffAccess),
+    StaffAct: partial(_staff_record_sources, StaffAct),
 }

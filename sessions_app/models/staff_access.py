@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from django.contrib.postgres.indexes import OpClass
 from django.db import models
-from django.db.models.functions import Now
+from django.db.models import Q
+from django.db.models.functions import Now, Upper
 
 from sessions_app.models.actor_columns import ActorColumns
 
@@ -35,7 +37,7 @@ class StaffAccess(ActorColumns):
     at = models.DateTimeField(db_default=Now())
 
     class Meta:
-        """Accesses are found by their subject and their actor, and deleted by their time."""
+        """Accesses are found by their subject, actor and address, and deleted by their time."""
 
         default_permissions = ("view",)
         verbose_name_plural = "staff accesses"
@@ -43,6 +45,10 @@ class StaffAccess(ActorColumns):
             models.Index(fields=["subject_kind", "subject_id"], name="staff_access_subject"),
             models.Index(fields=["at"], name="staff_access_at"),
             models.Index(fields=["actor_id", "-id"], name="staff_access_of_actor"),
+            # For the search.
+            models.Index(fields=["subject_id"], name="staff_access_subject_id"),
+            models.Index(OpClass(Upper("actor_name"), "text_pattern_ops"), name="staff_access_name"),
+            models.Index(fields=["address"], name="staff_access_address", condition=Q(address__isnull=False)),
         ]
 
     def __str__(self) -> str:

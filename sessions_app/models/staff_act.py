@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from django.contrib.postgres.indexes import OpClass
 from django.db import models
-from django.db.models.functions import Now
+from django.db.models import Q
+from django.db.models.functions import Now, Upper
 
 from sessions_app.base.actors import ActionKind
 from sessions_app.models.actor_columns import ActorColumns
@@ -28,10 +30,16 @@ class StaffAct(ActorColumns):
     at = models.DateTimeField(db_default=Now())
 
     class Meta:
-        """Acts are found by their subject."""
+        """Acts are found by their subject, actor and address."""
 
         default_permissions = ("view",)
-        indexes = [models.Index(fields=["subject_kind", "subject_id"], name="staff_act_subject")]
+        indexes = [
+            models.Index(fields=["subject_kind", "subject_id"], name="staff_act_subject"),
+            # For the search.
+            models.Index(fields=["subject_id"], name="staff_act_subject_id"),
+            models.Index(OpClass(Upper("actor_name"), "text_pattern_ops"), name="staff_act_name"),
+            models.Index(fields=["address"], name="staff_act_address", condition=Q(address__isnull=False)),
+        ]
 
     def __str__(self) -> str:
         return f"{self.actor_name}: {self.action} {self.subject_kind} {self.subject_id}"

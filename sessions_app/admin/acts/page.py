@@ -38,8 +38,6 @@ class StaffActAdmin(StaffRecordAdmin):
 
     list_display = ("at", "actor_name", "action", "subject_kind", "subject", "detail", "address", "reason")
     list_filter = ("action", "subject_kind", "at")
-    ordering = ("-id",)
-    search_fields = ("actor_name", "=subject_id", "=address")
     fields = (
         "at", "action", "actor_kind", "actor_name", "actor_id", "address", "subject_kind", "subject_id", "subject",
         "detail", "reason",

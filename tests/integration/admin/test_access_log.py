@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import html
 import re
 from datetime import timedelta
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 from django.contrib.admin.utils import quote
@@ -16,12 +18,14 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from sessions_app.data_protection.leftovers import delete_old_accesses
-from sessions_app.models import AccessKind, AnswerRequest, Invocation, Session, StaffAccess
+from sessions_app.history import word_search
+from sessions_app.models import AccessKind, AnswerRequest, Invocation, Session, StaffAccess, StaffAct
 from tests.integration.admin.audit_rows import (
     HOSTILE,
     MODELS,
     append_event,
     create_one_of_each,
+    list_url,
     make_job,
     page_of,
     read,
@@ -156,6 +160,32 @@ def test_what_cannot_be_recorded_is_not_shown(
     auditor.raise_request_exception = False
     response = auditor.get(page_of(session))
     assert response.status_code == 500 and b"Hello" not in response.content
+
+
+@pytest.mark.parametrize("model", [StaffAccess, StaffAct])
+@pytest.mark.parametrize("seconds", [0, 60])
+def test_a_search_of_the_log_finds_names_addresses_and_subjects(
+    admin_client: Client, monkeypatch: pytest.MonkeyPatch, model: Any, seconds: int
+) -> None:
+    monkeypatch.setattr(word_search, "OTHER_FIRST_SLICE", 2)
+    monkeypatch.setattr(word_search, "MAX_FEW", 3)
+    monkeypatch.setattr(word_search, "SEARCH_SECONDS", seconds)
+    for n in range(12):
+        name = "Ada L" if n % 2 else "bob_50%"
+        address = "2001:db8::1" if n == 4 else None
+        model.objects.create(actor_name=name, address=address, subject_kind="session", subject_id=f"s-{n}")
+    for term, expected in {
+        "ada": set(range(1, 12, 2)), "ADA L": set(range(1, 12, 2)), "bob_": set(range(0, 12, 2)), "da": set(),
+        "bob%": set(), "s-7": {7}, "s-": set(), "2001:DB8:0::1": {4}, "2001:db8::2": set(), "2001": set(),
+    }.items():  # fmt: skip
+        url: str | None = list_url(model._meta.model_name) + "?" + urlencode({"q": term})
+        found: list[str] = []
+        while url:
+            page = read(admin_client, url)
+            found += re.findall(r'field-subject nowrap">(s-\d+)<|field-subject">(s-\d+)<', page)
+            following = re.search(r'href="(\?[^"]+)" rel="next"', page)
+            url = following and list_url(model._meta.model_name) + html.unescape(following[1])
+        assert sorted("".join(names) for names in found) == sorted(f"s-{n}" for n in expected), term
 
 
 def test_the_log_is_read_only_and_inert(client: Client, session: Session) -> None:

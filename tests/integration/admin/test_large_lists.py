@@ -32,12 +32,13 @@ from tests.integration.admin.audit_rows import (
 
 pytestmark = pytest.mark.django_db
 LARGE = ("session", "event", "invocation", "tooljob")
-TABLES = [f"sessions_app_{name}" for name in LARGE]
+RECORDS = ("staffaccess", "staffact")
+TABLES = [f"sessions_app_{name}" for name in (*LARGE, *RECORDS)]
 
 
 @pytest.fixture
 def staff(client: Client) -> Client:
-    return sign_in(client, *LARGE, "answerrequest", "failure", "dayfigure")
+    return sign_in(client, *LARGE, *RECORDS, "answerrequest", "failure", "dayfigure")
 
 
 @pytest.fixture
@@ -75,6 +76,7 @@ def queries() -> list[str]:
     return [
         list_url("session"),
         *(list_url(model, search) for model in LARGE for search in searches),
+        *(list_url(model, f"?q={term}") for model in RECORDS for term in ("nobody", "10.0.0.1")),
         list_url("event"),
         list_url("event", f"?p={last.pk}"),
         list_url("event", "?kind=error"),
