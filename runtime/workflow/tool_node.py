@@ -23,6 +23,10 @@ from runtime.workflow.node_data import as_json, fit, text_of
 _ARGUMENTS = TypeAdapter(dict[str, Any])
 
 
+class ToolCaller(LlmAgent):
+    """Owner of the call of a tool node. It never asks its model."""
+
+
 class ToolNode(AgentNode):
     """Calls a tool with the node's input as its arguments; the output is the tool's result.
 
@@ -37,8 +41,7 @@ class ToolNode(AgentNode):
     _tool: BaseTool = PrivateAttr()
 
     def __init__(self, *, tool: BaseTool, name: str | None = None, **fields: Any) -> None:
-        # The agent never asks its model: it is the owner of the call.
-        owner = LlmAgent(name=name or tool.name, description=tool.description, tools=[tool])
+        owner = ToolCaller(name=name or tool.name, description=tool.description, tools=[tool])
         super().__init__(**{"description": tool.description, **fields}, name=owner.name, agent=owner)
         self._tool = tool
 
@@ -51,7 +54,7 @@ class ToolNode(AgentNode):
     async def ask(self, ctx: NodeContext, arguments: dict[str, Any]) -> AsyncGenerator[Event, None]:
         """Call the tool once, or finish the recorded call; yield its events."""
         invocation = replace(self._invocation(ctx), node=NodeCall(ctx.node_path))
-        owner = cast("LlmAgent", self.agent)
+        owner = cast("ToolCaller", self.agent)
         calls = run_single_call(owner, invocation, self._tool, arguments)
         async with aclosing(calls) as events:
             async for event in events:

@@ -15,6 +15,7 @@ from runtime.tools.base_tool import BaseTool
 from runtime.tools.base_toolset import BaseToolset
 from runtime.tools.declared_parameters import parameter_schemas
 from runtime.workflow import Workflow
+from runtime.workflow.tool_node import ToolCaller
 from sessions_app.agent_apps.loading.load_errors import reason_of
 
 WIDTH = 100
@@ -44,7 +45,9 @@ def tool_line(tool: BaseTool | BaseToolset) -> str:
 
 
 def agent_title(agent: BaseAgent) -> str:
-    """Return an agent's name, class and model."""
+    """Return an agent's name, class and model; of a tool node, that it is one."""
+    if isinstance(agent, ToolCaller):
+        return f"{agent.name}  tool node"
     title = f"{agent.name}  {type(agent).__name__}"
     if isinstance(agent, LlmAgent):
         return f"{title}, model {agent.canonical_model.model}"

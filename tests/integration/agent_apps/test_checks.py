@@ -323,15 +323,23 @@ def test_an_unusable_definition_is_an_error_that_names_it(
 def test_the_graph_of_a_workflow_is_listed_and_a_circle_without_an_end_is_a_warning(install: Install) -> None:
     install(
         """
+        from runtime.tools import LongRunningFunctionTool
         from runtime.workflow import DEFAULT_ROUTE, Workflow
+
+        def pay() -> None:
+            'Pay the money back.'
 
         def again(): ...
 
-        root_agent = Workflow(name='flow', edges=[('START', again), (again, {DEFAULT_ROUTE: again})])
+        root_agent = Workflow(name='flow', edges=[
+            ('START', (again, LongRunningFunctionTool(pay))),
+            (again, {DEFAULT_ROUTE: again}),
+        ])
         """
     )
     out, err = adk_check()
-    assert "    START -> again\n    again -> again on any other route\n" in out
+    assert "    pay  tool node\n      tools: pay (long-running)\n" in out
+    assert "    START -> again, pay\n    again -> again on any other route\n" in out
     assert "(sessions_app.W006) Workflow 'flow' cannot end after 'again'." in err
 
 
