@@ -36,7 +36,7 @@ from sessions_app.admin.links import call_link, list_url
 from sessions_app.admin.permissions import Right, may, sums_within_remits
 from sessions_app.admin.staff_records import record_act
 from sessions_app.history.figures.days import local_day
-from sessions_app.models import ActionKind, CallError, DayFigure, DayMetric, Failure, FailureTriage
+from sessions_app.models import ActionKind, CallError, DayFigure, DayMetric, Failure, FailureCause
 from sessions_app.rendering.audit_values import NOTHING, excerpt
 from sessions_app.rendering.plots import stacked_bars
 from sessions_app.secrets.error_detail import cause_in
@@ -118,14 +118,14 @@ class FailureAdmin(KeysetAdmin, SessionRowAdmin):
         if failure is None:
             raise Http404("No failure has this cause.")
         key = triage_key(tool, cause)
-        triage = FailureTriage.objects.filter(key=key).first() or FailureTriage(key=key)
+        triage = FailureCause.objects.filter(key=key).first() or FailureCause(key=key)
         initial = {"assignee": triage.assignee_id, "resolved": is_resolved(triage, failure.day)}
         form = TriageForm(request.POST if request.method == "POST" else None, initial=initial)
         if form.is_valid():
             triage.assignee = form.cleaned_data["assignee"]
             triage.resolved_on = local_day() if form.cleaned_data["resolved"] else None
             triage.save()
-            record_act(request, ActionKind.CHANGE, triage, form.cleaned_data["reason"])
+            record_act(request, ActionKind.CHANGE, triage, form.cleaned_data["reason"], tool)
             messages.success(request, gettext("The cause is saved."))
             return HttpResponseRedirect(list_url("failure"))
         return self.show(
@@ -180,12 +180,12 @@ class FailureAdmin(KeysetAdmin, SessionRowAdmin):
 
 
 def triage_key(tool: str, cause: str) -> str:
-    """Return the key of `FailureTriage` for a cause."""
+    """Return the key of `FailureCause` for a cause."""
     # The length of the name keeps a tool and a cause apart that read the same when joined.
     return hashlib.sha256(f"{len(tool)} {tool} {cause}".encode()).hexdigest()
 
 
-def is_resolved(triage: FailureTriage, last_seen: date) -> bool:
+def is_resolved(triage: FailureCause, last_seen: date) -> bool:
     """Return True if nothing has failed with this cause since the day of its resolution."""
     return triage.resolved_on is not None and last_seen <= triage.resolved_on
 
@@ -213,11 +213,11 @@ def _rows_of(
     groups: list[tuple[Cause, Counter[date]]], today: date, days: Mapping[Cause, tuple[date, date]]
 ) -> Iterator[dict[str, Any]]:
     keys = [triage_key(tool, cause) for (tool, cause), _ in groups]
-    triages = {row.key: row for row in FailureTriage.objects.filter(key__in=keys).select_related("assignee")}
+    triages = {row.key: row for row in FailureCause.objects.filter(key__in=keys).select_related("assignee")}
     triage_page = reverse("admin:sessions_app_failure_triage")
     for key, ((tool, cause), numbers) in zip(keys, groups, strict=True):
         first_seen, last_seen = days[tool, cause]
-        triage = triages.get(key, FailureTriage())
+        triage = triages.get(key, FailureCause())
         yield {
             "first_seen": first_seen,
             "last_seen": last_seen,

@@ -18,7 +18,7 @@ class Migration(migrations.Migration):
             options={'default_permissions': ('view',), 'permissions': (('resolve_failure', 'Can assign and resolve causes of failures'),)},
         ),
         migrations.CreateModel(
-            name='FailureTriage',
+            name='FailureCause',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('key', models.CharField(max_length=64, unique=True)),

@@ -16,7 +16,7 @@ from sessions_app.models.figures import (
     DayFigure,
     DayMetric,
     Failure,
-    FailureTriage,
+    FailureCause,
     FiguresProgress,
     SessionFigures,
 )
@@ -60,7 +60,7 @@ __all__ = [
     "Event",
     "EventKind",
     "Failure",
-    "FailureTriage",
+    "FailureCause",
     "Feedback",
     "FiguresProgress",
     "IdempotentRequest",

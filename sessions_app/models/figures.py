@@ -162,7 +162,7 @@ class Failure(models.Model):
         return f"{self.tool_name} {self.cause}"
 
 
-class FailureTriage(models.Model):
+class FailureCause(models.Model):
     """Who of staff takes care of the failures with a cause, and when they were resolved.
 
     Attributes:

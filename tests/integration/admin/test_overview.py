@@ -18,7 +18,7 @@ from sessions_app.models import (
     DayFigure,
     DayMetric,
     Failure,
-    FailureTriage,
+    FailureCause,
     PersonUsage,
     Remit,
     Session,
@@ -267,19 +267,20 @@ def test_a_cause_is_assigned_resolved_and_open_again_when_it_fails_later(
     assert html_module.escape(url) in read(staff, list_url("failure"))
     assert staff.get(list_url("failure", "triage/?tool=refund&cause=other")).status_code == 404
     assert staff.post(url, {"resolved": "on"}).status_code == 200, "a reason is needed"
-    assert not FailureTriage.objects.exists()
+    assert not FailureCause.objects.exists()
     answer = staff.post(url, {"assignee": user.pk, "resolved": "on", "reason": "Orders are reopened first."})
     assert answer.status_code == 302
-    act = StaffAct.objects.get(subject_kind="failuretriage")
-    assert (act.action, act.reason, act.actor_name) == ("change", "Orders are reopened first.", "staff")
+    act = StaffAct.objects.get(subject_kind="failurecause")
+    assert (act.action, act.detail, act.actor_name) == ("change", "refund", "staff")
+    assert act.reason == "Orders are reopened first."
 
     def state() -> str:
-        cell = read(staff, list_url("failure")).split('<td data-label="State">')[1].split("<a")[0]
+        cell = read(staff, list_url("failure")).split('<td data-label="State">')[1].split("</td>")[0]
         return " ".join(re.sub("<[^>]+>", "", cell).split())
 
     today = date_format(TODAY(), "j M Y")
     assert state() == f"resolved {today} · staff"
-    FailureTriage.objects.update(resolved_on=TODAY() - timedelta(days=1))
+    FailureCause.objects.update(resolved_on=TODAY() - timedelta(days=1))
     fail(session, "Order # is closed.")
     assert state().startswith("failed again since ")
     assert "checked" not in read(staff, url)
