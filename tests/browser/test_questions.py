@@ -171,8 +171,12 @@ def test_approvals_of_one_turn_stand_apart(chat: ChatPage, model: Model) -> None
         chat.log.get_by_role("region", name=f"Approval: Pay {amount} euros") for amount in (1, 2)
     )
     expect(second).to_be_visible()
-    boxes = first.bounding_box(), second.bounding_box()
-    assert boxes[0] and boxes[1] and boxes[1]["y"] - boxes[0]["y"] - boxes[0]["height"] >= 10
+    # Measured at once: the page may scroll between two measurements.
+    gap = first.evaluate(
+        "(first, second) => second.getBoundingClientRect().top - first.getBoundingClientRect().bottom",
+        second.element_handle(),
+    )
+    assert gap >= 10
 
 
 def test_the_fields_of_a_confirmation_are_filled_in_with_the_keyboard(chat: ChatPage, model: Model) -> None:
