@@ -23,7 +23,10 @@ APP = "shop"
 
 
 async def person_with_rows(name: str, pk: int, sessions: int = 2) -> User:
-    """Create a user whose rows all carry the name, with a login and a saved credential."""
+    """Create a user whose rows all carry the name, with a login and a saved credential.
+
+    `pk` must be large: other tests take the numbers from 1.
+    """
     user = await in_thread(get_user_model().objects.create_user, name, id=pk)
     for number in range(sessions):
         await session_with_rows(user, f"{name} {number}")

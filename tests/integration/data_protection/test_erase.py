@@ -61,7 +61,7 @@ async def test_nothing_of_an_erased_person_is_left_in_any_table_or_file(ada: Use
 
 
 async def test_the_data_of_others_stays(ada: User) -> None:
-    bob = await person_with_rows("bob-cratchit", 77)
+    bob = await person_with_rows("bob-cratchit", 900_077)
     tables = await in_thread(found_in_database, "bob-cratchit")
     await in_thread(erase_user, ada.pk, ORDER)
     assert await in_thread(found_in_database, "bob-cratchit") == tables

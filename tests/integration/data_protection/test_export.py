@@ -40,7 +40,7 @@ pytestmark = pytest.mark.usefixtures("transactional_db", "loop_end")
 
 @pytest.fixture
 async def ada(transactional_db: None) -> User:
-    return await person_with_rows("ada-lovelace", 41)
+    return await person_with_rows("ada-lovelace", 900_041)
 
 
 @pytest.fixture
@@ -56,7 +56,7 @@ def test_an_exported_session_is_a_session_of_the_adk_api(ada: User, tmp_path: Pa
     row = Session.objects.order_by("created_at")[0]
     export_session(row.pk, tmp_path / "out")
     exported = read(tmp_path / "out", f"sessions/{row.pk}.json")
-    assert (exported["id"], exported["appName"], exported["userId"]) == (row.key, "shop", "41")
+    assert (exported["id"], exported["appName"], exported["userId"]) == (row.key, "shop", "900041")
     assert exported["state"]["last"] == "ada-lovelace 0"
     assert exported["state"]["user:likes"] == "ada-lovelace 1"
     loaded = AdkSession.model_validate(exported)

@@ -23,7 +23,7 @@ ADD = "admin:sessions_app_legalhold_add"
 
 @pytest.fixture
 async def ada(transactional_db: None) -> User:
-    return await person_with_rows("ada-lovelace", 41)
+    return await person_with_rows("ada-lovelace", 900_041)
 
 
 def staff(client: Client, *permissions: str) -> User:
