@@ -36,7 +36,12 @@ BEGIN
                 FROM jsonb_each(CASE jsonb_typeof(called.call -> 'args') WHEN 'object' THEN called.call -> 'args' END)
                 WHERE jsonb_typeof(value) = 'number' AND length(value::text) < 10 AND key ~ '^[A-Za-z_]\w{0,63}$'
             )
-        FROM sessions_app_event e
+        FROM (
+                -- A bound: the search for the call of each response would take minutes in a session of 100,000 events.
+                SELECT * FROM sessions_app_event newest WHERE newest.session_id = erased AND newest.kind = 'response'
+                    AND newest.happened_at IS NOT NULL
+                ORDER BY newest.seq DESC LIMIT 400
+            ) e
             CROSS JOIN LATERAL jsonb_path_query(e.body, '$.content.parts[*].functionResponse') given
             LEFT JOIN sessions_app_invocation i
                 ON i.invocation_id = coalesce(e.body #>> '{customMetadata,adk_answer,invocation}', e.invocation_id)
@@ -47,8 +52,7 @@ BEGIN
                     AND call ->> 'id' = given ->> 'id'
                 ORDER BY m.seq DESC LIMIT 1
             ) called ON true
-        WHERE e.session_id = erased AND e.kind = 'response' AND e.happened_at IS NOT NULL
-            AND (e.author <> 'user' OR i.actor_kind IS DISTINCT FROM 'staff')
+        WHERE (e.author <> 'user' OR i.actor_kind IS DISTINCT FROM 'staff')
             -- A call that waits, was rejected or failed: its name may be one that a model has invented.
             AND (e.author = 'user' OR given #> '{response,error}' IS NULL
                 AND coalesce(given #>> '{response,status}', '') NOT IN ('pending', 'queued', 'error', 'failed'))
