@@ -16,6 +16,7 @@ from django import forms
 from django.contrib import admin, messages
 from django.contrib.auth import get_user_model
 from django.core.exceptions import PermissionDenied
+from django.db import transaction
 from django.db.models import Max, Min, Q
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import URLPattern, reverse
@@ -61,7 +62,7 @@ class CauseFilter(ValueFilter):
         return [(value, excerpt(value))] if value else []
 
 
-class TriageForm(ReasonForm):
+class CauseForm(ReasonForm):
     """Who takes care of a cause, and whether it is resolved."""
 
     assignee = forms.ModelChoiceField(
@@ -71,7 +72,7 @@ class TriageForm(ReasonForm):
     field_order = ("assignee", "resolved", "reason")
 
 
-TRIAGE_WORDING = Wording(link="", title=_("Assign or resolve a cause"), confirm=_("Save"), refrain=GO_BACK)
+CAUSE_WORDING = Wording(link="", title=_("Assign or resolve a cause"), confirm=_("Save"), refrain=GO_BACK)
 
 
 @admin.register(Failure)
@@ -100,9 +101,9 @@ class FailureAdmin(KeysetAdmin, SessionRowAdmin):
         return super().changelist_view(request, {"groups": groups})
 
     def get_urls(self) -> list[URLPattern]:
-        return [self.view_path("triage/", self.triage_view, "triage"), *super().get_urls()]
+        return [self.view_path("cause/", self.cause_view, "cause"), *super().get_urls()]
 
-    def triage_view(self, request: HttpRequest) -> HttpResponse:
+    def cause_view(self, request: HttpRequest) -> HttpResponse:
         """Assign or resolve the cause in the query string.
 
         Raises:
@@ -117,24 +118,25 @@ class FailureAdmin(KeysetAdmin, SessionRowAdmin):
         )
         if failure is None:
             raise Http404("No failure has this cause.")
-        key = triage_key(tool, cause)
-        triage = FailureCause.objects.filter(key=key).first() or FailureCause(key=key)
-        initial = {"assignee": triage.assignee_id, "resolved": is_resolved(triage, failure.day)}
-        form = TriageForm(request.POST if request.method == "POST" else None, initial=initial)
+        key = cause_key(tool, cause)
+        known = FailureCause.objects.filter(key=key).first() or FailureCause()
+        initial = {"assignee": known.assignee_id, "resolved": is_resolved(known, failure.day)}
+        form = CauseForm(request.POST if request.method == "POST" else None, initial=initial)
         if form.is_valid():
-            triage.assignee = form.cleaned_data["assignee"]
-            triage.resolved_on = local_day() if form.cleaned_data["resolved"] else None
-            triage.save()
-            record_act(request, ActionKind.CHANGE, triage, form.cleaned_data["reason"], tool)
+            resolved_on = local_day() if form.cleaned_data["resolved"] else None
+            values = {"assignee": form.cleaned_data["assignee"], "resolved_on": resolved_on}
+            with transaction.atomic():
+                record_act(request, ActionKind.CHANGE, failure, form.cleaned_data["reason"])
+                FailureCause.objects.update_or_create(key=key, defaults=values)
             messages.success(request, gettext("The cause is saved."))
             return HttpResponseRedirect(list_url("failure"))
         return self.show(
             request,
             "admin/sessions_app/confirmed_action/confirm.html",
-            TRIAGE_WORDING.title,
+            CAUSE_WORDING.title,
             row=failure,
             description=f"{self.tool(failure)}: {excerpt(cause)}",
-            wording=TRIAGE_WORDING,
+            wording=CAUSE_WORDING,
             form=form,
             return_url=list_url("failure", tool=tool, cause=cause),
         )
@@ -179,15 +181,15 @@ class FailureAdmin(KeysetAdmin, SessionRowAdmin):
         return failure.tool_name or str(_("no tool"))
 
 
-def triage_key(tool: str, cause: str) -> str:
+def cause_key(tool: str, cause: str) -> str:
     """Return the key of `FailureCause` for a cause."""
     # The length of the name keeps a tool and a cause apart that read the same when joined.
     return hashlib.sha256(f"{len(tool)} {tool} {cause}".encode()).hexdigest()
 
 
-def is_resolved(triage: FailureCause, last_seen: date) -> bool:
+def is_resolved(known: FailureCause, last_seen: date) -> bool:
     """Return True if nothing has failed with this cause since the day of its resolution."""
-    return triage.resolved_on is not None and last_seen <= triage.resolved_on
+    return known.resolved_on is not None and last_seen <= known.resolved_on
 
 
 def _rejections(request: HttpRequest, days: list[date]) -> list[dict[str, Any]]:
@@ -212,21 +214,23 @@ def _rejections(request: HttpRequest, days: list[date]) -> list[dict[str, Any]]:
 def _rows_of(
     groups: list[tuple[Cause, Counter[date]]], today: date, days: Mapping[Cause, tuple[date, date]]
 ) -> Iterator[dict[str, Any]]:
-    keys = [triage_key(tool, cause) for (tool, cause), _ in groups]
-    triages = {row.key: row for row in FailureCause.objects.filter(key__in=keys).select_related("assignee")}
-    triage_page = reverse("admin:sessions_app_failure_triage")
+    keys = [cause_key(tool, cause) for (tool, cause), _ in groups]
+    known_causes = {
+        row.key: row for row in FailureCause.objects.filter(key__in=keys).select_related("assignee")
+    }
+    cause_page = reverse("admin:sessions_app_failure_cause")
     for key, ((tool, cause), numbers) in zip(keys, groups, strict=True):
         first_seen, last_seen = days[tool, cause]
-        triage = triages.get(key, FailureCause())
+        known = known_causes.get(key, FailureCause())
         yield {
             "first_seen": first_seen,
             "last_seen": last_seen,
             "tool": tool,
             "cause": excerpt(cause),
             "url": list_url("failure", tool=tool, cause=cause),
-            "triage": triage,
-            "is_resolved": is_resolved(triage, last_seen),
-            "triage_url": f"{triage_page}?{urlencode({'tool': tool, 'cause': cause})}",
+            "known": known,
+            "is_resolved": is_resolved(known, last_seen),
+            "cause_url": f"{cause_page}?{urlencode({'tool': tool, 'cause': cause})}",
             "today": _count_of(tool, cause, numbers, 1, today),
             "in_week": _count_of(tool, cause, numbers, 7, today),
             "in_days": _count_of(tool, cause, numbers, DAYS, today),

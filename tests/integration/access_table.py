@@ -148,8 +148,8 @@ GET    login     login  login 403   200       read       /admin/sessions_app/rem
 POST   login     login  login 403   200       change_*   /admin/sessions_app/remit/<object_id>/change/
 GET    login     login  login 403   200       delete_*   /admin/sessions_app/remit/<object_id>/delete/
 POST   login     login  login 403   200       delete_*   /admin/sessions_app/remit/<object_id>/delete/
-GET    login     login  login 403   404       resolve    /admin/sessions_app/failure/triage/
-POST   login     login  login 403   404       resolve    /admin/sessions_app/failure/triage/
+GET    login     login  login 403   404       resolve    /admin/sessions_app/failure/cause/
+POST   login     login  login 403   404       resolve    /admin/sessions_app/failure/cause/
 GET    login     login  login 403   200       view_error_detail /admin/sessions_app/callerror/
 GET    login     login  login 403   200       view_error_detail /admin/sessions_app/callerror/<object_id>/change/
 GET    login     login  login 403   200       view_error_detail /admin/sessions_app/callerror/<object_id>/history/

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from typing import Any, ClassVar
 
@@ -160,10 +160,13 @@ class _RecordSource(Source):
             record.pk,
             record.at,
             record,
-            act_in_words(record.get_action_display(), record.subject_kind),
+            act_in_words(self.act(record), record.subject_kind),
             place=record.subject_link,
             reason=record.reason,
         )
+
+    def act(self, record: Any) -> str:
+        return str(record.get_action_display())
 
 
 class StaffActSource(_RecordSource):
@@ -173,19 +176,11 @@ class StaffActSource(_RecordSource):
     kinds = frozenset({ActorKind.STAFF})
 
     def entry(self, record: StaffAct) -> Entry:
+        entry = super().entry(record)
         if not record.detail:
-            return super().entry(record)
+            return entry
         tool, _, numbers = record.detail.partition("(")
-        return Entry(
-            record.pk,
-            record.at,
-            record,
-            record.get_action_display(),
-            tool,
-            numbers.removesuffix(")"),
-            place=record.subject_link,  # type: ignore[attr-defined]
-            reason=record.reason,
-        )
+        return replace(entry, action=self.act(record), tool=tool, arguments=numbers.removesuffix(")"))
 
 
 class StaffAccessSource(_RecordSource):
@@ -200,15 +195,10 @@ class StaffAccessSource(_RecordSource):
         )
 
     def entry(self, record: StaffAccess) -> Entry:
-        return Entry(
-            record.pk,
-            record.at,
-            record,
-            act_in_words(record.get_kind_display(), record.subject_kind),
-            arguments=excerpt(record.detail),
-            place=record.subject_link,  # type: ignore[attr-defined]
-            reason=record.reason,
-        )
+        return replace(super().entry(record), arguments=excerpt(record.detail))
+
+    def act(self, record: StaffAccess) -> str:
+        return str(record.get_kind_display())
 
 
 class AccountActSource(_RecordSource):

@@ -260,19 +260,18 @@ def test_a_cause_is_assigned_resolved_and_open_again_when_it_fails_later(
     staff: Client, session: Session
 ) -> None:
     fail(session, "Order # is closed.", age=1)
-    url = list_url("failure", "triage/?tool=refund&cause=Order+%23+is+closed.")
-    assert staff.get(url).status_code == 403 and "triage" not in read(staff, list_url("failure"))
+    url = list_url("failure", "cause/?tool=refund&cause=Order+%23+is+closed.")
+    assert staff.get(url).status_code == 403 and "failure/cause/" not in read(staff, list_url("failure"))
     user = User.objects.get(username="staff")
     user.user_permissions.add(Permission.objects.get(codename="resolve_failure"))
     assert html_module.escape(url) in read(staff, list_url("failure"))
-    assert staff.get(list_url("failure", "triage/?tool=refund&cause=other")).status_code == 404
+    assert staff.get(list_url("failure", "cause/?tool=refund&cause=other")).status_code == 404
     assert staff.post(url, {"resolved": "on"}).status_code == 200, "a reason is needed"
     assert not FailureCause.objects.exists()
     answer = staff.post(url, {"assignee": user.pk, "resolved": "on", "reason": "Orders are reopened first."})
     assert answer.status_code == 302
-    act = StaffAct.objects.get(subject_kind="failurecause")
-    assert (act.action, act.detail, act.actor_name) == ("change", "refund", "staff")
-    assert act.reason == "Orders are reopened first."
+    act = StaffAct.objects.get(subject_kind="failure")
+    assert (act.action, act.reason, act.actor_name) == ("change", "Orders are reopened first.", "staff")
 
     def state() -> str:
         cell = read(staff, list_url("failure")).split('<td data-label="State">')[1].split("</td>")[0]
