@@ -62,7 +62,8 @@ class _Reader:
         first = datetime.min.replace(tzinfo=UTC)
         if day := self._filters.day:
             first = _beginning_of(day)
-            if not self.source.is_stored_later:
+            # The last day that Python knows has no next day.
+            if day < timezone.localdate() and not self.source.is_stored_later:
                 self.key = min(self.key, self._first_key_since(_beginning_of(day + timedelta(days=1))))
         size = FIRST_SLICE
         while self.key:

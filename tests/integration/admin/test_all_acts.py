@@ -201,7 +201,8 @@ def test_a_page_reads_slices_by_primary_key_and_an_invalid_position_is_no_page(
     assert len(statements_of(staff, URL)) == few
     for position in ("x", "1-2", "-1-1-1-1-1-1-1-1-1", f"{2**70}"):
         assert staff.get(URL, {"p": position}).status_code == 404
-    assert "No acts." in read(staff, f"{URL}?day=never")
+    for day in ("never", "0001-01-01", "9999-12-31"):
+        assert "No acts." in read(staff, f"{URL}?day={day}")
 
 
 def test_acts_survive_an_erasure_without_names_and_words(
