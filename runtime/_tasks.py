@@ -124,7 +124,7 @@ class TaskPool(Generic[T]):
         self._tasks: set[asyncio.Task[None]] = set()
         self._running = 0
 
-    def start(self, subject: str, coroutine: Coroutine[Any, Any, None]) -> None:
+    def start(self, subject: str, coroutine: Coroutine[Any, Any, object]) -> None:
         """Start a task; `subject` names its code in the messages of errors."""
         self._running += 1
         task = asyncio.create_task(self._run(subject, coroutine))
@@ -160,7 +160,7 @@ class TaskPool(Generic[T]):
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _run(self, subject: str, coroutine: Coroutine[Any, Any, None]) -> None:
+    async def _run(self, subject: str, coroutine: Coroutine[Any, Any, object]) -> None:
         adopt_write_scope()
         try:
             with exceptions_only(subject):

@@ -12,9 +12,10 @@ from runtime.events.node_info import child_path
 from runtime.events.node_runs import RunRecord
 from runtime.workflow.build import build_node
 from runtime.workflow.errors import NodeWaitsError
+from runtime.workflow.node_context import Slots
 from runtime.workflow.plan import NodeRun
 
-RunNode = Callable[[NodeRun], Awaitable[RunRecord]]
+RunNode = Callable[[NodeRun, Slots], Awaitable[RunRecord]]
 """Function of the engine that runs a node to its end, or to its question, and returns its record."""
 
 
@@ -32,7 +33,9 @@ class ChildRuns:
         self._tasks: dict[str, asyncio.Task[RunRecord]] = {}
         self._is_closed = False
 
-    async def run(self, node: Any, node_input: Any, run_id: str | None, *, use_sub_branch: bool) -> Any:
+    async def run(
+        self, node: Any, node_input: Any, run_id: str | None, *, use_sub_branch: bool, slots: Slots
+    ) -> Any:
         """Run a node and return its output; see `NodeContext.run_node`.
 
         Raises:
@@ -55,7 +58,7 @@ class ChildRuns:
             segment = f"{child.name}@{run_id}"
             branch = f"{branch}.{segment}" if branch else segment
         # A task, because the others go on when one of several waits for an answer.
-        task = asyncio.ensure_future(self._run_node(NodeRun(child, path, node_input, branch)))
+        task = asyncio.ensure_future(self._run_node(NodeRun(child, path, node_input, branch), slots))
         self._tasks[path] = task
         record = await task
         if not record.has_ended:

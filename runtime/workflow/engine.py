@@ -12,7 +12,7 @@ import asyncio
 import logging
 import uuid
 from collections.abc import AsyncGenerator
-from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager, nullcontext
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -29,7 +29,7 @@ from runtime.events.node_runs import RunRecord
 from runtime.events.request_input import RequestInput
 from runtime.workflow.child_runs import ChildRuns
 from runtime.workflow.errors import NodeDataError, NodeTimeoutError, NodeWaitsError
-from runtime.workflow.node_context import NodeContext
+from runtime.workflow.node_context import UNLIMITED, NodeContext, Slots
 from runtime.workflow.node_data import as_json, check_state
 from runtime.workflow.plan import NodeRun, Plan
 
@@ -60,7 +60,7 @@ class WorkflowEngine:
         self._plan = plan
         self._shows_output = shows_output
         self._pool = TaskPool[Event]()
-        self._slots: AbstractAsyncContextManager[Any] = nullcontext()
+        self._slots: Slots = UNLIMITED
         if max_concurrency and max_concurrency > 0:
             self._slots = asyncio.Semaphore(max_concurrency)
 
@@ -76,14 +76,13 @@ class WorkflowEngine:
 
     def _start_next(self) -> None:
         for run in self._plan.next_runs(self._ctx.node_runs()):
-            self._pool.start(f"Node {run.node.name!r}", self._run_in_slot(run))
+            self._pool.start(f"Node {run.node.name!r}", self.run(run, self._slots))
 
-    async def _run_in_slot(self, run: NodeRun) -> None:
-        async with self._slots:
-            await self.run(run)
-
-    async def run(self, run: NodeRun) -> RunRecord:
+    async def run(self, run: NodeRun, slots: Slots) -> RunRecord:
         """Run a node until it has ended or waits for an answer; return its record.
+
+        Args:
+            slots: limit of the nodes at once. A node that waits for its next attempt leaves its slot to others.
 
         Raises:
             Exception: the exception of the node, if it is not tried again.
@@ -94,7 +93,8 @@ class WorkflowEngine:
             # After a restart, the rest of the delay.
             await asyncio.sleep(max(0.0, record.retry_at - _platform.now()))
             try:
-                await self._attempt(run, record)
+                async with slots:
+                    await self._attempt(run, record)
                 break
             except Exception as error:
                 failed_attempts = record.failed_attempts + 1

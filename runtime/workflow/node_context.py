@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import Any, Protocol
 
 from runtime.context import Context, InvocationContext
 from runtime.events.event_actions import EventActions
 from runtime.events.node_runs import RunRecord
 
+Slots = AbstractAsyncContextManager[Any]
+"""Limit of the nodes that run at once: an attempt of a node enters it."""
+UNLIMITED: Slots = nullcontext()
+
 
 class RunChild(Protocol):
     """Function that runs a node for `NodeContext.run_node`."""
 
     async def __call__(
-        self, node: Any, node_input: Any, run_id: str | None, *, use_sub_branch: bool
+        self, node: Any, node_input: Any, run_id: str | None, *, use_sub_branch: bool, slots: Slots
     ) -> Any: ...
 
 
@@ -26,6 +31,7 @@ class NodeContext(Context):
         resume_inputs: answers to the node's questions so far, by the question's id.
         has_begun: True if an earlier attempt, or the part before an interruption, has left an event.
         attempt_count: number of the attempt, from 1.
+        run_child: the function behind `run_node`.
         route: set it to choose the edges to follow.
     """
 
@@ -35,7 +41,7 @@ class NodeContext(Context):
         self.has_begun = record.has_begun
         self.resume_inputs: Mapping[str, Any] = record.answers
         self.attempt_count = record.failed_attempts + 1
-        self._run_child = run_child
+        self.run_child = run_child
 
     @property
     def run_id(self) -> str:
@@ -92,4 +98,4 @@ class NodeContext(Context):
         Raises:
             ConfigurationError: two nodes have the same name and `run_id`.
         """
-        return await self._run_child(node, node_input, run_id, use_sub_branch=use_sub_branch)
+        return await self.run_child(node, node_input, run_id, use_sub_branch=use_sub_branch, slots=UNLIMITED)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator
-from contextlib import nullcontext
 from typing import Any
 
 from pydantic import Field
@@ -12,7 +11,7 @@ from pydantic import Field
 from runtime._tasks import first_failure, settle
 from runtime.workflow.base_node import BaseNode
 from runtime.workflow.errors import NodeWaitsError
-from runtime.workflow.node_context import NodeContext
+from runtime.workflow.node_context import UNLIMITED, NodeContext
 
 _WAITS = object()
 """In place of the output of an item that waits for an answer: the other items go on."""
@@ -37,14 +36,15 @@ class ParallelWorker(BaseNode):
 
     async def _run_impl(self, *, ctx: NodeContext, node_input: Any) -> AsyncGenerator[Any, None]:
         items = node_input if isinstance(node_input, list) else [node_input]
-        limit = asyncio.Semaphore(self.max_parallel_workers) if self.max_parallel_workers else nullcontext()
+        slots = UNLIMITED
+        if self.max_parallel_workers:
+            slots = asyncio.Semaphore(self.max_parallel_workers)
 
         async def run(number: int, item: Any) -> Any:
-            async with limit:
-                try:
-                    return await ctx.run_node(self.worker, item, run_id=str(number), use_sub_branch=True)
-                except NodeWaitsError:
-                    return _WAITS
+            try:
+                return await ctx.run_child(self.worker, item, str(number), use_sub_branch=True, slots=slots)
+            except NodeWaitsError:
+                return _WAITS
 
         outputs = await settle([run(number, item) for number, item in enumerate(items, 1)])
         failure = first_failure(outputs)

@@ -118,6 +118,37 @@ async def test_the_wait_for_the_next_attempt_outlives_a_restart(monkeypatch: pyt
     assert event.output == 2
 
 
+async def test_a_node_that_waits_for_its_next_attempt_leaves_its_slot_to_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    has_run = asyncio.Event()
+
+    async def sleep(seconds: float) -> None:
+        if seconds:
+            await asyncio.wait_for(has_run.wait(), 20)
+
+    async def unsteady(node_input: Any, ctx: NodeContext) -> None:
+        if node_input == 2:
+            has_run.set()
+        elif ctx.attempt_count == 1:
+            raise OSError
+
+    monkeypatch.setattr("runtime.workflow.engine.asyncio.sleep", sleep)
+    config = RetryConfig(initial_delay=30, jitter=0)
+
+    def numbers() -> list[int]:
+        return [1, 2]
+
+    worker = node(unsteady, retry_config=config, parallel_worker=True, max_parallel_workers=1)
+    await Conversation(Workflow(name="flow", edges=[("START", numbers, worker)])).say("go")
+    assert has_run.is_set()
+
+    has_run.clear()
+    both = (node(unsteady, name="first", retry_config=config), node(has_run.set, name="second"))
+    await Conversation(Workflow(name="flow", edges=[("START", both)], max_concurrency=1)).say("go")
+    assert has_run.is_set()
+
+
 async def test_a_node_that_takes_too_long_fails_and_may_be_tried_again() -> None:
     async def hang(ctx: NodeContext) -> str:
         if ctx.attempt_count == 1:
