@@ -26,12 +26,14 @@ class InvocationSteps:
         failed_id: id of the failed invocation to try again; empty if none has failed at the end.
         seqs: `seq` of each event that was read.
         is_cut: True if the invocation has more events than were read.
+        is_continued: True for the failure of an answer: its workflow is a part of the invocation that asked.
     """
 
     runs: list[WorkflowSteps]
     failed_id: str
     seqs: list[int]
     is_cut: bool
+    is_continued: bool
 
     def seq_of(self, step: Step) -> int | None:
         """Return the `seq` of the latest event of a step; None without an event."""
@@ -63,7 +65,8 @@ def load_steps(session: Session, invocation_id: str, until: int | None = None) -
         is_running=is_running,
         jobs=set(jobs.exclude(status="waiting").values_list("call_id", flat=True)),
     )
-    return InvocationSteps(runs, failed_id, seqs, is_cut)
+    is_continued = bool(rows) and found[rows[0].seq].author != "user"
+    return InvocationSteps(runs, failed_id, seqs, is_cut, is_continued)
 
 
 def _continued_by(

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import groupby
 
-from django.template.loader import render_to_string
-from django.utils.safestring import SafeString
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext, gettext_lazy
 
 from runtime.workflow.steps import OPEN_STATES, Step, StepState, WorkflowSteps
+from sessions_app.agent_apps.loading.faces import Face
+from sessions_app.history.workflow_steps import InvocationSteps
 from sessions_app.rendering.faces import face_of
 from sessions_app.rendering.outline import as_words, outline
+from sessions_app.secrets.masking import mask_keys
 
 STATE_WORDS = {
     StepState.PENDING: gettext_lazy("Not begun"),
@@ -54,61 +55,110 @@ class StepView:
     hidden: int
 
     @property
+    def duration(self) -> str:
+        """Time from begin to end, in words; empty while either is unknown."""
+        if self.began_at is None or self.ended_at is None:
+            return ""
+        seconds = max(0, round((self.ended_at - self.began_at).total_seconds()))
+        minutes, seconds = divmod(seconds, 60)
+        hours, minutes = divmod(minutes, 60)
+        if hours:
+            return gettext("{hours} h {minutes} min").format(hours=hours, minutes=minutes)
+        if minutes:
+            return gettext("{minutes} min {seconds} s").format(minutes=minutes, seconds=seconds)
+        return gettext("{seconds} s").format(seconds=seconds)
+
+    @property
     def has_time(self) -> bool:
         """True for a step whose duration is known, or still grows."""
         is_open = self.state in OPEN_STATES
         return self.began_at is not None and (is_open or self.ended_at is not None)
 
 
-def render_steps(app_name: str, runs: Iterable[WorkflowSteps]) -> SafeString:
-    """Return the cards of an invocation's workflows, as `<section class="steps">`."""
-    cards = [_render_run(app_name, run) for run in runs]
-    return SafeString("".join(cards))
+@dataclass(frozen=True)
+class StepCard:
+    """A run of a workflow for the template.
+
+    Attributes:
+        rows: the last rows of its steps.
+        hidden: number of the earlier steps.
+        current: the step to name in one line; None when nothing is open or failed.
+        done: number of steps that are done.
+        count: number of steps that are not skipped.
+    """
+
+    workflow: StepView
+    face: Face
+    path: str
+    rows: list[list[StepView]]
+    hidden: int
+    current: StepView | None
+    done: int
+    count: int
+    is_open: bool
 
 
-def _render_run(app_name: str, run: WorkflowSteps) -> SafeString:
-    steps = [step for step in run.step.steps if not step.is_join]
-    rows = _rows(steps)
-    current = _current(steps)
-    context = {
-        "workflow": step_view(run.step, with_output=False),
-        "face": face_of(app_name, run.step.name),
-        "path": run.step.path,
-        "rows": rows[-MAX_ROWS:],
-        "hidden": sum(len(row) for row in rows[:-MAX_ROWS]),
-        "current": current and step_view(current),
-        "done": sum(step.state is StepState.DONE for step in steps),
-        "count": sum(step.state is not StepState.SKIPPED for step in steps),
-        "is_open": run.step.state in OPEN_STATES or run.step.state is StepState.FAILED,
-    }
-    return render_to_string("chat/steps.html", context)
+@dataclass(frozen=True)
+class CardMaker:
+    """Makes the cards of an app's workflows for one kind of page.
+
+    Attributes:
+        in_transcript: True for a page that is not the chat: it has no scripts, and others than the owner read it.
+        has_outputs: True to show what each step has returned.
+    """
+
+    app_name: str
+    in_transcript: bool = False
+    has_outputs: bool = True
+
+    def cards(self, invocation: InvocationSteps) -> list[StepCard]:
+        """Return the cards of an invocation's workflows."""
+        if invocation.is_continued:
+            return []
+        return [self._card(run) for run in invocation.runs]
+
+    def _card(self, run: WorkflowSteps) -> StepCard:
+        steps = [step for step in run.step.steps if not step.is_join]
+        rows = [[self._view(step) for step in beside] for beside in _rows(steps)]
+        current = _current(steps)
+        is_unsettled = run.step.state in OPEN_STATES or run.step.state is StepState.FAILED
+        return StepCard(
+            workflow=self._view(replace(run.step, output=None, steps=[])),
+            face=face_of(self.app_name, run.step.name),
+            path=run.step.path,
+            rows=rows[-MAX_ROWS:],
+            hidden=sum(len(row) for row in rows[:-MAX_ROWS]),
+            current=self._view(current) if current else None,
+            done=sum(step.state is StepState.DONE for step in steps),
+            count=sum(step.state is not StepState.SKIPPED for step in steps),
+            is_open=self.in_transcript or is_unsettled,
+        )
+
+    def _view(self, step: Step) -> StepView:
+        output = ""
+        if self.has_outputs and step.output is not None:
+            shown = mask_keys(step.output) if self.in_transcript else step.output
+            output, _ = outline(shown, MAX_OUTPUT_LENGTH)
+        words = STATE_WORDS[step.state]
+        if self.in_transcript and step.state is StepState.WAITING:
+            words = gettext_lazy("Waiting")
+        inner = [below for below in step.steps if not below.is_join]
+        return StepView(
+            name=as_words(step.name),
+            state=step.state,
+            words=str(words),
+            began_at=_moment(step.began_at),
+            ended_at=_moment(step.ended_at),
+            attempts=step.attempts,
+            output=output,
+            inner=[self._view(below) for below in inner[:MAX_INNER_STEPS]],
+            hidden=max(0, len(inner) - MAX_INNER_STEPS),
+        )
 
 
-def step_view(step: Step, *, with_output: bool = True) -> StepView:
-    """Return a step for a template."""
-    output = ""
-    if with_output and step.output is not None:
-        output, _ = outline(step.output, MAX_OUTPUT_LENGTH)
-    inner = [below for below in step.steps if not below.is_join] if with_output else []
-    return StepView(
-        name=as_words(step.name),
-        state=step.state,
-        words=str(STATE_WORDS[step.state]),
-        began_at=_moment(step.began_at),
-        ended_at=_moment(step.ended_at),
-        attempts=step.attempts,
-        output=output,
-        inner=[step_view(below) for below in inner[:MAX_INNER_STEPS]],
-        hidden=max(0, len(inner) - MAX_INNER_STEPS),
-    )
-
-
-def _rows(steps: Iterable[Step]) -> list[list[StepView]]:
+def _rows(steps: Iterable[Step]) -> list[list[Step]]:
     """Return the steps in rows, by their ranks."""
-    rows = []
-    for _, beside in groupby(sorted(steps, key=_rank_of), key=_rank_of):
-        rows.append([step_view(step) for step in beside])
-    return rows
+    return [list(beside) for _, beside in groupby(sorted(steps, key=_rank_of), key=_rank_of)]
 
 
 def _current(steps: Sequence[Step]) -> Step | None:

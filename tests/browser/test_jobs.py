@@ -296,6 +296,11 @@ def test_a_workflow_is_a_list_of_steps_in_every_tab_and_folds_into_its_result(
     steps[0].locator("summary").first.press("Enter")
     expect(steps[0].locator('[data-name="Mail customer"]')).to_be_visible()
     assert serious_problems_in_both_schemes(chat.page) == []
+    chat.page.goto(f"{chat.page.url}export/page/")
+    printed = chat.page.get_by_role("region", name="Steps of Returns")
+    expect(printed.locator('[data-name="Mail customer"]')).to_contain_text(re.compile(r"Done \d+ s"))
+    assert serious_problems_in_both_schemes(chat.page) == []
+    chat.page.go_back()
     invocation = chat.log.locator("article[data-node]").first.get_attribute("data-invocation")
     staff = open_tab(STAFF)
     path = f"/admin/sessions_app/session/{chat.session_id}/graph/?invocation={invocation}"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, Literal, assert_never
 
 from django.utils.translation import gettext
@@ -44,6 +44,7 @@ from sessions_app.rendering.questions import (
     StoppedBlock,
 )
 from sessions_app.rendering.session_view import SessionView
+from sessions_app.rendering.steps import StepCard
 
 PieceKind = Literal["said", "prose", "sources", "note", "verbatim", "file", "picture", "error"]
 
@@ -78,6 +79,7 @@ class Entry:
         author: name of the speaker; empty when nobody speaks.
         speaker: `person`, `agent`, `clock` for a scheduled task, or `quiet`.
         is_undone: True for an event that a rewind has put out of effect.
+        cards: steps of the workflows that begin with the event, which stand before it.
     """
 
     author: str
@@ -85,6 +87,7 @@ class Entry:
     at: datetime
     pieces: list[Piece]
     is_undone: bool = False
+    cards: Sequence[StepCard] = ()
 
 
 @dataclass(frozen=True)
@@ -97,6 +100,7 @@ class EntryContext:
         answered: ids of the calls with a response.
         delayed: ids of the calls that waited for a person or a job.
         outcomes: pieces about delayed calls that follow with the response, by call id. Added by the entries of calls.
+        cards: steps of workflows by invocation. Removed by the entry of the first event of a workflow.
     """
 
     view: SessionView
@@ -105,16 +109,17 @@ class EntryContext:
     answered: set[str]
     delayed: set[str] = field(default_factory=set)
     outcomes: dict[str, list[Piece]] = field(default_factory=dict)
+    cards: dict[str, list[StepCard]] = field(default_factory=dict)
 
 
 def build_entry(event: Event, context: EntryContext, *, is_undone: bool = False) -> Entry | None:
     """Return the entry of an event; None if it has no content for the reader."""
     content = content_of(context.view, event, context.jobs)
-    if not content:
-        return None
-    pieces = list(_pieces(event, content, context))
+    pieces = list(_pieces(event, content, context)) if content else []
+    cards = context.cards.pop(event.invocation_id, []) if event.node_info else []
     if not pieces:
-        return None
+        happened_at = datetime.fromtimestamp(event.timestamp, UTC)
+        return Entry("", "quiet", happened_at, [], is_undone, cards) if cards else None
     speaker = content["speaker"]
     names = {
         "person": context.owner,
@@ -122,7 +127,7 @@ def build_entry(event: Event, context: EntryContext, *, is_undone: bool = False)
         "agent": content["face"].name,
         "quiet": "",
     }
-    return Entry(names[speaker], speaker, content["happened_at"], pieces, is_undone)
+    return Entry(names[speaker], speaker, content["happened_at"], pieces, is_undone, cards)
 
 
 def _pieces(event: Event, content: dict[str, Any], context: EntryContext) -> Iterator[Piece]:

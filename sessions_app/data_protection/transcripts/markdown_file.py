@@ -7,15 +7,17 @@ in a fence or has its markup escaped.
 from __future__ import annotations
 
 import re
+from itertools import chain
 
 from django.utils import timezone
 from django.utils.dateformat import format as format_time
-from django.utils.translation import gettext
+from django.utils.translation import gettext, ngettext
 
 from sessions_app.data_protection.transcripts.entries import Entry, Piece
 from sessions_app.models import Session
 from sessions_app.rendering.citations import Source
 from sessions_app.rendering.faces import app_face
+from sessions_app.rendering.steps import StepCard, StepView
 
 MARKUP = re.compile(r"([\\`*_\[\]<>#~|])")
 LINE_END = re.compile("\r\n|\r|\n")
@@ -41,7 +43,8 @@ def write_markdown(entry: Entry) -> str:
     heading = ""
     if entry.author:
         heading = f"\n## {_escape_line(entry.author)}, {at}\n"
-    return heading + "".join(f"\n{_write_piece(piece)}\n" for piece in entry.pieces)
+    steps = "".join(f"\n{_write_card(card)}\n" for card in entry.cards)
+    return steps + heading + "".join(f"\n{_write_piece(piece)}\n" for piece in entry.pieces)
 
 
 def _write_piece(piece: Piece) -> str:
@@ -59,6 +62,35 @@ def _write_piece(piece: Piece) -> str:
             return f"**{gettext('Error:')}** {_escape_line(piece.text)}"
         case _:
             return f"*{_escape_line(piece.text)}*"
+
+
+def _write_card(card: StepCard) -> str:
+    """Return a workflow as a list of its steps; what they returned follows."""
+    counted = gettext("%(done)s of %(count)s steps") % {"done": card.done, "count": card.count}
+    lines = [f"*{_escape_line(card.face.name)}: {counted}*", ""]
+    outputs = []
+    if card.hidden:
+        hidden = ngettext("%(count)s earlier step", "%(count)s earlier steps", card.hidden)
+        lines.append(f"- {hidden % {'count': card.hidden}}")
+    for step in chain.from_iterable(card.rows):
+        lines.append(f"- {_step_line(step)}")
+        lines += [f"  - {_step_line(below)}" for below in step.inner]
+        if step.hidden:
+            more = ngettext("%(count)s more step", "%(count)s more steps", step.hidden)
+            lines.append(f"  - {more % {'count': step.hidden}}")
+        if step.output:
+            label = gettext("Result of %(name)s") % {"name": step.name}
+            outputs.append(f"\n\n{_escape_line(label)}:\n\n{_fence(step.output)}")
+    return "\n".join(lines) + "".join(outputs)
+
+
+def _step_line(step: StepView) -> str:
+    facts = [step.words]
+    if step.attempts > 1:
+        facts.append(gettext("attempt %(number)s") % {"number": step.attempts})
+    if step.duration:
+        facts.append(step.duration)
+    return f"{_escape_line(step.name)}: {', '.join(facts)}"
 
 
 def _write_source(source: Source) -> str:

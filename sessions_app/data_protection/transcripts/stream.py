@@ -23,12 +23,14 @@ from sessions_app.data_protection.transcripts.markdown_file import markdown_head
 from sessions_app.history.public_event import without_app_state
 from sessions_app.history.response_state import waits
 from sessions_app.history.rewinds import Rewinds
+from sessions_app.history.workflow_steps import load_steps
 from sessions_app.models import Event as Row
 from sessions_app.models import Session, ToolJob
 from sessions_app.process.thread_pools import download_threads
 from sessions_app.process.threads import fetch_rows, in_thread
 from sessions_app.rendering.failures import once
 from sessions_app.rendering.session_view import SessionView
+from sessions_app.rendering.steps import CardMaker, StepCard
 from sessions_app.secrets.masking import mask_keys
 
 logger = logging.getLogger(__name__)
@@ -48,11 +50,17 @@ async def stream_entries(
     """
     owner = session.user.get_username()
     outcomes: dict[str, list[Piece]] = {}
+    cards: dict[str, list[StepCard]] = {}
+    with_cards: set[str] = set()
     async for batch in read_batches(session, with_undone=with_undone):
         events, answers = await download_threads.run(_read_batch, batch)
         jobs = await _jobs_of(session, events)
         delayed = {call_id for call_id, waits in answers if waits}
-        context = EntryContext(view, owner, jobs, {call_id for call_id, _ in answers}, delayed, outcomes)
+        for invocation_id in {event.invocation_id for event in events if event.node_info} - with_cards:
+            with_cards.add(invocation_id)
+            cards[invocation_id] = await download_threads.run(_read_cards, session, view, invocation_id)
+        answered = {call_id for call_id, _ in answers}
+        context = EntryContext(view, owner, jobs, answered, delayed, outcomes, cards)
         yield await download_threads.run(_write_batch, batch, events, context, write)
 
 
@@ -97,6 +105,16 @@ def _read_batch(batch: EventBatch) -> tuple[list[Event], set[tuple[str, bool]]]:
             if response.id:
                 answers.add((response.id, waits(response.response or {}) and event.author != "user"))
     return events, answers
+
+
+def _read_cards(session: Session, view: SessionView, invocation_id: str) -> list[StepCard]:
+    maker = CardMaker(session.app_name, in_transcript=True, has_outputs=view.shows_details)
+    try:
+        with view.reader.reading():
+            return maker.cards(load_steps(session, invocation_id))
+    except Exception:  # one odd event must not break the transcript
+        logger.exception("Steps of %s in session %s cannot be shown", invocation_id, session.pk)
+        return []
 
 
 def _write_batch(batch: EventBatch, events: list[Event], context: EntryContext, write: WriteEntry) -> str:

@@ -9,6 +9,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
+from pytest_django import Settings
 
 from runtime.events.calls import REQUEST_INPUT
 from runtime.events.request_input import RequestInput
@@ -20,7 +21,8 @@ from sessions_app.history.effective_events import effective_events
 from sessions_app.jobs import job_tool
 from sessions_app.models import AnswerRequest, Invocation, Session, StaffAct, ToolJob
 from sessions_app.process import threads
-from tests.integration.chat.pages.page_helpers import page
+from sessions_app.sessions import sharing
+from tests.integration.chat.pages.page_helpers import body_of, page
 from tests.integration.jobs.job_helpers import run_queue, run_task, talk
 from tests.served_agents import Served
 
@@ -35,7 +37,7 @@ def count_stock(order: str) -> dict[str, Any]:
 
 
 def read_order(node_input: str) -> dict[str, str]:
-    return {"order": node_input}
+    return {"order": node_input, "api_key": "hunter2"}
 
 
 def check_fraud() -> str:
@@ -79,6 +81,56 @@ def steps_of(client: Client, session: Session) -> str:
     return shown.content.decode()
 
 
+def exported(client: Client, session: Session, form: str) -> str:
+    return body_of(client.get(f"{page(session)}export/{form}/")).decode()
+
+
+def shown_steps(html: str) -> list[tuple[str, str]]:
+    """Return the state and the name of each step."""
+    return re.findall(r'data-state="(\w+)" data-name="([^"]+)"', html)
+
+
+def test_transcripts_have_the_steps_as_they_stand_with_outputs_for_staff_only(
+    person: User,
+    session: Session,
+    client: Client,
+    admin_client: Client,
+    django_user_model: type[User],
+    settings: Settings,
+) -> None:
+    settings.ADK = {**settings.ADK, "share_links": True}
+    client.force_login(person)
+    run_task(ToolJob.objects.get(session=session))
+    run_queue(session.pk)
+    link = sharing.make_link(session, actors.person(person))
+
+    def read_pages() -> list[str]:
+        """Return the exported and the shared page."""
+        shared = admin_client.get(reverse("chat:shared", args=[link.token]))
+        return [exported(client, session, "page"), body_of(shared).decode()]
+
+    for html in read_pages():
+        assert shown_steps(html) == [
+            ("done", "Read order"),
+            ("done", "Count stock"),
+            ("done", "Check fraud"),
+            ("waiting", "Ask"),
+            ("pending", "Finish"),
+        ]
+        assert "Ask</bdi>: Waiting<" in html and "Waiting for you" not in html
+    answer(person, session, AnswerRequest.objects.get(session=session).call_id, {"result": True})
+    for html in read_pages():
+        assert html.count('class="steps"') == 1 and "5 of 5 steps" in html
+        assert "Result of" not in html and "<button" not in html.partition("<h2")[2]
+    markdown = exported(client, session, "markdown")
+    assert re.search(r"\n\*Refunds: 5 of 5 steps\*\n\n- Read order: Done, \d+ s\n", markdown)
+    assert "Result of" not in markdown
+    django_user_model.objects.filter(pk=person.pk).update(is_staff=True)
+    markdown = exported(client, session, "markdown")
+    assert re.search(r"\nResult of Read order:\n\n```\n.*1001.*\[masked\].*\n```\n", markdown, re.DOTALL)
+    assert "hunter2" not in markdown + exported(client, session, "page")
+
+
 def test_a_job_and_a_question_are_nodes_of_a_workflow(
     person: User, session: Session, client: Client, django_user_model: type[User]
 ) -> None:
@@ -95,7 +147,7 @@ def test_a_job_and_a_question_are_nodes_of_a_workflow(
     assert f'data-call-id="{asked.call_id}"' in shown
     assert "no sign of it" in shown and 'value="yes"' in shown and 'value="no"' in shown
     card = steps_of(client, session)
-    assert re.findall(r'data-state="(\w+)" data-name="([^"]+)"', card) == [
+    assert shown_steps(card) == [
         ("done", "Read order"),
         ("done", "Count stock"),
         ("done", "Check fraud"),
@@ -143,6 +195,8 @@ def test_staff_skip_a_question_and_try_a_failed_node_again_with_a_reason(
     run_queue(session.pk)
     shown = admin_client.get(graph).content.decode()
     assert '"id": "pay", "title": "pay", "state": "failed"' in shown
+    client.force_login(person)
+    assert shown_steps(exported(client, session, "page")) == [("done", "Ask person"), ("failed", "Pay")]
     failed = re.search(r'name="failed" value="([^"]+)"', shown)
     assert failed is not None
     assert "The failed nodes run again." in act(failed=failed[1], reason="The bank is open")
