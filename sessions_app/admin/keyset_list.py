@@ -1,4 +1,4 @@
-"""List of a large table in a fixed order. The query string has the position of a row, and rows are not counted.
+"""List of a large table in the order of an index. The query string has the position of a row; rows are not counted.
 
 Page 1,000 of such a list costs as much as page 1: each page begins after a row found by an index. With OFFSET,
 PostgreSQL would read and drop all rows before the page; a count would read the whole table.
@@ -9,13 +9,15 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import reduce
 from typing import Any, ClassVar, cast
 
 from django.contrib.admin.options import IncorrectLookupParameters
-from django.contrib.admin.views.main import PAGE_VAR, ChangeList
+from django.contrib.admin.views.main import ORDER_VAR, PAGE_VAR, ChangeList
 from django.core.exceptions import ValidationError
 from django.db import connection
 from django.db.models import DateTimeField, ExpressionWrapper, F, Field, Model, Q, QuerySet
+from django.db.models.constants import LOOKUP_SEP
 from django.db.models.expressions import Combinable
 from django.http import HttpRequest
 from django.utils.functional import cached_property
@@ -52,7 +54,10 @@ class ListPage:
 class KeysetChangeList(UncountedChangeList):
     """Page of a list in the order of `ModelAdmin.ordering`: one field or two, all descending or all ascending.
 
+    The columns in `sortable_by` sort the list as well, with the key as the second field.
+
     Attributes:
+        order: fields of the order, with a hyphen if they descend.
         estimated_rows: number of rows in the table by PostgreSQL's last estimate; None for a filtered list.
         search: search for the term in the search box; None without a term, and in a list without such a search.
         searched_to: as in `ListPage`.
@@ -63,7 +68,24 @@ class KeysetChangeList(UncountedChangeList):
     model_admin: KeysetAdmin
 
     def get_ordering(self, request: HttpRequest, queryset: QuerySet[Model]) -> list[str | Combinable]:
-        return [str(name) for name in self.model_admin.ordering or ()]
+        self.order = [str(name) for name in self.model_admin.ordering or ()]
+        # A search reads the rows in the order of time.
+        if ORDER_VAR in self.params and not self.query:
+            chosen = str(super().get_ordering(request, queryset)[0])
+            sortable = {
+                str(self.get_ordering_field(name)).removeprefix("-") for name in self.model_admin.sortable_by
+            }
+            if chosen.removeprefix("-") in sortable:
+                self.order = [chosen, "-pk" if chosen.startswith("-") else "pk"]
+        return [*self.order]
+
+    @property
+    def is_descending(self) -> bool:
+        return self.order[0].startswith("-")
+
+    @property
+    def is_by_time(self) -> bool:
+        return self.order == [*(self.model_admin.ordering or ())]
 
     def get_results(self, request: HttpRequest) -> None:
         """Load the rows after the position in the query string.
@@ -98,7 +120,10 @@ class KeysetChangeList(UncountedChangeList):
             IncorrectLookupParameters: the position is invalid.
         """
         after = self._after(position) if position else Q()
-        rows = self.queryset.defer(*self.model_admin.large_fields)
+        # A row without the related row of the order has no place in it.
+        rows = self.queryset.defer(*self.model_admin.large_fields).filter(
+            **{f"{self._fields[0]}__isnull": False}
+        )
         if self.search:
             return self._searched_page(self.search, rows, after, count)
         # One row more tells whether there is a next page.
@@ -136,8 +161,8 @@ class KeysetChangeList(UncountedChangeList):
         # PostgreSQL cannot tell whether many or few rows match. In the order of the list it would search the whole
         # table for a few matches; by the indexes of the filters it would sort many. So try the newest rows first,
         # where a common value has enough matches.
-        first = str((self.model_admin.ordering or ())[0])
-        field = first.removeprefix("-")
+        first = self.order[0]
+        field = self._fields[0]
         values = self.model._default_manager.filter(after).order_by(first).values_list(field, flat=True)
         for number in RECENT_ROWS:
             oldest = values[number - 1 : number].first()
@@ -150,22 +175,34 @@ class KeysetChangeList(UncountedChangeList):
 
     def _by_filters(self, rows: QuerySet[Any]) -> QuerySet[Any]:
         """Return the rows in the order of the list, without the index of this order: only those of filters are left."""
-        first, *rest = [str(name) for name in self.model_admin.ordering or ()]
-        field = self._field(first.removeprefix("-"))
+        name = self._fields[0]
+        field = self._field(name)
         nothing = timedelta(0) if isinstance(field, DateTimeField) else 0
-        unindexed = ExpressionWrapper(F(field.name) + nothing, output_field=field)
-        return rows.order_by(unindexed.desc() if self.model_admin.is_newest_first else unindexed.asc(), *rest)
+        unindexed = ExpressionWrapper(F(name) + nothing, output_field=field)
+        return rows.order_by(unindexed.desc() if self.is_descending else unindexed.asc(), *self.order[1:])
 
     @property
     def _fields(self) -> list[str]:
-        return [str(name).removeprefix("-") for name in self.model_admin.ordering or ()]
+        return [name.removeprefix("-") for name in self.order]
 
     def position_of(self, row: Model) -> str:
         """Return the position of a row as text. The next page begins after this position."""
-        return SEPARATOR.join(self._field(name).value_to_string(row) for name in self._fields)
+        texts = []
+        for name in self._fields:
+            *relations, _column = name.split(LOOKUP_SEP)
+            owner = reduce(getattr, relations, row)
+            texts.append(self._field(name).value_to_string(owner))
+        return SEPARATOR.join(texts)
 
     def _field(self, name: str) -> Field[Any, Any]:
-        return cast("Field[Any, Any]", self.model._meta.get_field(name))
+        """Return a field of the model, or of a related model for a name such as `figures__cost`."""
+        *relations, column = name.split(LOOKUP_SEP)
+        model = self.model
+        for relation in relations:
+            model = cast("type[Model]", model._meta.get_field(relation).related_model)
+        if column == "pk":
+            return model._meta.pk
+        return cast("Field[Any, Any]", model._meta.get_field(column))
 
     def _value(self, name: str, text: str) -> Any:
         value = self._field(name).to_python(text)
@@ -180,7 +217,7 @@ class KeysetChangeList(UncountedChangeList):
         except (ValueError, ValidationError, OverflowError) as error:
             raise IncorrectLookupParameters(error) from error
         (first, value), *rest = values.items()
-        behind = "lt" if self.model_admin.is_newest_first else "gt"
+        behind = "lt" if self.is_descending else "gt"
         if not rest:
             return Q(**{f"{first}__{behind}": value})
         ((second, second_value),) = rest
@@ -191,7 +228,7 @@ class KeysetChangeList(UncountedChangeList):
 
 
 class KeysetAdmin(ReadOnlyAdmin):
-    """Admin whose list is a `KeysetChangeList`. Its columns do not sort: only the order of an index is fast.
+    """Admin whose list is a `KeysetChangeList`. Only columns with an index of their own may sort it.
 
     Attributes:
         large_fields: columns to leave out of the query of the list.
@@ -204,12 +241,7 @@ class KeysetAdmin(ReadOnlyAdmin):
     has_rare_filters = False
     search_columns: ClassVar[tuple[str, ...]] = ()
     change_list_template = "admin/sessions_app/keyset_list.html"
-    sortable_by = ()
-
-    @property
-    def is_newest_first(self) -> bool:
-        """True when the fields of `ordering` descend."""
-        return str((self.ordering or ("-",))[0]).startswith("-")
+    sortable_by: ClassVar[tuple[str, ...]] = ()
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Any], search_term: str

@@ -74,6 +74,7 @@ class SessionAdmin(StateCorrectionMixin, SessionActionsMixin, SessionExportMixin
     list_select_related = ("user", "figures")
     has_rare_filters = True
     ordering = ("-updated_at", "-id")
+    sortable_by = ("tokens", "cost")
     time_field = "updated_at"
     search_columns = ("last_seq",)
     search_fields = ("title",)  # the search box needs one
@@ -232,11 +233,11 @@ class SessionAdmin(StateCorrectionMixin, SessionActionsMixin, SessionExportMixin
             in_list = "archived"
         return format_html("{} {}", status_badge(session.open_status), status_badge(in_list))  # type: ignore[attr-defined]
 
-    @admin.display(description=_("Tokens"))
+    @admin.display(description=_("Tokens"), ordering="-figures__tokens")
     def tokens(self, session: Session) -> str:
         return intcomma(figures_of(session).tokens)
 
-    @admin.display(description=_("Cost"))
+    @admin.display(description=_("Cost"), ordering="-figures__cost")
     def cost(self, session: Session) -> str:
         return format_cost(figures_of(session).cost)
 

@@ -73,8 +73,8 @@ class SessionFigures(models.Model):
         default_permissions = ()
         indexes = [
             GinIndex(fields=["labels"], name="session_figures_labels"),
-            models.Index(fields=["-cost"], name="session_figures_cost", condition=Q(cost__gt=0)),
-            models.Index(fields=["-tokens"], name="session_figures_tokens"),
+            models.Index(fields=["-cost", "-session"], name="session_figures_by_cost"),
+            models.Index(fields=["-tokens", "-session"], name="session_figures_by_tokens"),
             # For the filter "With errors", and partial because most sessions have none.
             models.Index(fields=["session"], name="session_figures_errors", condition=Q(errors__gt=0)),
             models.Index(

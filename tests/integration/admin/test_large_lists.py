@@ -97,6 +97,7 @@ def queries() -> list[str]:
         list_url("session", "?with_errors=on"),
         list_url("session", "?tokens_above=9000"),
         list_url("session", "?cost_above=1"),
+        *(list_url("session", f"?o={order}") for order in ("7", "-7", "8", "-8")),  # tokens and cost
         page_of(session),
         *(page_of(session, query) for query in ("?at=7", "?view=person", "?q=order", "?failed=on")),
         trace_url(session.pk, event.invocation_id),

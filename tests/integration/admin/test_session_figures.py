@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import csv
 import json
+import re
 from datetime import timedelta
+from html import unescape
 from io import StringIO
 from typing import Any
 
@@ -15,6 +17,7 @@ from django.test import Client
 from django.utils import timezone
 
 from sessions_app.admin import keyset_list, session_export
+from sessions_app.admin.session import SessionAdmin
 from sessions_app.history.figures.batches import count_figures
 from sessions_app.models import Invocation, Session, SessionFigures
 from tests.integration.admin.audit_rows import append_event, list_url, read
@@ -170,6 +173,53 @@ def test_an_export_reads_page_by_page_and_has_each_session_once(
 
     assert asyncio.run(pages()) == [0, 10, 10, 5]
     assert len({row["id"] for row in exported(exporter)}) == 25
+
+
+def cells(page: str, column: str) -> list[str]:
+    return re.findall(f'<td class="field-{column}[^"]*">([^<]*)</td>', page)
+
+
+def column_number(page: str, column: str) -> str:
+    return str(re.findall(r'class="[^"]*column-(\w+)', page).index(column))
+
+
+@pytest.mark.parametrize("column", ["tokens", "cost"])
+def test_the_list_is_sorted_by_tokens_and_cost_page_by_page(
+    auditor: Client, person: User, monkeypatch: pytest.MonkeyPatch, column: str
+) -> None:
+    monkeypatch.setattr(SessionAdmin, "list_per_page", 4)
+    amounts = [7, 0, 3, 3, 3, 3, 3, 9, 0, 120, 1]
+    made = Session.objects.bulk_create(
+        Session(app_name="shop", user=person, key=f"k-{n:02}") for n, _ in enumerate(amounts)
+    )
+    SessionFigures.objects.bulk_create(
+        SessionFigures(session=session, tokens=amount, cost=amount)
+        for session, amount in zip(made, amounts, strict=True)
+    )
+    Session.objects.create(app_name="shop", user=person, key="not-counted-yet")
+    number = column_number(read(auditor, list_url("session")), column)
+    for direction, is_descending in (("", True), ("-", False)):
+        query = f"?app_name=shop&o={direction}{number}"
+        keys: list[str] = []
+        while query:
+            page = read(auditor, list_url("session", query))
+            keys += re.findall(r"k-\d\d(?=</a>)", page)
+            next_page = re.search(r'<a href="([^"]*)" rel="next">Next page', page)
+            query = unescape(next_page[1]) if next_page else ""
+        expected = sorted(made, key=lambda row: (row.figures.cost, row.pk), reverse=is_descending)
+        assert keys == [session.key for session in expected]
+
+
+def test_an_order_by_another_column_or_an_odd_position_is_refused_or_ignored(
+    auditor: Client, person: User
+) -> None:
+    make(person, "s-1")
+    count_figures(10)
+    number = column_number(read(auditor, list_url("session")), "cost")
+    for order in ("0", "3", "99", "x", "-", "7.8.9", "9" * 40):
+        assert "s-1" in read(auditor, list_url("session", f"?o={order}")), order
+    for position in ("x", "1", "1~x", "nan", "~", "1~2~3"):
+        assert auditor.get(list_url("session", f"?o={number}&p={position}")).status_code == 302, position
 
 
 def test_only_staff_with_the_permission_see_and_get_the_export(auditor: Client) -> None:
