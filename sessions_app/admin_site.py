@@ -25,7 +25,8 @@ MENU = {
     ),
     "work": (
         _("Work"),
-        "AnswerRequest Failure CallError Invocation ToolJob ScheduledTask Evaluation WebhookDelivery DayFigure",
+        "AnswerRequest ActRequest Failure CallError Invocation ToolJob ScheduledTask Evaluation WebhookDelivery"
+        " DayFigure",
     ),
     "evidence": (
         _("Evidence"),

@@ -309,6 +309,10 @@ class AuditConf:
     are masked."""
     unmask_seconds: float = Field(default=900.0, gt=0)
     """Seconds for which staff see the masked values of a session after unmasking it."""
+    second_person_for: tuple[Literal["unmask", "erase"], ...] = ()
+    """Acts of staff to which a second member of staff with the same right must agree first (docs/security.md)."""
+    second_person_hours: float = Field(default=24.0, gt=0)
+    """Hours after a request to a second person in which the act may be agreed to and done."""
     error_detail_limit: int = 8_000
     """Maximum characters of an error's details to keep for staff; 0 keeps none."""
     access_log_days: int = Field(default=365, ge=0)

@@ -6,7 +6,7 @@ A record has kind and key of its subject, no foreign key.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, ClassVar
 from uuid import UUID
 
 from django.apps import apps
@@ -90,7 +90,7 @@ class SubjectAdmin(KeysetAdmin):
 
 def links_to_rows(request: HttpRequest, kind: str, keys: Iterable[str]) -> dict[str, SafeString]:
     """Return links to the rows of a kind by key, within the rights and remits of the user."""
-    model = _model_named(kind)
+    model = model_named(kind)
     if model is None:
         return {}
     model_admin = admin.site.get_model_admin(model)
@@ -107,7 +107,7 @@ def links_to_rows(request: HttpRequest, kind: str, keys: Iterable[str]) -> dict[
     return {key: _link(found[value]) for key, value in values.items() if value in found}
 
 
-def _model_named(kind: str) -> type[Model] | None:
+def model_named(kind: str) -> type[Model] | None:
     """Return the model with a page in the admin; of several models with the name, the model of this app."""
     named = [
         model
@@ -119,7 +119,7 @@ def _model_named(kind: str) -> type[Model] | None:
 
 def kind_in_words(kind: str) -> str:
     """Return the name of the model with a page in the admin; the kind itself without such a model."""
-    model = _model_named(kind)
+    model = model_named(kind)
     return str(model._meta.verbose_name) if model else kind
 
 
@@ -142,7 +142,7 @@ class StaffRecordAdmin(SubjectAdmin):
 
     ordering = ("-id",)
     time_field = "at"
-    search_fields = ("actor_name",)  # the search box needs one
+    search_fields: ClassVar[tuple[str, ...]] = ("actor_name",)  # the search box needs one
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         records = super().get_queryset(request)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 from uuid import UUID
 
 from django import forms
@@ -21,7 +20,8 @@ from django.utils.translation import gettext_lazy
 from sessions_app.admin.confirmed_action import ReasonForm, Wording, Words
 from sessions_app.admin.links import RowLinks, row_links, row_url, session_url
 from sessions_app.admin.permissions import Right, may, require
-from sessions_app.admin.staff_records import RecordedActsMixin, note_access, staff_of
+from sessions_app.admin.second_person.consent import RIGHTS, Consent, SecondPersonMixin, load_consent
+from sessions_app.admin.staff_records import note_access, staff_of
 from sessions_app.admin.unmasking import end_unmasking, grant_unmasking
 from sessions_app.asgi.downloads import as_download
 from sessions_app.data_protection.counts import as_text, count_rows_of_sessions
@@ -29,7 +29,7 @@ from sessions_app.data_protection.erase import ErasureOrder, erase_session
 from sessions_app.data_protection.export import export_session
 from sessions_app.data_protection.transcripts.record import write_record
 from sessions_app.errors import LegalHoldError
-from sessions_app.models import AccessKind, ActionKind, LegalHold, Session
+from sessions_app.models import AccessKind, ActionKind, GuardedAct, LegalHold, Session
 
 ARCHIVE, RECORD = "archive", "record"
 
@@ -54,18 +54,16 @@ class SessionAction:
     name: str
     right: Right
     wording: Wording
-    form: type[forms.Form] = ReasonForm
 
 
 EXPORT = SessionAction(
     "export",
     Right.EXPORT,
     Wording(gettext_lazy("Export…"), gettext_lazy("Export the session?"), gettext_lazy("Export it")),
-    ExportForm,
 )
 UNMASK = SessionAction(
-    "unmask",
-    Right.UNMASK,
+    GuardedAct.UNMASK,
+    RIGHTS[GuardedAct.UNMASK],
     Wording(
         gettext_lazy("Unmask…"),
         gettext_lazy("See the masked values of the session?"),
@@ -73,14 +71,14 @@ UNMASK = SessionAction(
     ),
 )
 ERASE = SessionAction(
-    "erase",
-    Right.ERASE,
+    GuardedAct.ERASE,
+    RIGHTS[GuardedAct.ERASE],
     Wording(gettext_lazy("Erase…"), gettext_lazy("Erase the session for ever?"), gettext_lazy("Erase it")),
 )
 ACTIONS = (EXPORT, UNMASK, ERASE)
 
 
-class SessionActionsMixin(RecordedActsMixin):
+class SessionActionsMixin(SecondPersonMixin):
     """Admin of sessions with the actions. Subclasses implement `get_session`."""
 
     def get_session(self, request: HttpRequest, session_id: UUID | None) -> Session:
@@ -119,9 +117,10 @@ class SessionActionsMixin(RecordedActsMixin):
 
     def export_session_view(self, request: HttpRequest, session_id: UUID) -> HttpResponseBase:
         """Ask for a form and a reason, then return the session as a file."""
-        session, form = self._prepare(request, session_id, EXPORT)
+        session = self._open(request, session_id, EXPORT)
+        form = ExportForm(request.POST or None)
         if not form.is_valid():
-            return self._ask(request, session, EXPORT, form, _counts(session))
+            return self._ask(request, session, EXPORT.wording, form, _counts(session))
         chosen = form.cleaned_data["form"]
         reason = form.cleaned_data["reason"]
         with TemporaryDirectory() as folder:
@@ -140,10 +139,15 @@ class SessionActionsMixin(RecordedActsMixin):
 
     def unmask_view(self, request: HttpRequest, session_id: UUID) -> HttpResponseBase:
         """Ask for a reason, then show the masked values of the session for `unmask_seconds`."""
-        session, form = self._prepare(request, session_id, UNMASK)
-        if not form.is_valid():
-            return self._ask(request, session, UNMASK, form, SafeString())
-        note_access(request, AccessKind.UNMASK, ("session", session.pk), reason=form.cleaned_data["reason"])
+        session = self._open(request, session_id, UNMASK)
+        consent = load_consent(request, GuardedAct.UNMASK, session)
+        if not consent.form.is_valid():
+            return self._ask_by(request, session, UNMASK.wording, consent, SafeString())
+        if consent.asks:
+            self.ask_second_person(request, consent)
+            return HttpResponseRedirect(session_url(session.pk))
+        self.use_consent(request, consent)
+        note_access(request, AccessKind.UNMASK, ("session", session.pk), reason=consent.reason)
         grant_unmasking(request, session.pk)
         return HttpResponseRedirect(session_url(session.pk))
 
@@ -161,10 +165,15 @@ class SessionActionsMixin(RecordedActsMixin):
 
     def erase_view(self, request: HttpRequest, session_id: UUID) -> HttpResponseBase:
         """Show the numbers of rows and ask for a reason, then erase the session, unless it is under legal hold."""
-        session, form = self._prepare(request, session_id, ERASE)
+        session = self._open(request, session_id, ERASE)
+        consent = load_consent(request, GuardedAct.ERASE, session)
         held = LegalHold.objects.of_session(session.pk, session.user_id).first()
-        if held is None and form.is_valid():
-            reason = form.cleaned_data["reason"]
+        if held is None and consent.form.is_valid():
+            if consent.asks:
+                self.ask_second_person(request, consent)
+                return HttpResponseRedirect(session_url(session.pk))
+            self.use_consent(request, consent)
+            reason = consent.reason
             # Before the erasure, while the row exists: the act names its subject.
             self.log_act(request, ActionKind.DELETE, session, reason)
             try:
@@ -179,19 +188,42 @@ class SessionActionsMixin(RecordedActsMixin):
         if held:
             note = _("Nothing may be erased: %(hold)s is in force.") % {"hold": held}
             description = format_html('{}<br><strong class="audit-bad">{}</strong>', description, note)
-        return self._ask(request, session, ERASE, form, description, may_confirm=held is None)
+        return self._ask_by(request, session, ERASE.wording, consent, description, is_held=held is not None)
 
-    def _prepare(self, request: HttpRequest, session_id: UUID, action: SessionAction) -> tuple[Session, Any]:
+    def may_do(self, request: HttpRequest, act: GuardedAct, session: Session) -> bool:
+        """Return True if the user may do the act on a session within the remits."""
+        may_open = self.has_view_permission(request) and may(request, Right.VIEW_TEXT)
+        return may_open and may(request, RIGHTS[act])
+
+    def _open(self, request: HttpRequest, session_id: UUID, action: SessionAction) -> Session:
         require(request, action.right)
-        session = self.get_session(request, session_id)
-        return session, action.form(request.POST or None)
+        return self.get_session(request, session_id)
+
+    def _ask_by(
+        self,
+        request: HttpRequest,
+        session: Session,
+        wording: Wording,
+        consent: Consent,
+        description: SafeString,
+        *,
+        is_held: bool = False,
+    ) -> HttpResponseBase:
+        return self._ask(
+            request,
+            session,
+            consent.wording(wording),
+            consent.form,
+            consent.below(description),
+            may_confirm=not (is_held or consent.waits),
+        )
 
     def _ask(
         self,
         request: HttpRequest,
         session: Session,
-        action: SessionAction,
-        form: Any,
+        wording: Wording,
+        form: forms.Form,
         description: SafeString,
         *,
         may_confirm: bool = True,
@@ -199,10 +231,10 @@ class SessionActionsMixin(RecordedActsMixin):
         return self.show(
             request,
             "admin/sessions_app/confirmed_action/confirm.html",
-            action.wording.title,
+            wording.title,
             row=session,
             description=description,
-            wording=action.wording,
+            wording=wording,
             form=form,
             return_url=session_url(session.pk),
             may_confirm=may_confirm,

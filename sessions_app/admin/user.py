@@ -11,12 +11,13 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from django.contrib import admin
+from django.contrib.admin.utils import unquote
 from django.contrib.auth import get_user_model
 from django.contrib.auth.admin import GroupAdmin
 from django.contrib.auth.models import Group
 from django.core.exceptions import PermissionDenied
 from django.db.models import Model, QuerySet
-from django.http import HttpRequest, HttpResponse, HttpResponseBase, QueryDict
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect, QueryDict
 from django.urls import URLPattern
 from django.utils.html import format_html
 from django.utils.translation import gettext_lazy as _
@@ -24,12 +25,13 @@ from django.utils.translation import gettext_lazy as _
 from sessions_app.admin.confirmed_action import ReasonForm, Wording
 from sessions_app.admin.links import row_links
 from sessions_app.admin.permissions import OF_PERSON, Right, may, within_remits
+from sessions_app.admin.second_person.consent import Consent, SecondPersonMixin, load_consent
 from sessions_app.admin.staff_records import RecordedActsMixin, note_access, staff_of
 from sessions_app.asgi.downloads import as_download
 from sessions_app.data_protection.counts import as_text, count_rows_of_user
 from sessions_app.data_protection.erase import ErasureOrder, erase_user
 from sessions_app.data_protection.export import export_user
-from sessions_app.models import AccessKind, LegalHold
+from sessions_app.models import AccessKind, GuardedAct, LegalHold
 
 USER_MODEL: type[Model] = get_user_model()
 # A project may have its own admin of users: this admin extends it and takes its place.
@@ -43,7 +45,7 @@ EXPORT = Wording(
 )
 
 
-class ErasingUserAdmin(RecordedActsMixin, BASE):  # type: ignore[misc]
+class ErasingUserAdmin(SecondPersonMixin, BASE):  # type: ignore[misc]
     """The project's admin of users, with an export, and with a deletion of the account and all data of the person.
 
     A remit with an app covers no users, because an account belongs to no app.
@@ -131,14 +133,27 @@ class ErasingUserAdmin(RecordedActsMixin, BASE):  # type: ignore[misc]
         self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
         """Show the numbers of rows and ask for a reason, then erase the person."""
-        form = ReasonForm(request.POST or None)
-        if not form.is_valid():
+        person = self.get_object(request, unquote(object_id))
+        if person is None or not self.has_delete_permission(request, person):
+            return super().delete_view(request, object_id)  # which refuses
+        consent = load_consent(request, GuardedAct.ERASE, person)
+        if consent.asks and consent.form.is_valid() and not LegalHold.objects.of_user(person.pk).exists():
+            self.ask_second_person(request, consent)
+            return HttpResponseRedirect(self.url_of("changelist"))
+        if consent.asks or not consent.form.is_valid():
             # No erasure without a valid reason, even with a forged form.
             request.POST = QueryDict()  # Without data Django shows the page again.
-        return super().delete_view(request, object_id, {"reason_form": form, **(extra_context or {})})
+        request.adk_consent = consent  # type: ignore[attr-defined]
+        context = {"consent": consent, "confirm": consent.confirm(_("Delete and erase"))}
+        return super().delete_view(request, object_id, context | (extra_context or {}))
 
     def reason_for_deletion(self, request: HttpRequest) -> str:
-        return request.POST["reason"].strip()
+        consent: Consent = request.adk_consent  # type: ignore[attr-defined]
+        return consent.reason
+
+    def may_do(self, request: HttpRequest, act: GuardedAct, person: Any) -> bool:
+        """Return True if the user may erase a person within the remits."""
+        return act == GuardedAct.ERASE and self.has_delete_permission(request, person)
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         if obj is not None and obj.is_superuser and not request.user.is_superuser:
@@ -146,6 +161,7 @@ class ErasingUserAdmin(RecordedActsMixin, BASE):  # type: ignore[misc]
         return may(request, Right.ERASE) and super().has_delete_permission(request, obj)
 
     def delete_model(self, request: HttpRequest, obj: Any) -> None:
+        self.use_consent(request, request.adk_consent)  # type: ignore[attr-defined]
         order = ErasureOrder.of_staff(staff_of(request), self.reason_for_deletion(request))
         erase_user(obj.pk, order)
 

@@ -38,7 +38,7 @@ class ActionKind(models.TextChoices):
     """Kinds of acts.
 
     In the record of staff, `ANSWER` is an answer other than a yes or a no. The text of the answer is only in the
-    session, and is erased with it.
+    session, and is erased with it. `ASK` asks a second person to agree to an act.
     """
 
     ADD = "add"
@@ -47,6 +47,7 @@ class ActionKind(models.TextChoices):
     RESTORE = "restore"
     STOP = "stop"
     RETRY = "retry"
+    ASK = "ask"
     REWIND = "rewind"
     SWITCH = "switch"
     ANSWER = "answer"

@@ -65,6 +65,8 @@ _RECORDS = {
         f"{_ACTOR}, kind, subject_kind, subject_id, detail, reason, extract(epoch FROM at)",
         "''",
     ),
+    "actrequest": (f"{_ACTOR}, act, subject_kind, subject_id, reason, extract(epoch FROM at)", "''"),
+    "actrequeststep": (f"{_ACTOR}, request_id, kind, agrees, reason, extract(epoch FROM at)", "''"),
     "legalhold": (
         "session_id, user_id, reason, extract(epoch FROM set_at), set_by_name",
         "coalesce(session_id::text, user_id::text)",

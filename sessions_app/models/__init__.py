@@ -3,6 +3,7 @@
 from sessions_app.base.actors import ActionKind
 from sessions_app.base.statuses import CaseStatus, InvocationStatus, JobStatus
 from sessions_app.models.account_act import AccountAct
+from sessions_app.models.act_request import ActRequest, ActRequestStep, GuardedAct, RequestStage, StepKind
 from sessions_app.models.annotation import Annotation
 from sessions_app.models.answer_request import AnswerRequest, RequestKind
 from sessions_app.models.api_key import ApiKey, Scope
@@ -42,6 +43,8 @@ from sessions_app.models.webhook import Webhook, WebhookDelivery, WebhookEvent
 __all__ = [
     "AccessKind",
     "AccountAct",
+    "ActRequest",
+    "ActRequestStep",
     "ActionKind",
     "ActiveDay",
     "Annotation",
@@ -63,6 +66,7 @@ __all__ = [
     "FailureCause",
     "Feedback",
     "FiguresProgress",
+    "GuardedAct",
     "IdempotentRequest",
     "Invocation",
     "InvocationStatus",
@@ -74,6 +78,7 @@ __all__ = [
     "Rating",
     "Remit",
     "RequestKind",
+    "RequestStage",
     "RequestText",
     "SavedCredential",
     "ScheduledTask",
@@ -85,6 +90,7 @@ __all__ = [
     "ShareLink",
     "StaffAccess",
     "StaffAct",
+    "StepKind",
     "Tombstone",
     "ToolJob",
     "UserState",

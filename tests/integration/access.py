@@ -20,6 +20,7 @@ from sessions_app.base.actors import ActorKind
 from sessions_app.models import (
     AccountAct,
     ActionKind,
+    ActRequest,
     Annotation,
     AnswerRequest,
     ApiKey,
@@ -125,6 +126,13 @@ def make_things(owner: User) -> Things:
         ),
         "annotation": Annotation.objects.create(session=session, label="refunds", by_name="Grace"),
         "legalhold": LegalHold.objects.create(session=session, reason="A dispute"),
+        "actrequest": ActRequest.objects.create(
+            act="erase",
+            subject_kind="session",
+            subject_id=str(session.pk),
+            actor_name="Grace",
+            reason="Case 7",
+        ),
     }
     return Things(session, rows | rows_of_account(owner) | rows_of_staff())
 

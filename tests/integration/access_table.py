@@ -202,6 +202,8 @@ GET    login     login  login 403   302       decide     /admin/sessions_app/ans
 POST   login     login  login 403   200       decide     /admin/sessions_app/answerrequest/<object_id>/answer/
 GET    login     login  login 403   302       text       /admin/sessions_app/answerrequest/decide/
 POST   login     login  login 403   302       text       /admin/sessions_app/answerrequest/decide/
+GET    login     login  login 403   200       second     /admin/sessions_app/actrequest/<object_id>/answer/
+POST   login     login  login 403   200       second     /admin/sessions_app/actrequest/<object_id>/answer/
 GET    login     login  login 403   200       read       /admin/sessions_app/invocation/<object_id>/live/
 POST   login     login  login 403   403       -          /admin/sessions_app/invocation/<object_id>/live/
 GET    login     login  login 403   200       stop       /admin/sessions_app/invocation/<object_id>/stop/
@@ -283,6 +285,7 @@ WORDS = {
     "export-text": "export_data+view_*+view_text|export_data+change_*+view_text",
     "unmask": "unmask_data+view_*+view_text|unmask_data+change_*+view_text",
     "erase-text": "erase_data+view_*+view_text|erase_data+change_*+view_text",
+    "second": "view_*+erase_data+view_session+view_text|view_*+erase_data+change_session+view_text",
     "stop": "cancel_*+view_*|cancel_*+change_*|cancel_*+view_session",
     "stop-run": "cancel_*+view_*|cancel_*+change_*",
     "steer": "approve_answerrequest+view_*+view_text|approve_answerrequest+change_*+view_text",

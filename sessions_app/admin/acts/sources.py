@@ -180,7 +180,8 @@ class StaffActSource(_RecordSource):
         if not record.detail:
             return entry
         tool, _, numbers = record.detail.partition("(")
-        return replace(entry, action=self.act(record), tool=tool, arguments=numbers.removesuffix(")"))
+        action = self.act(record) if tool else entry.action
+        return replace(entry, action=action, tool=tool, arguments=numbers.removesuffix(")"))
 
 
 class StaffAccessSource(_RecordSource):

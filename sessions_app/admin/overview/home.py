@@ -30,7 +30,9 @@ from sessions_app.admin.permissions import (
     within_remits,
 )
 from sessions_app.admin.records import links_to_rows
+from sessions_app.admin.second_person.requests import answerable_acts
 from sessions_app.base.actors import ActorKind
+from sessions_app.conf import conf
 from sessions_app.history.figures.days import load_days, local_day
 from sessions_app.models import (
     AccessKind,
@@ -41,6 +43,7 @@ from sessions_app.models import (
     Invocation,
     InvocationStatus,
     JobStatus,
+    RequestStage,
     SessionFigures,
     StaffAccess,
     ToolJob,
@@ -118,12 +121,14 @@ def load_home(request: HttpRequest) -> Home:
 
 
 def _waiting(request: HttpRequest, links: OverviewLinks) -> Part:
+    second = _second_person_tiles(request, links)
     if not links.list_url("answerrequest"):
-        return Part("waits", "")
+        return Part("waits", _("What waits"), second)
     requests = within_remits(request, AnswerRequest.objects.open(), OF_SESSION).order_by("asked_at", "id")
     tiles = [
         _age_tile(_("I may answer"), answerable(request, requests), links, "asked_at", mine="1"),
         _age_tile(_("Waiting for an answer"), requests, links, "asked_at"),
+        *second,
     ]
     oldest = requests.select_related("session__user").defer("session__state", "session__initial_state")
     now = timezone.now()
@@ -136,6 +141,14 @@ def _waiting(request: HttpRequest, links: OverviewLinks) -> Part:
         for row in oldest[:MAX_SHOWN]
     ]
     return Part("waits", _("What waits"), tiles, lines, _("Nothing waits for an answer."))
+
+
+def _second_person_tiles(request: HttpRequest, links: OverviewLinks) -> list[Tile]:
+    """Return the tile with the acts to which the user may agree, on sites where acts need a second person."""
+    if not (conf().second_person_for and links.list_url("actrequest")):
+        return []
+    stage = RequestStage.WAITING
+    return [_age_tile(_("I may agree as second person"), answerable_acts(request), links, "at", stage=stage)]
 
 
 def _failed(request: HttpRequest, links: OverviewLinks) -> Part:

@@ -13,6 +13,7 @@ from django.test import Client
 from django.urls import reverse
 
 from sessions_app.models import (
+    ActRequest,
     AppState,
     Feedback,
     Invocation,
@@ -73,6 +74,9 @@ def odd_rows() -> dict[str, Any]:
         "staffact": StaffAct.objects.create(
             actor_kind="staff", actor_name=ODD, action="stop", subject_kind=ODD[:8], subject_id=ODD, reason=ODD
         ),
+        "actrequest": ActRequest.objects.create(
+            act="erase", subject_kind="session", subject_id=str(session.pk), actor_name=ODD, reason=ODD
+        ),
         "legalhold": LegalHold.objects.create(session=session, reason=ODD, set_by=person, lift_reason=ODD),
         "appstate": AppState.objects.update_or_create(app_name=ODD, defaults={"state": delta})[0],
         "userstate": UserState.objects.update_or_create(
@@ -87,7 +91,7 @@ def pages_of(rows: dict[str, Any]) -> list[str]:
     session, person = rows["session"], rows["session"].user
     confirmations = [
         reverse(f"admin:sessions_app_{name}", args=[quote(rows[name.partition("_")[0]].pk)])
-        for name in ("tooljob_stop", "invocation_stop", "legalhold_lift")
+        for name in ("tooljob_stop", "invocation_stop", "legalhold_lift", "actrequest_answer")
     ]
     users = [reverse("admin:auth_user_changelist"), reverse("admin:auth_user_delete", args=[person.pk])]
     return [*lists, *pages, *confirmations, *users, page_of(session, "?at=2"), page_of(session, "?event=1")]

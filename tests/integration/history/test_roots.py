@@ -17,7 +17,7 @@ from sessions_app.base.actors import SITE, Act, ActionKind
 from sessions_app.data_protection.erase import ErasureOrder, erase_session, erase_user
 from sessions_app.history import roots
 from sessions_app.history.integrity import flaw_in
-from sessions_app.models import Event, Session, SessionAct, StaffAccess, StaffAct
+from sessions_app.models import ActRequest, ActRequestStep, Event, Session, SessionAct, StaffAccess, StaffAct
 from tests.integration.tampering import tamper
 
 REHASH = """
@@ -110,10 +110,14 @@ def test_each_change_of_records_is_named(sealing: Path, person: User) -> None:
     SessionAct.objects.record(session.pk, Act(SITE, ActionKind.STOP, ("invocation", "e-1")))
     act = StaffAct.objects.create(actor_name="ada", action=ActionKind.STOP)
     access = StaffAccess.objects.create(actor_name="ada", kind="open")
+    request = ActRequest.objects.create(actor_name="ada", act="erase")
+    step = ActRequestStep.objects.create(actor_name="ada", request=request, kind="answer")
     seal(sealing)
     rows = {
         f"staffact {act.pk}: altered": StaffAct.objects.filter(pk=act.pk).update,
         f"staffaccess {access.pk}: altered": StaffAccess.objects.filter(pk=access.pk).update,
+        f"actrequest {request.pk}: altered": ActRequest.objects.filter(pk=request.pk).update,
+        f"actrequeststep {step.pk}: altered": ActRequestStep.objects.filter(pk=step.pk).update,
     }
     for expected, update in rows.items():
         with transaction.atomic():

@@ -83,6 +83,10 @@ FORBIDDEN = (
     "DELETE FROM sessions_app_staffact",
     "UPDATE sessions_app_staffact SET reason = ''",
     "UPDATE sessions_app_staffaccess SET reason = ''",
+    "UPDATE sessions_app_actrequest SET actor_id = ''",
+    "DELETE FROM sessions_app_actrequest",
+    "UPDATE sessions_app_actrequeststep SET agrees = true",
+    "DELETE FROM sessions_app_actrequeststep",
     "DELETE FROM django_migrations",
     "CREATE ROLE another",
 )

@@ -1,0 +1,214 @@
+"""Admin of requests to a second person: the list, and the page to agree or refuse."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.contrib import admin, messages
+from django.contrib.auth import get_user_model
+from django.core.exceptions import PermissionDenied
+from django.db.models import Model, QuerySet, prefetch_related_objects
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import URLPattern
+from django.utils import timezone
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from sessions_app.admin.columns import exact_time, excerpt_column
+from sessions_app.admin.confirmed_action import ReasonForm, Wording
+from sessions_app.admin.filters import ValueFilter
+from sessions_app.admin.permissions import may
+from sessions_app.admin.records import StaffRecordAdmin, actor_in_words, model_named
+from sessions_app.admin.second_person.consent import RIGHTS
+from sessions_app.admin.staff_records import RecordedActsMixin, staff_of
+from sessions_app.models import ActionKind, ActRequest, ActRequestStep, RequestStage, StepKind
+from sessions_app.models.act_request import ActRequestQuerySet, add_step
+from sessions_app.rendering.audit_values import NOTHING, format_duration, status_badge
+
+AGREE = "agree"
+REFUSE = "refuse"
+WORDING = Wording(
+    link=gettext_lazy("Answer…"), title=gettext_lazy("May this be done?"), confirm=gettext_lazy("Answer")
+)
+
+
+class AnswerForm(ReasonForm):
+    """Answer of a second person, and the reason."""
+
+    answer = forms.ChoiceField(
+        label=gettext_lazy("Answer"),
+        choices=[
+            ("", gettext_lazy("Choose…")),
+            (AGREE, gettext_lazy("I agree")),
+            (REFUSE, gettext_lazy("I refuse")),
+        ],
+    )
+    field_order = ("answer", "reason")
+
+
+class StageFilter(ValueFilter):
+    """Filter of requests by their stage."""
+
+    title = gettext_lazy("stage")
+    parameter_name = "stage"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+        return list(RequestStage.choices)
+
+
+def answerable_acts(request: HttpRequest) -> QuerySet[ActRequest]:
+    """Return the requests of others that wait and that the user has the rights to answer, the oldest first."""
+    requests: QuerySet[Any] = admin.site.get_model_admin(ActRequest).get_queryset(request)
+    acts = [act for act, right in RIGHTS.items() if may(request, right)]
+    mine = requests.filter(stage=RequestStage.WAITING, act__in=acts).exclude(actor_id=str(request.user.pk))
+    accounts = get_user_model()
+    if not admin.site.get_model_admin(accounts).has_delete_permission(request):
+        mine = mine.exclude(subject_kind=accounts._meta.model_name)
+    return mine.order_by("id")
+
+
+@admin.register(ActRequest)
+class ActRequestAdmin(RecordedActsMixin, StaffRecordAdmin):
+    """Requests, newest first. Staff with a remit see their own, and those on rows within the remit."""
+
+    change_form_template = "admin/sessions_app/confirmed_action/change_form.html"
+    time_field = ""
+    search_fields = ()
+    list_display = (
+        "at", "act", "stage_badge", "age", "subject_kind", "subject", "actor_name", "short_reason", "answer",
+    )  # fmt: skip
+    list_filter = (StageFilter, "act")
+    fields = (
+        "act", "stage_badge", "at", "subject_kind", "subject_id", "subject", "actor_name", "actor_id", "address",
+        "reason", "answer", "done",
+    )  # fmt: skip
+    short_reason = excerpt_column("reason", gettext_lazy("Reason"))
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[ActRequest]:
+        requests: ActRequestQuerySet = super().get_queryset(request)  # type: ignore[assignment]
+        return requests.with_stage()
+
+    def complete_rows(self, request: HttpRequest, rows: list[Any], query: str) -> None:
+        """Look up the subjects and the steps of the requests."""
+        super().complete_rows(request, rows, query)
+        prefetch_related_objects(rows, "steps")
+
+    def get_urls(self) -> list[URLPattern]:
+        return [self.view_path("<int:object_id>/answer/", self.answer_view, "answer"), *super().get_urls()]
+
+    def render_change_form(
+        self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
+    ) -> HttpResponse:
+        row = context["original"]
+        if row and not _why_not(request, row) and _subject_of(request, row):
+            context |= {"action_url": self.url_of("answer", row.pk), "wording": WORDING}
+        return super().render_change_form(request, context, *args, **kwargs)
+
+    def answer_view(self, request: HttpRequest, object_id: int) -> HttpResponse:
+        """Ask for an answer and a reason, and store them. The first answer counts.
+
+        Raises:
+            Http404: there is no such request within the remits of the user.
+            PermissionDenied: the user may not see the request, or not do the act.
+        """
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        row: ActRequest = self.get_row(request, str(object_id))
+        page = self.url_of("change", object_id)
+        if why_not := _why_not(request, row):
+            messages.warning(request, why_not)
+            return HttpResponseRedirect(page)
+        subject = _subject_of(request, row)
+        if subject is None:
+            raise PermissionDenied
+        form = AnswerForm(request.POST if request.method == "POST" else None)
+        if form.is_valid():
+            self._answer(request, row, subject, form)
+            return HttpResponseRedirect(page)
+        return self.show(
+            request,
+            "admin/sessions_app/confirmed_action/confirm.html",
+            WORDING.title,
+            row=row,
+            description=self._in_words(row),
+            wording=WORDING,
+            form=form,
+            return_url=page,
+        )
+
+    def _answer(self, request: HttpRequest, row: ActRequest, subject: Model, form: AnswerForm) -> None:
+        agrees = form.cleaned_data["answer"] == AGREE
+        reason = form.cleaned_data["reason"]
+        actor = staff_of(request).columns()
+        if not add_step(row, StepKind.ANSWER, actor, agrees=agrees, reason=reason):
+            messages.warning(request, _("Somebody else was faster."))
+            return
+        action = ActionKind.APPROVE if agrees else ActionKind.REJECT
+        self.log_act(request, action, subject, reason, f"({row.act})")
+        messages.success(request, _("You agreed.") if agrees else _("You refused."))
+
+    def _in_words(self, row: ActRequest) -> SafeString:
+        """Return who wants to do what to which row, and why."""
+        return format_html(
+            "{}: <b>{}</b>, {} {}, {}.<br>{}: <bdi>{}</bdi>",
+            actor_in_words(row),
+            row.get_act_display(),
+            row.subject_kind,
+            self.subject(row),
+            exact_time(row.at),
+            _("Reason"),
+            row.reason,
+        )
+
+    @admin.display(description=gettext_lazy("Stage"))
+    def stage_badge(self, row: Any) -> SafeString:
+        return status_badge(row.stage)
+
+    @admin.display(description=gettext_lazy("Waits for"))
+    def age(self, row: Any) -> str:
+        return format_duration(timezone.now() - row.at) if row.stage == RequestStage.WAITING else NOTHING
+
+    @admin.display(description=gettext_lazy("Answer"))
+    def answer(self, row: ActRequest) -> SafeString:
+        return _step_in_words(row, StepKind.ANSWER)
+
+    @admin.display(description=gettext_lazy("Done"))
+    def done(self, row: ActRequest) -> SafeString:
+        return _step_in_words(row, StepKind.ACT)
+
+
+def _why_not(request: HttpRequest, row: Any) -> str:
+    """Return why the user cannot answer the request, whatever the rights; empty if the user can."""
+    if row.stage != RequestStage.WAITING:
+        return _("This request waits for nobody any more.")
+    if row.actor_id == str(request.user.pk):
+        return _("Another person must answer your request.")
+    return ""
+
+
+def _subject_of(request: HttpRequest, row: ActRequest) -> Model | None:
+    """Return the subject if it exists and the user may do the act, too; None otherwise."""
+    model = model_named(row.subject_kind)
+    if model is None:
+        return None
+    model_admin: Any = admin.site.get_model_admin(model)
+    subject: Model | None = model_admin.get_object(request, row.subject_id)
+    return subject if subject and model_admin.may_do(request, row.act, subject) else None
+
+
+def _step_in_words(row: ActRequest, kind: StepKind) -> SafeString:
+    for step in row.steps.all():
+        if step.kind == kind:
+            return _in_words(step)
+    return SafeString(NOTHING)
+
+
+def _in_words(step: ActRequestStep) -> SafeString:
+    did = ""
+    if step.kind == StepKind.ANSWER:
+        did = _("agrees") if step.agrees else _("refuses")
+    reason = format_html(": <bdi>{}</bdi>", step.reason) if step.reason else ""
+    return format_html("{} {}, {}{}", actor_in_words(step), did, exact_time(step.at), reason)
