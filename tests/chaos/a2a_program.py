@@ -16,7 +16,7 @@ from a2a.utils.errors import InternalError, UnsupportedOperationError
 from sessions_app.base.client_ids import SCHEDULE
 from tests.chaos.acts import Read
 from tests.chaos.browser import Act, Browser
-from tests.chaos.connections import BROKEN, REQUEST_SECONDS
+from tests.chaos.connections import BROKEN, REQUEST_SECONDS, TLS
 from tests.chaos.conversation import Conversation
 from tests.integration.contrib.a2a.talk import apply, message, state_of
 
@@ -62,7 +62,7 @@ class A2aProgram(Browser):
         timeout = httpx.Timeout(REQUEST_SECONDS, read=ALIVE_SECONDS)
         address = f"http://127.0.0.1:{self.random.choice(self.ports)}/a2a/{self.app}"
         try:
-            async with httpx.AsyncClient(headers=headers, timeout=timeout) as http:
+            async with httpx.AsyncClient(headers=headers, timeout=timeout, verify=TLS) as http:
                 await request(await create_client(address, ClientConfig(httpx_client=http)))
         except (*BROKEN, A2AClientError):
             await self._pause()

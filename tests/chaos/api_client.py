@@ -10,7 +10,7 @@ from uuid import UUID
 
 import httpx
 
-from tests.chaos.connections import REQUEST_SECONDS, Connection, Frame, StreamedFrames
+from tests.chaos.connections import REQUEST_SECONDS, TLS, Connection, Frame, StreamedFrames
 
 SILENCE: Frame = {"type": "pong"}
 ALIVE_SECONDS = 30.0
@@ -35,7 +35,7 @@ class ApiClient(StreamedFrames):
         headers = {"Authorization": f"Bearer {key}"}
         last = {"Last-Event-ID": str(after)} if after else {}
         async with (
-            httpx.AsyncClient(headers=headers, timeout=REQUEST_SECONDS) as client,
+            httpx.AsyncClient(headers=headers, timeout=REQUEST_SECONDS, verify=TLS) as client,
             client.stream(
                 "GET",
                 f"http://127.0.0.1:{ports[0]}{session}/stream",

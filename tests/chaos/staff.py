@@ -13,7 +13,7 @@ from uuid import UUID
 import httpx
 
 from sessions_app.models import SessionAct
-from tests.chaos.connections import REQUEST_SECONDS
+from tests.chaos.connections import REQUEST_SECONDS, TLS
 from tests.chaos.conversation import Conversation
 
 logger = logging.getLogger(__name__)
@@ -48,7 +48,7 @@ class Staff:
         page = (
             f"http://127.0.0.1:{next(self._ports)}/admin/sessions_app/session/{session_id}/state/?key={KEY}"
         )
-        async with httpx.AsyncClient(cookies=self._cookie, timeout=REQUEST_SECONDS) as client:
+        async with httpx.AsyncClient(cookies=self._cookie, timeout=REQUEST_SECONDS, verify=TLS) as client:
             html = (await client.get(page)).raise_for_status().text
             if f"&quot;{value}&quot;" in html:
                 return True
