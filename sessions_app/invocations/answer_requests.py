@@ -32,6 +32,7 @@ from sessions_app.agent_apps import registry
 from sessions_app.base import client_ids
 from sessions_app.base.codec import json_object
 from sessions_app.history.effective_events import effective_events
+from sessions_app.history.event_marks import writer_of
 from sessions_app.models import AnswerRequest, Invocation, InvocationStatus, RequestKind, Session, ToolJob
 from sessions_app.models.answer_request import CALL_ID_LENGTH, EFFECT_LENGTH, NAME_LENGTH
 from sessions_app.process import threads
@@ -49,6 +50,16 @@ KINDS = {
     REQUEST_CREDENTIAL: RequestKind.CREDENTIAL,
     CHOICE_TOOL: RequestKind.CHOICE,
 }
+
+
+def waiting_invocations(events: Sequence[Event]) -> set[str]:
+    """Return the ids of the invocations whose calls wait in the effective events.
+
+    An invocation with the answer to an earlier call of the same workflow waits with it.
+    """
+    calling = {made.event.invocation_id for made in made_calls(events) if made.is_pending}
+    own = [event for event in events if event.invocation_id in calling]
+    return calling | {writer_of(event.invocation_id, event.custom_metadata) for event in own}
 
 
 async def sync_answer_requests(session_id: UUID, app_name: str, events: Iterable[Event]) -> None:

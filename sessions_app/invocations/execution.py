@@ -26,7 +26,6 @@ from runtime.errors import SessionNotFoundError
 from runtime.events.calls import (
     call_ids,
     events_of_invocation,
-    made_calls,
     parts_of,
     pending_calls,
     response_ids,
@@ -42,7 +41,7 @@ from sessions_app.agent_apps.registry import get_app
 from sessions_app.agent_apps.toolset_use import using
 from sessions_app.conf import conf
 from sessions_app.errors import LimitExceededError, NotResumableError
-from sessions_app.invocations.answer_requests import sync_answer_requests
+from sessions_app.invocations.answer_requests import sync_answer_requests, waiting_invocations
 from sessions_app.invocations.call_errors import CallErrors
 from sessions_app.invocations.changed_agent import check_calls_exist
 from sessions_app.invocations.chosen_model import chosen_model
@@ -274,8 +273,7 @@ class Execution:
         # The whole log: a summary may have replaced calls that still wait.
         events = drop_rewound((await self._load_session(whole=True)).events)
         if may_end_waits:
-            waiting = {made.event.invocation_id for made in made_calls(events) if made.is_pending}
-            await leases.complete_waiting(claim.session_id, sorted(waiting))
+            await leases.complete_waiting(claim.session_id, sorted(waiting_invocations(events)))
         await sync_answer_requests(claim.session_id, claim.app_name, events)
 
     async def compact(self) -> None:

@@ -12,12 +12,12 @@ from collections.abc import Collection
 from django.db.models import F, Q, QuerySet, Value
 from django.db.models.functions import Concat, Now
 
-from runtime.events.calls import made_calls, pending_calls
+from runtime.events.calls import pending_calls
 from runtime.events.rewound import drop_rewound
 from sessions_app.base import client_ids
 from sessions_app.base.actors import Actor
 from sessions_app.history.effective_events import effective_events
-from sessions_app.invocations.answer_requests import sync_answer_requests
+from sessions_app.invocations.answer_requests import sync_answer_requests, waiting_invocations
 from sessions_app.jobs.cancel import cancel_job
 from sessions_app.jobs.response import queue_response
 from sessions_app.live.notices import invocation_notice, schedule_notice
@@ -41,7 +41,7 @@ async def reconcile_after_rewind(session: Session, by: Actor) -> None:
     """
     events = await effective_events(session)
     calls = pending_calls(events)
-    waiting = {made.event.invocation_id for made in made_calls(events) if made.is_pending}
+    waiting = waiting_invocations(events)
     await _cancel_rewound_jobs(session, calls, by)
     await _cancel_rewound_answers(session, calls)
     await _cancel_rewound_invocations(session, waiting)

@@ -18,6 +18,7 @@ from sessions_app import use_cases
 from sessions_app.base import actors
 from sessions_app.errors import NotFoundError
 from sessions_app.history.effective_events import effective_events
+from sessions_app.invocations.rewind import rewind_before
 from sessions_app.jobs import job_tool
 from sessions_app.models import AnswerRequest, Invocation, Session, StaffAct, ToolJob
 from sessions_app.process import threads
@@ -165,6 +166,27 @@ def test_a_job_and_a_question_are_nodes_of_a_workflow(
     assert "You answered <bdi>yes</bdi>" in client.get(page(session)).content.decode()
     assert "5 of 5 steps" in steps_of(client, session)
     assert COUNTED == ["1001"]
+
+
+def test_a_rewind_of_a_later_message_leaves_the_answer_that_a_job_follows(
+    person: User, served: Served, broker: list[tuple[str, str]], background_end: None
+) -> None:
+    def ask_person() -> RequestInput:
+        return RequestInput(message="Which order?")
+
+    served(Workflow(name="refunds", edges=[("START", ask_person, count_stock)]))
+    session = Session.objects.get(pk=talk(person, "refunds", "Count"))
+    asked = AnswerRequest.objects.get(session=session)
+    answer(person, session, asked.call_id, {"result": "1001"})
+    assert statuses(session) == ["waiting", "waiting"]
+    by = actors.person(person)
+    later, _ = threads.run(use_cases.send_message(by, session.pk, "later", "Count again"))
+    run_queue(session.pk)
+    threads.run(rewind_before(session, later, by))
+    assert statuses(session) == ["waiting", "waiting", "cancelled"]
+    run_task(ToolJob.objects.get(session=session))
+    run_queue(session.pk)
+    assert statuses(session) == ["completed", "completed", "cancelled", "completed"]
 
 
 def test_staff_skip_a_question_and_try_a_failed_node_again_with_a_reason(
