@@ -1,11 +1,11 @@
-"""Acts of a person in a chat: send, stop, edit, turn back, confirm, answer or stop a job. Each repeats until done."""
+"""Acts of a person in a chat: send, stop, edit, turn back, confirm, answer, stop a job. Each repeats until done."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Literal
 
-from runtime.events.calls import REQUEST_CONFIRMATION
+from runtime.events.calls import REQUEST_CONFIRMATION, REQUEST_INPUT
 from tests.chaos.connections import Frame
 from tests.chaos.page import ACTIVE, ENDED, Page
 
@@ -83,6 +83,9 @@ class TurnBack:
 class Confirm:
     """Confirm or reject the call of the message's invocation until the log contains the function response."""
 
+    request = REQUEST_CONFIRMATION
+    answers_before = 0
+
     def __init__(self, client_id: str, *, confirmed: bool) -> None:
         self._client_id, self._confirmed = client_id, confirmed
 
@@ -90,7 +93,7 @@ class Confirm:
         if page.status(self._client_id) not in ("waiting", "completed"):
             return True  # the invocation ended without asking for a confirmation
         call_id = self._call_id(page)
-        return call_id is not None and page.is_answered(call_id)
+        return call_id is not None and page.count_answers(call_id) > self.answers_before
 
     def frames(self, page: Page) -> Iterator[Frame]:
         call_id = self._call_id(page)
@@ -102,7 +105,7 @@ class Confirm:
 
     def _call_id(self, page: Page) -> str | None:
         calls = page.calls(self._client_id)
-        return next((id for id, name in calls.items() if name == REQUEST_CONFIRMATION), None)
+        return next((id for id, name in calls.items() if name == self.request), None)
 
 
 class AwaitRejection(Confirm):
@@ -113,6 +116,30 @@ class AwaitRejection(Confirm):
 
     def frames(self, page: Page) -> Iterator[Frame]:
         return iter(())
+
+
+class AnswerQuestion(Confirm):
+    """Answer the question of the message's workflow with a yes or no until the log contains one answer more.
+
+    Args:
+        answers_before: number of answers in the log; all of them are rewound.
+    """
+
+    request = REQUEST_INPUT
+
+    def __init__(self, client_id: str, *, confirmed: bool, answers_before: int = 0) -> None:
+        super().__init__(client_id, confirmed=confirmed)
+        self.answers_before = answers_before
+
+    def frames(self, page: Page) -> Iterator[Frame]:
+        call_id = self._call_id(page)
+        if call_id is not None:
+            response = {"result": self._confirmed}
+            yield {"type": "respond", "call_id": call_id, "name": REQUEST_INPUT, "response": response}
+
+    def may_be_refused(self, code: str) -> bool:
+        # The page may learn later that the question was rewound.
+        return code in (CONFLICT, NOT_FOUND)
 
 
 class StopJob:

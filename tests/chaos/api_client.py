@@ -11,8 +11,11 @@ from uuid import UUID
 import httpx
 
 from tests.chaos.connections import REQUEST_SECONDS, TLS, Connection, Frame, StreamedFrames
+from tests.chaos.page import parts
 
 SILENCE: Frame = {"type": "pong"}
+RUNS: dict[str, str] = {}
+"""Runs by the ids of their calls. Kept for all connections: a stream tells only the events since."""
 ALIVE_SECONDS = 30.0
 """A stream sends a comment every 15 seconds."""
 
@@ -20,9 +23,9 @@ ALIVE_SECONDS = 30.0
 class ApiClient(StreamedFrames):
     """Reads the stream of a session. Turns its events into the frames of a tab, which the checks read."""
 
-    def __init__(self, client: httpx.AsyncClient, runs: str, after: int) -> None:
+    def __init__(self, client: httpx.AsyncClient, origin: str, session: str, after: int) -> None:
         super().__init__()
-        self._client, self._runs, self._seq = client, runs, after
+        self._client, self._origin, self._session, self._seq = client, origin, session, after
         self._fields: dict[str, str] = {}
 
     @classmethod
@@ -45,21 +48,29 @@ class ApiClient(StreamedFrames):
         ):
             if response.status_code != httpx.codes.OK:
                 raise httpx.HTTPError(f"the stream was answered with {response.status_code}")
-            opened = cls(client, f"http://127.0.0.1:{ports[-1]}{session}/runs", after)
+            opened = cls(client, f"http://127.0.0.1:{ports[-1]}", session, after)
             async with opened.reading(response):
                 yield opened
 
     async def send(self, frame: Frame) -> None:
-        """Send a message; a repeated one is answered with the run that it has started."""
+        """Send a message or an answer; a repeated message is answered with the run that it has started."""
         if frame["type"] == "ping":
             self._received.put_nowait(SILENCE)
             return
-        assert frame["type"] == "message", f"a program sends messages only, and no {frame}"
-        body = {"client_id": frame["id"], "text": frame["text"]}
-        response = await self._client.post(self._runs, json=body)
-        if response.status_code != httpx.codes.ACCEPTED:
-            raise httpx.HTTPError(f"a message was answered with {response.status_code}")
-        self._received.put_nowait({**_invocation(response.json()), "is_reply": True})
+        if frame["type"] == "respond":
+            body = {"call_id": frame["call_id"], "response": frame["response"]}
+            address = f"{self._origin}/api/v1/runs/{RUNS[frame['call_id']]}/responses"
+        else:
+            body = {"client_id": frame["id"], "text": frame["text"]}
+            address = f"{self._origin}{self._session}/runs"
+        response = await self._client.post(address, json=body)
+        if response.status_code == httpx.codes.ACCEPTED:
+            self._received.put_nowait({**_invocation(response.json()), "is_reply": True})
+        elif response.status_code in (httpx.codes.NOT_FOUND, httpx.codes.CONFLICT):
+            error = response.json()
+            self._received.put_nowait({"type": "error", "code": error["code"], "message": error["detail"]})
+        else:
+            raise httpx.HTTPError(f"a {frame['type']} was answered with {response.status_code}")
 
     def take_line(self, line: str) -> None:
         name, _, value = line.partition(": ")
@@ -74,6 +85,7 @@ class ApiClient(StreamedFrames):
             case "event":
                 assert int(seq or 0) == self._seq + 1, f"event {seq} came after {self._seq} on one stream"
                 self._seq += 1
+                RUNS.update({call["id"]: data["invocationId"] for call in parts([data], "functionCall")})
                 self._received.put_nowait({"type": "event", "seq": self._seq, "event": data})
             case "status":
                 self._received.put_nowait({"type": "ready", "jobs": []})

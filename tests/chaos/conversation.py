@@ -13,6 +13,7 @@ from sessions_app.base.client_ids import SCHEDULE
 from sessions_app.history.event_marks import scheduled_task_in
 from sessions_app.models import Event as Row
 from sessions_app.models import Invocation, ScheduledTask, Session, ToolJob
+from tests.chaos.flow_site.agents import app as flow
 
 OF_A2A = "a2a:"
 """Beginning of client ids that the site makes of a program's own, which is at the end of the message."""
@@ -45,6 +46,11 @@ class Conversation:
             list(session.jobs.order_by("created_at")),
             list(session.scheduled_tasks.order_by("pk")),
         )
+
+    @property
+    def is_flow(self) -> bool:
+        """True when the session's agent is the workflow."""
+        return self.session.app_name == flow.name
 
     @cached_property
     def current(self) -> list[Event]:
@@ -80,11 +86,8 @@ class Conversation:
         if row.client_id.startswith(SCHEDULE):
             (task,) = [task for task in self.tasks if is_run_of(task, row)]
             return task.invocation_id in self.rewound
-        answered = {
-            part["functionResponse"]["id"] for part in row.message["parts"] if "functionResponse" in part
-        }
         calls = {id for event in self.events if event.invocation_id in self.rewound for id in call_ids(event)}
-        return row.invocation_id in self.rewound or bool(answered & calls)
+        return row.invocation_id in self.rewound or bool(answered_by(row) & calls)
 
     def events_of(self, invocation: Invocation) -> list[Event]:
         """Return the invocation's events."""
@@ -94,6 +97,11 @@ class Conversation:
 def is_run_of(task: ScheduledTask, row: Invocation) -> bool:
     """True when the invocation is a run of the scheduled task."""
     return row.client_id.startswith(f"{SCHEDULE}{task.pk}:")
+
+
+def answered_by(row: Invocation) -> set[str]:
+    """Return the ids of the calls that the message of the invocation answers."""
+    return {part["functionResponse"]["id"] for part in row.message["parts"] if "functionResponse" in part}
 
 
 def is_answer(event: Event) -> bool:

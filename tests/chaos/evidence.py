@@ -44,6 +44,7 @@ def _summarize(event: Event) -> str:
         *(["interrupted"] if event.interrupted else []),
         *([f"rewind before {rewound_to}"] if rewound_to else []),
         *([str(event.error_code)] if event.error_code else []),
+        *([event.node_info.model_dump_json(exclude_none=True)] if event.node_info else []),
         *([str(event.custom_metadata)] if event.custom_metadata else []),
     ]
     return " ".join([*flags, *calls, *responses, *texts])[:160]

@@ -57,7 +57,12 @@ def _check_status(row: Invocation, person: Person, conversation: Conversation) -
 
 
 def _check_answers(row: Invocation, conversation: Conversation) -> list[str]:
-    """Check for one message and one answer; after a confirmation request the answer is in a later invocation."""
+    """Check for one message and one answer; after a confirmation request the answer is in a later invocation.
+
+    The answers to the questions of a workflow continue its own invocation, which `check_workflows` checks.
+    """
+    if conversation.is_flow:
+        return []
     events = conversation.events_of(row)
     messages = sum(event.author == "user" and event.content is not None for event in events)
     answers = sum(is_answer(event) for event in events)

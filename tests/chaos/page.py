@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from runtime.events import Event
-from runtime.events.rewound import path_of
+from runtime.events.calls import REQUEST_INPUT, made_calls
+from runtime.events.rewound import drop_rewound, path_of
 
 ACTIVE = ("queued", "running")
 ENDED = ("completed", "failed", "cancelled", "waiting")
@@ -70,17 +71,24 @@ class Page:
         """Return the names of the calls of the message's invocation by call id."""
         invocation = self.invocations[client_id]
         own = [event for event in self.log.values() if event["invocationId"] == invocation.id]
-        return {call["id"]: call["name"] for call in _parts(own, "functionCall")}
+        return {call["id"]: call["name"] for call in parts(own, "functionCall")}
 
     def job(self, client_id: str) -> dict[str, Any] | None:
         """Return the last frame of the job that the message's invocation has started; None without a job."""
         calls = self.calls(client_id)
         return next((self.jobs[call_id] for call_id in calls if call_id in self.jobs), None)
 
-    def is_answered(self, call_id: str) -> bool:
-        """True when the log contains a function response from outside for the call."""
+    def count_answers(self, call_id: str) -> int:
+        """Return the number of function responses from outside for the call, in all versions."""
         by_people = [event for event in self.log.values() if event["author"] == "user"]
-        return any(response["id"] == call_id for response in _parts(by_people, "functionResponse"))
+        return sum(response["id"] == call_id for response in parts(by_people, "functionResponse"))
+
+    def open_questions(self) -> dict[str, str]:
+        """Return the ids of the workflows' questions that wait, and of their invocations."""
+        events = [Event.model_validate(self.log[key]) for key in sorted(self.log)]
+        pending = [made for made in made_calls(drop_rewound(events)) if made.is_pending]
+        questions = [made for made in pending if made.call.name == REQUEST_INPUT]
+        return {made.call.id or "": made.event.invocation_id for made in questions}
 
     def message_seq(self, invocation_id: str) -> int:
         """Return the sequence of the invocation's first event."""
@@ -105,7 +113,8 @@ class Page:
         self.log[seq] = event
 
 
-def _parts(events: list[dict[str, Any]], kind: str) -> Iterator[dict[str, Any]]:
+def parts(events: list[dict[str, Any]], kind: str) -> Iterator[dict[str, Any]]:
+    """Yield the parts of a kind, such as `functionCall`, of encoded events."""
     for event in events:
         for part in event.get("content", {}).get("parts", []):
             if kind in part:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from random import Random
 from typing import Literal
 
-from tests.chaos.acts import AnswerJob, AwaitRejection, Confirm, Read, Say, StopJob, TurnBack
-from tests.chaos.browser import Browser
+from tests.chaos.acts import AnswerJob, AnswerQuestion, AwaitRejection, Confirm, Read, Say, StopJob, TurnBack
+from tests.chaos.browser import Act, Browser
+from tests.chaos.flow_site.agents import is_wanted
 from tests.chaos.page import Page
 from tests.chaos.staff import Staff
 
@@ -20,10 +21,20 @@ VERBS = (
 """Kinds of acts; most are one message that begins with this word, which the obedient model follows."""
 VERBS_OF_PROGRAMS = ("say", "note", "keep", "work", "leave", "remind")
 """Kinds of acts that need no more than messages."""
+VERBS_OF_FLOWS = ("order", "order", "leave", "answer", "stop", "edit", "return", "correct")
+"""Kinds of acts towards the workflow, for which each message is an order."""
+VERBS_OF_FLOW_PROGRAMS = ("order", "leave", "answer")
 DRAFTS = ("say", "note", "keep", "work", "delete", "ask", "remind")
 """First words of messages that are edited later."""
 MESSAGES_A_SECOND = 12
 """Rate of all people together; with more, the workers could not keep up with the jobs."""
+
+
+def verbs_of(*, is_flow: bool, is_program: bool) -> Sequence[str]:
+    """Return the kinds of acts towards the workflow or the other agents, in a tab or by a program."""
+    if is_program:
+        return VERBS_OF_FLOW_PROGRAMS if is_flow else VERBS_OF_PROGRAMS
+    return VERBS_OF_FLOWS if is_flow else VERBS
 
 
 @dataclass
@@ -34,6 +45,7 @@ class Person:
         number: Number of the person, part of all its client ids.
         browser: The tab.
         staff: Corrects the state of the session.
+        verbs: Kinds of its acts.
         random: Source of all choices.
         act: The act that is not done yet; empty between two acts.
         acts_done: Number of acts that are done.
@@ -46,6 +58,7 @@ class Person:
     number: int
     browser: Browser
     staff: Staff
+    verbs: Sequence[str]
     random: Random
     act: str = ""
     acts_done: int = 0
@@ -94,25 +107,49 @@ class Person:
                 await self._edit(client_id)
             case "return":
                 await self._return(client_id)
-            case "confirm":
-                await self._say(client_id, "delete")
-                await self.browser.do(Confirm(client_id, confirmed=self.random.random() < 0.7))
-            case "ask":
-                await self._say(client_id, "ask")
-                await self.browser.do(AnswerJob(client_id, answer=self.random.random() < 0.7))
-            case "forget":
-                await self._say(client_id, "forget")
-                await self.browser.do(AwaitRejection(client_id))
-            case "resist":
-                await self._say(client_id, "resist")
-                await self.browser.do(StopJob(client_id))
+            case "answer":
+                await self._answer_left_question()
             case "correct":
                 self.corrected.append(client_id)
                 await self.staff.correct(self.browser.session_id, client_id)
             case "leave":
                 await self._say(client_id, self.random.choice(("delete", "ask")))
             case _:
-                await self._say(client_id, verb)
+                await self._say(client_id, "delete" if verb == "confirm" else verb)
+                act = self._act_after(verb, client_id)
+                if act is not None:
+                    await self.browser.do(act)
+
+    def _act_after(self, verb: str, client_id: str) -> Act | None:
+        """Return what the person does when the message's invocation has ended or waits."""
+        match verb:
+            case "confirm":
+                return Confirm(client_id, confirmed=self.random.random() < 0.7)
+            case "ask":
+                return AnswerJob(client_id, answer=self.random.random() < 0.7)
+            case "forget":
+                return AwaitRejection(client_id)
+            case "resist":
+                return StopJob(client_id)
+            case "order":
+                return AnswerQuestion(client_id, confirmed=is_wanted(client_id))
+            case _:
+                return None
+
+    async def _answer_left_question(self) -> None:
+        """Answer the question of an earlier order, or one whose answer was rewound."""
+        questions = self.page.open_questions()
+        left = [
+            (client_id, call_id)
+            for client_id in self.unedited
+            for call_id, invocation_id in questions.items()
+            if self.page.invocations[client_id].id == invocation_id
+        ]
+        if left:
+            client_id, call_id = self.random.choice(left)
+            answers = self.page.count_answers(call_id)
+            act = AnswerQuestion(client_id, confirmed=is_wanted(client_id), answers_before=answers)
+            await self.browser.do(act)
 
     async def _stop(self, client_id: str) -> None:
         self.stopped.add(client_id)

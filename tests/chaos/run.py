@@ -23,17 +23,18 @@ from sessions_app.use_cases import create_session
 from tests.benchmarks.doors import sign_in
 from tests.benchmarks.people import make_person
 from tests.chaos.browser import Browser
-from tests.chaos.people import MESSAGES_A_SECOND, VERBS, VERBS_OF_PROGRAMS, Person
+from tests.chaos.flow_site.agents import app as flow
+from tests.chaos.flow_site.agents import effects
+from tests.chaos.people import MESSAGES_A_SECOND, VERBS, Person, verbs_of
 from tests.chaos.processes import TARGETS, WEB, Site
 from tests.chaos.progress import while_progress
 from tests.chaos.settings import HAS_A2A
 from tests.chaos.staff import Staff
 from tests.chaos.verdict import Verdict, is_quiet, judge
 
-APPS = ("chaos", "chaos_gemini")
-USERS_PER_APP = 2
+APPS_OF_USERS = ("chaos", flow.name, "chaos_gemini", "chaos", "chaos_gemini")
 PROGRAM_AMONG = 3
-"""Each of so many people is a program that uses the HTTP API."""
+"""Each of so many people is a program that uses the HTTP API. No divisor of the number of users: each has some."""
 PATIENCE_SECONDS = 180.0
 """Time without any progress after which a run ends. A lost job or lease is taken up again within half of it."""
 BUSY_SECONDS = 15.0
@@ -99,9 +100,8 @@ async def _talk_and_kill(
     async with asyncio.TaskGroup() as tasks:
         killer = tasks.create_task(_kill_repeatedly(site, choices, kills, pause))
         for person in talkers:
-            own = VERBS_OF_PROGRAMS if person.browser.key else VERBS
-            first = first_verbs if own is VERBS else _shuffled_forever(own, person.random)
-            verbs = chain([*islice(first, messages)], _shuffled_forever(own, person.random))
+            first = first_verbs if person.verbs is VERBS else _shuffled_forever(person.verbs, person.random)
+            verbs = chain([*islice(first, messages)], _shuffled_forever(person.verbs, person.random))
             pause_of_person = len(talkers) / MESSAGES_A_SECOND
             talk = person.talk(verbs, at_least=messages, until=killer.done, pause=pause_of_person)
             tasks.create_task(talk)
@@ -170,6 +170,7 @@ async def _counts(people: Sequence[Person]) -> dict[str, int]:
         "jobs ended by force": await ToolJob.objects.filter(error_detail__startswith=BY_FORCE).acount(),
         "calls rejected in time": await Invocation.objects.filter(reason=TOO_LATE).acount(),
         "files": await Artifact.objects.acount(),
+        "effects of nodes": sum(effects().values()),
         "scheduled tasks": await ScheduledTask.objects.acount(),
         "resumed": await Invocation.objects.filter(attempts__gt=1).acount(),
         "stopped": await Invocation.objects.filter(status="cancelled").acount(),
@@ -192,32 +193,35 @@ def _make_staff() -> str:
 
 
 def _make_key(user: User) -> str:
-    _, key = ApiKey.objects.all().make(user=user, name="chaos", scopes=["read", "run"])
+    _, key = ApiKey.objects.all().make(user=user, name="chaos", scopes=["read", "run", "answer"])
     return key
 
 
 async def _make_people(count: int, ports: list[int], seed: int) -> list[Person]:
     """Create signed-in people, each with a session of an obedient app; some share a user. Some are programs."""
-    groups = [APPS[number % len(APPS)] for number in range(len(APPS) * USERS_PER_APP)]
-    users = [await sync_to_async(make_person)() for _ in groups]
+    users = [await sync_to_async(make_person)() for _ in APPS_OF_USERS]
     cookies = [await sync_to_async(sign_in)(user) for user in users]
     keys = [await sync_to_async(_make_key)(user) for user in users]
     staff = Staff(await sync_to_async(_make_staff)(), ports)
     people = []
     for number in range(count):
-        group = number % len(groups)
-        session = await create_session(users[group], groups[group])
+        group = number % len(APPS_OF_USERS)
+        app = APPS_OF_USERS[group]
+        session = await create_session(users[group], app)
         # The number of reconnects depends on timing, so the browser's choices must not advance the person's.
         choices = random.Random(f"{seed} browser {number}")
         key = keys[group] if number % PROGRAM_AMONG == PROGRAM_AMONG - 1 else ""
         browser = Browser(session.pk, cookies[group], ports, choices, key)
-        people.append(Person(number, browser, staff, random.Random(f"{seed} person {number}")))
+        choices = random.Random(f"{seed} person {number}")
+        people.append(
+            Person(number, browser, staff, verbs_of(is_flow=app == flow.name, is_program=bool(key)), choices)
+        )
     if HAS_A2A:
         from tests.chaos.a2a_program import A2aProgram
 
-        session, choices = await create_session(users[0], groups[0]), random.Random(f"{seed} A2A")
-        program = A2aProgram(session.pk, "", ports, choices, keys[0], app=groups[0])
-        people.append(Person(count, program, staff, choices))
+        session, choices = await create_session(users[0], APPS_OF_USERS[0]), random.Random(f"{seed} A2A")
+        program = A2aProgram(session.pk, "", ports, choices, keys[0], app=APPS_OF_USERS[0])
+        people.append(Person(count, program, staff, verbs_of(is_flow=False, is_program=True), choices))
     else:
         print("chaos: without a program of A2A, because a2a-sdk is not installed", flush=True)
     await close_pool()

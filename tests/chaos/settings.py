@@ -10,7 +10,7 @@ from tests.high_limits import HIGH_LIMITS
 HAS_A2A = find_spec("a2a") is not None
 shift_clock()
 
-INSTALLED_APPS += ["tests.chaos.site", "tests.chaos.gemini_site"]
+INSTALLED_APPS += ["tests.chaos.site", "tests.chaos.gemini_site", "tests.chaos.flow_site"]
 ADK = {
     **HIGH_LIMITS,
     "lease_seconds": 3.0,

@@ -20,6 +20,7 @@ from tests.chaos.people import Person
 from tests.chaos.processes import Outage
 from tests.chaos.staff import check_corrections
 from tests.chaos.states import check_session_state, check_shared_states
+from tests.chaos.workflows import check_workflows
 
 
 @dataclass
@@ -73,6 +74,7 @@ def judge(people: list[Person], outages: list[Outage]) -> Verdict:
 
 
 def _check_person(person: Person, conversation: Conversation) -> list[tuple[str, int, list[str]]]:
+    orders = person.sent if conversation.is_flow else []
     return [
         ("people who have done all their acts", 1, _check_acts(person)),
         ("dense logs with matching session states", 1, check_session_state(conversation)),
@@ -95,6 +97,11 @@ def _check_person(person: Person, conversation: Conversation) -> list[tuple[str,
         ("corrections made once", len(person.corrected), check_corrections(person.corrected, conversation)),
         ("jobs answered once", len(conversation.jobs), check_jobs(conversation)),
         ("scheduled tasks with all their runs", len(conversation.tasks), check_tasks(conversation)),
+        (
+            "workflows with each output once, and each effect explained",
+            len(orders),
+            check_workflows(orders, conversation),
+        ),
     ]
 
 
