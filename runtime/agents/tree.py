@@ -1,13 +1,16 @@
-"""Traversal of an app's agent trees."""
+"""Traversal of an app's agent trees, with the tools and toolsets of the agents."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from runtime.agents.base_agent import BaseAgent
 from runtime.agents.llm_agent import LlmAgent
-from runtime.errors import ConfigurationError
+from runtime.callbacks import close_each
+from runtime.errors import ConfigurationError, ToolsetError
+from runtime.events.answer_rules import PERSON, SITE
+from runtime.events.calls import FRAMEWORK_CALLS, REMOTE_QUESTIONS
 from runtime.tools.agent_tool import AgentTool
 from runtime.tools.base_tool import BaseTool
 from runtime.tools.base_toolset import BaseToolset
@@ -66,6 +69,46 @@ def check_names(root: BaseAgent, *, is_resumable: bool) -> None:
 def tools_of(agent: BaseAgent) -> list[BaseTool | BaseToolset]:
     """Return the agent's tools and toolsets, without querying the toolsets, which may need a network."""
     return agent.canonical_tool_sources if isinstance(agent, LlmAgent) else []
+
+
+def toolsets_of(root: BaseAgent) -> Iterable[BaseToolset]:
+    """Return the toolsets of the tree and of agents used as tools, without repetition."""
+    # By `id()`: toolsets need not be hashable, and several agents may share a toolset.
+    toolsets: dict[int, BaseToolset] = {}
+    for tree in trees_of(root):
+        for agent in walk(tree):
+            for tool in tools_of(agent):
+                if isinstance(tool, BaseToolset):
+                    toolsets[id(tool)] = tool
+    return toolsets.values()
+
+
+async def close_toolsets(root: BaseAgent) -> None:
+    """Close every toolset, even if some fail.
+
+    Raises:
+        ToolsetError: some toolsets failed; the message names them.
+    """
+    toolsets = toolsets_of(root)
+    if failures := await close_each((type(toolset).__name__, toolset.close) for toolset in toolsets):
+        raise ToolsetError(f"Toolsets failed in close: {'; '.join(failures)}")
+
+
+async def answerer_of(root: BaseAgent, agent_name: str, tool_name: str) -> str:
+    """Return who may answer a long-running call: the `answered_by` of its tool (contract T10).
+
+    Return `site` if the agent or tool no longer exists. The person answers the framework's requests and the questions
+    of remote agents.
+    """
+    if tool_name in FRAMEWORK_CALLS | REMOTE_QUESTIONS:
+        return PERSON
+    agent = next((agent for agent in walk(root) if agent.name == agent_name), None)
+    for source in tools_of(agent) if agent else []:
+        tools = await source.get_tools_with_prefix() if isinstance(source, BaseToolset) else [source]
+        for tool in tools:
+            if tool.name == tool_name:
+                return tool.answered_by
+    return SITE
 
 
 def _path(agent: BaseAgent) -> str:

@@ -24,8 +24,7 @@ from runtime._tasks import iterate_in_thread
 from runtime._write_scope import WritingTo
 from runtime.agents.base_agent import BaseAgent
 from runtime.agents.routing import route_message, route_resume, scope_of_message
-from runtime.agents.toolsets import close_toolsets
-from runtime.agents.tree import check_names
+from runtime.agents.tree import check_names, close_toolsets
 from runtime.apps.app import App
 from runtime.apps.compaction import compact
 from runtime.artifacts.base_artifact_service import BaseArtifactService

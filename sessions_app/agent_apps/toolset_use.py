@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
-from runtime.agents.toolsets import toolsets_of
+from runtime.agents.tree import toolsets_of
 from runtime.apps.app import App
 from runtime.callbacks import close_each
 from runtime.tools.base_toolset import BaseToolset

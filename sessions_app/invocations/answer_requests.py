@@ -16,7 +16,7 @@ from django.db.models import Exists, OuterRef
 from django.db.models.functions import Now
 from django.utils import translation
 
-from runtime.agents.answerers import answerer_of
+from runtime.agents.tree import answerer_of
 from runtime.events.answer_rules import SITE
 from runtime.events.calls import (
     REMOTE_QUESTIONS,
