@@ -24,7 +24,7 @@ from sessions_app.conf import conf
 from sessions_app.errors import InvalidInputError
 from sessions_app.jobs.run import JobRetries, run_job
 from sessions_app.jobs.staging import stage_call
-from sessions_app.process.clock import database_now
+from sessions_app.process.pool import database_now
 
 RUN_AT = "run_at"
 

@@ -20,6 +20,7 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 import psycopg
@@ -128,6 +129,13 @@ async def fetch_all(query: str, params: dict[str, Any]) -> list[Row]:
     """Run a statement and return its rows."""
     async with _connection() as connection:
         return await (await connection.execute(query, params)).fetchall()
+
+
+async def database_now() -> datetime:
+    """Return the database's time. All processes decide by it what is due: the clocks of their machines differ."""
+    [row] = await fetch_all("SELECT now()", {})
+    now: datetime = row["now"]
+    return now
 
 
 @asynccontextmanager

@@ -17,7 +17,7 @@ from sessions_app.errors import InvalidInputError, NotFoundError
 from sessions_app.live.notices import schedule_notice
 from sessions_app.live.process import live
 from sessions_app.models import ScheduledTask, Session
-from sessions_app.process.clock import database_now
+from sessions_app.process.pool import database_now
 from sessions_app.process.threads import fetch_rows, in_thread
 from sessions_app.scheduling.cancel import cancel_task
 from sessions_app.scheduling.clock import zone_for

@@ -16,7 +16,7 @@ from runtime.apps import App
 from sessions_app.jobs import job_tool
 from sessions_app.models import ScheduledTask, ToolJob
 from sessions_app.process import threads
-from sessions_app.process.clock import database_now
+from sessions_app.process.pool import database_now
 from sessions_app.scheduling import firing, schedule_task
 from tests.fakes import ScriptedModel, call
 from tests.integration.jobs.job_helpers import clerk_with, run_task, sweep_jobs, talk

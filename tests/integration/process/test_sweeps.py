@@ -15,7 +15,7 @@ from sessions_app import models, tasks
 from sessions_app.jobs import repairs
 from sessions_app.models import Invocation, ScheduledTask, ToolJob
 from sessions_app.process import sweeping, threads
-from sessions_app.process.clock import database_now
+from sessions_app.process.pool import database_now
 from sessions_app.scheduling import firing
 from sessions_app.store.sql import leases, session_lease
 from sessions_app.tasks import sweep

@@ -17,7 +17,7 @@ from sessions_app.jobs import job_tool
 from sessions_app.jobs.cancel import cancel_job
 from sessions_app.models import Invocation, JobStatus, ScheduledTask, Session, SessionAct, ToolJob
 from sessions_app.process import threads
-from sessions_app.process.clock import database_now
+from sessions_app.process.pool import database_now
 from sessions_app.process.threads import in_thread
 from sessions_app.scheduling import firing
 from sessions_app.tasks import sweep
