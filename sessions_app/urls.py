@@ -10,7 +10,6 @@ from django.views.decorators.cache import cache_control
 from sessions_app.chat import (
     answers,
     causes,
-    downloads,
     embedded_views,
     exports,
     files,
@@ -95,7 +94,7 @@ urlpatterns = [
     _page("shared/<slug:token>/", share_views.shared_session, name="shared"),
     _page("chat/<uuid:session_id>/<change:change>/", list_views.change_session, name="change"),
     # These say themselves how they may be kept: a file of a chat is not sent again with each view of it.
-    path("chat/<uuid:session_id>/artifacts/<filename:filename>", downloads.artifact, name="artifact"),
+    path("chat/<uuid:session_id>/artifacts/<filename:filename>", pane.artifact, name="artifact"),
     path("chat/<uuid:session_id>/documents/<filename:filename>", pane.document, name="document"),
     path(
         "shared/<slug:token>/pictures/<filename:filename>", share_views.shared_picture, name="shared_picture"

@@ -1,4 +1,4 @@
-"""Pane beside the chat: a version of a file, and the document that the pane shows in an iframe."""
+"""Files of a session: the preview in the pane beside the chat, the document in its iframe, and the download."""
 
 from __future__ import annotations
 
@@ -92,6 +92,16 @@ async def document(request: HttpRequest, session_id: UUID, filename: str) -> Htt
     for name, value in shown_inline.items():
         response[name] = value
     return response
+
+
+@require_GET
+@login_required
+async def artifact(request: HttpRequest, session_id: UUID, filename: str) -> HttpResponseBase:
+    """Return the version `?version=` of an artifact, by default the newest."""
+    session = await own_session_or_404(await request.auser(), session_id)
+    return await artifact_response(
+        request, await find_artifact(session, filename, request.GET.get("version", ""))
+    )
 
 
 def _render(session_id: UUID, version: FileVersion, view: str) -> str:
