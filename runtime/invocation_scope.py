@@ -73,7 +73,6 @@ class InvocationScope:
         return changed
 
     def allowances(self, events: Sequence[Event]) -> Allowances:
-        """Return the allowances of the session."""
         # Searching a long log for each call is slow; new events may bring new allowances.
         if self.known_allowances is None or self.known_allowances[0] != len(events):
             self.known_allowances = len(events), session_allowances(events)

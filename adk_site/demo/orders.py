@@ -65,7 +65,6 @@ def euros(cents: int) -> str:
 
 
 def _generate_order(number: int) -> Order:
-    """Generate an order from its number."""
     # Seeded by the number, so a lookup does not need to generate the other orders.
     dice = random.Random(f"{SEED} {number}")  # noqa: S311 - no secret depends on it
     ordered = date(YEAR, 1, 1) + timedelta(days=(number - FIRST_NUMBER) * 365 // COUNT)

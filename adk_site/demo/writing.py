@@ -26,7 +26,6 @@ def refund_letter(order: int, amount: str, name: str | None) -> str:
 
 
 def invoice_csv(order: Order) -> str:
-    """Return an order's invoice as CSV."""
     rows: list[list[str | int]] = [
         ["Order", "Date", "Item", "Quantity", "Unit price EUR", "Total EUR"],
         [

@@ -133,7 +133,6 @@ def function_response_part(response: types.FunctionResponse) -> Part:
 
 
 def metadata_of(part: Part) -> dict[str, Any]:
-    """Return the metadata of a part as a dict."""
     if not part.HasField("metadata"):
         return {}
     found: dict[str, Any] = MessageToDict(part.metadata)

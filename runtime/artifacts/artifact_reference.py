@@ -26,7 +26,6 @@ class ArtifactReference:
         return f"{SCHEME}:{quote(self.filename, safe='')}?version={self.version}"
 
     def as_part(self) -> types.Part:
-        """Return the part of a message."""
         return types.Part(file_data=types.FileData(file_uri=self.uri, mime_type=self.mime_type))
 
     @classmethod

@@ -18,7 +18,6 @@ class NamedFile(NamedTuple):
     """A file to be saved as an artifact.
 
     Attributes:
-        name: name of the artifact.
         part: content of the artifact.
     """
 

@@ -343,7 +343,6 @@ def _deny_system_calls(calls: _SystemCalls) -> None:
 
 
 def _filter_program(calls: _SystemCalls) -> Iterable[_Instruction]:
-    """Yield the instructions of the filter."""
     # Offsets in the kernel's `seccomp_data`.
     number = 0
     arch = 4

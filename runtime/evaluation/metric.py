@@ -50,7 +50,6 @@ class Metric(ABC):
 
     Attributes:
         name: name of the criterion in a `test_config.json`.
-        criterion_type: class of the criterion.
     """
 
     name: ClassVar[str]

@@ -21,7 +21,6 @@ class InvocationRecording:
         )
 
     def add(self, event: Event) -> None:
-        """Add an event of an agent."""
         data = self._data
         for call in event.get_function_calls():
             if call.name not in FRAMEWORK_CALLS:

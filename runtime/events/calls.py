@@ -77,7 +77,6 @@ def response_ids(event: Event) -> set[str]:
 
 
 def call_ids(event: Event) -> set[str]:
-    """Return the ids of the calls made by the event."""
     return {call.id for call in event.get_function_calls() if call.id}
 
 
@@ -134,7 +133,6 @@ class Answer:
     """One response to a call.
 
     Attributes:
-        event: the event with the response.
         part: the part of the event with the response.
     """
 
@@ -153,7 +151,6 @@ class MadeCall:
     """A function call in a list of events.
 
     Attributes:
-        event: the event with the call.
         call: the call; it has an id.
         answers: the responses to it, oldest first.
     """

@@ -31,7 +31,6 @@ class NodeInfo(BaseModel):
 
     @property
     def name(self) -> str:
-        """Name of the node."""
         return self.path.rpartition("/")[2].rpartition("@")[0]
 
     @property

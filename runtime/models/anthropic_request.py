@@ -34,7 +34,6 @@ def as_message(llm_request: LlmRequest, model: str, max_tokens: int) -> Json:
     Temperature, `top_p` and `top_k` are left out: the client has no such arguments.
 
     Args:
-        llm_request: the request.
         model: the model's name, for errors.
         max_tokens: limit of an answer without its thoughts, for requests without a limit.
     """

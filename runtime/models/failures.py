@@ -165,7 +165,6 @@ def not_answered(failure: Exception) -> CallFailure:
 
 
 def status_name(http_status: int) -> str:
-    """Return the code of an HTTP status."""
     return _STATUS_NAMES.get(http_status, f"HTTP_{http_status}")
 
 

@@ -34,7 +34,6 @@ def as_chat_completion(llm_request: LlmRequest, model: str, max_tokens_name: str
     """Return the arguments except the model; the request is not changed.
 
     Args:
-        llm_request: the request.
         model: the model's name, for errors.
         max_tokens_name: name of the argument that limits the tokens; OpenAI and other servers use different names.
     """

@@ -126,7 +126,6 @@ def _cite(sources: CitedSources, annotations: Iterable[object]) -> None:
 
 
 def _text_parts(content: object, source: object) -> list[types.Part]:
-    """Return thoughts and text."""
     parts = []
     # vLLM and DeepSeek call thoughts `reasoning_content`, others `reasoning`.
     thought = getattr(source, "reasoning_content", None) or getattr(source, "reasoning", None)

@@ -47,8 +47,6 @@ class SessionAccess:
         """Return the session.
 
         Args:
-            user_id: owner of the session.
-            session_id: id of the session.
             without_superseded: True to leave out events replaced by rewinds or summaries.
             creates_missing: True to create a missing session.
 

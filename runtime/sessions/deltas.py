@@ -43,7 +43,6 @@ class ScopedState:
 
 
 def without_temp(delta: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the delta without its `temp:` keys."""
     return {key: value for key, value in delta.items() if not key.startswith(State.TEMP_PREFIX)}
 
 

@@ -25,7 +25,6 @@ class ResultFile:
     """A file of a result, to be saved as an artifact.
 
     Attributes:
-        name: name of the artifact.
         part: content of the artifact.
     """
 
@@ -36,7 +35,6 @@ class ResultFile:
             blob: the data, and the MIME type as its author wrote it.
             name: name for a blob without one, without extension.
             description: stands for the file in the result.
-            data_key: key of the data in the description.
         """
         file = named_file(blob, name)
         self.name = file.name

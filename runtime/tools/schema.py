@@ -171,7 +171,6 @@ class _SchemaConverter:
         return self.convert({**schemas[0], **beside}, path)
 
     def _union(self, node: Node, branches: list[Node], path: tuple[str, ...]) -> types.Schema:
-        """Convert a union."""
         # Gemini refuses fields next to `any_of`, so the description moves to the first branch.
         about: Node = {key: node[key] for key in ("description", "default") if key in node}
         non_null = [branch for branch in branches if branch.get("type") != "null"]

@@ -99,7 +99,6 @@ class TaskAgentTool(AgentTool):
     While the agent waits for the person, the call has no response.
 
     Args:
-        agent: the sub-agent.
         is_task: True for an agent that talks to the person until it calls `finish_task`.
     """
 

@@ -48,7 +48,6 @@ def connection_of(
 
     Args:
         holder: object that keeps the connection open until it calls `release`.
-        params: parameters of the connection.
         headers: headers of a person, in addition to the headers of the parameters.
         handlers: answers to the server's questions; each object has connections of its own.
 

@@ -124,7 +124,6 @@ class McpToolset(BaseToolset):
 
     @property
     def connection_params(self) -> ConnectionParams:
-        """Parameters of the connection."""
         return self._server.params
 
     async def get_tools(self, readonly_context: ReadonlyContext | None = None) -> list[BaseTool]:

@@ -61,8 +61,6 @@ class McpServer:
             return await connection_of(self, self.params, headers, self._handlers).request(send)
 
     async def list_tools(self, context: ReadonlyContext | None) -> list[Tool]:
-        """Return the tools of the server."""
-
         async def send(client: Client) -> list[Tool]:
             return [tool async for page in _pages(client.list_tools) for tool in page.tools]
 

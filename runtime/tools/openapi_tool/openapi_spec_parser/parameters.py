@@ -39,7 +39,6 @@ class ApiParameter:
         name: name of the argument for a model.
         original_name: name in the service.
         location: `path`, `query`, `header`, `cookie` or `body`.
-        schema: schema in the document.
         is_json: True to send the value as JSON text.
     """
 

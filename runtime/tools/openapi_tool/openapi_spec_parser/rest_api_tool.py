@@ -105,7 +105,6 @@ class RestApiTool(BaseTool):
 
     @cached_property
     def _arguments(self) -> Json:
-        """JSON schema of the arguments."""
         # Made at the first use: a service may have a thousand operations.
         properties = {
             item.name: {"description": item.description, **as_object(item.schema)}

@@ -28,7 +28,6 @@ def tool_name(operation_id: str, path: str, method: str) -> str:
 
 
 def argument_name(original: str, location: str) -> str:
-    """Return the argument name for a parameter."""
     name = snake_case(original) or ("body" if location == "body" else f"{location}_param")
     return f"param_{name}" if keyword.iskeyword(name) else name
 
