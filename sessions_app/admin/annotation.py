@@ -30,8 +30,6 @@ def annotations_of(request: HttpRequest, session: Session) -> Iterable[Annotatio
 
 
 class LabelFilter(ValueFilter):
-    """Filter of annotations by label."""
-
     title = _("label")
     parameter_name = "label"
 

@@ -201,8 +201,6 @@ def _parameters(list_filter: Any) -> tuple[str, ...]:
 
 
 class SessionRowAdmin(ReadOnlyAdmin):
-    """Admin of rows of a session."""
-
     list_select_related: ClassVar[tuple[str, ...]] = ("session",)
     remit_paths: ClassVar[tuple[RemitPaths, ...]] = (OF_SESSION,)
     text_columns: ClassVar[Mapping[str, str | None]] = OF_SESSION_IN_WORDS

@@ -63,7 +63,6 @@ class ConfirmedActionAdmin(RecordedActsMixin):
 
     Attributes:
         action: kind of the recorded act, and last segment of the action's URL.
-        wording: texts of the action.
         reason_form: form with a field `reason`.
     """
 

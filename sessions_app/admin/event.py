@@ -24,8 +24,6 @@ from sessions_app.rendering.audit_values import status_badge
 
 
 class KindFilter(ValueFilter):
-    """Filter of events by kind."""
-
     title = _("kind")
     parameter_name = "kind"
 

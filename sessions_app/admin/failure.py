@@ -182,7 +182,6 @@ class FailureAdmin(KeysetAdmin, SessionRowAdmin):
 
 
 def cause_key(tool: str, cause: str) -> str:
-    """Return the key of `FailureCause` for a cause."""
     # The length of the name keeps a tool and a cause apart that read the same when joined.
     return hashlib.sha256(f"{len(tool)} {tool} {cause}".encode()).hexdigest()
 

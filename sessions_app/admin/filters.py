@@ -49,7 +49,6 @@ class ValueFilter(admin.SimpleListFilter):
     """Base of filters by a value of the column `parameter_name`."""
 
     def values(self, request: HttpRequest) -> Iterable[str]:
-        """Return the values to choose from."""
         raise NotImplementedError
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
@@ -75,8 +74,6 @@ class AppFilter(ValueFilter):
 
 
 class SessionAppFilter(AppFilter):
-    """Filter of sessions by app."""
-
     parameter_name = "app_name"
 
 
@@ -91,8 +88,6 @@ class AgentVersionFilter(ValueFilter):
 
 
 class ToolFilter(ValueFilter):
-    """Filter of jobs by tool."""
-
     title = _("tool")
     parameter_name = "tool_name"
 

@@ -22,12 +22,10 @@ RowLinks = Callable[[Any], SafeString]
 
 
 def row_url(row: Model, page: str = "change") -> str:
-    """Return the URL of a row's page in the admin."""
     return reverse(f"admin:{row._meta.app_label}_{row._meta.model_name}_{page}", args=[quote(row.pk)])
 
 
 def list_url(model: str, **query: str) -> str:
-    """Return the URL of a filtered list."""
     url = reverse(f"admin:sessions_app_{model}_changelist")
     return f"{url}?{urlencode(query)}" if query else url
 
@@ -41,13 +39,11 @@ def session_url(session_id: UUID, *, seq: int | None = None, **query: str) -> st
 
 
 def trace_url(session_id: UUID, invocation_id: str, **query: object) -> str:
-    """Return the URL of an invocation's trace."""
     url = reverse("admin:sessions_app_session_trace", args=[session_id])
     return f"{url}?{urlencode({'invocation': invocation_id, **query})}"
 
 
 def graph_url(session_id: UUID, invocation_id: str, **query: object) -> str:
-    """Return the URL of the graph of an invocation's workflows."""
     url = reverse("admin:sessions_app_session_graph", args=[session_id])
     return f"{url}?{urlencode({'invocation': invocation_id, **query})}"
 
@@ -67,7 +63,6 @@ def session_link(session: Session) -> SafeString:
 
 
 def event_link(session_id: UUID, seq: int) -> SafeString:
-    """Return a link to an event on the page of its session."""
     return format_html('<a href="{}">#{}</a>', session_url(session_id, seq=seq), seq)
 
 

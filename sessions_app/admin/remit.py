@@ -11,8 +11,6 @@ from sessions_app.models import Remit
 
 @admin.register(Remit)
 class RemitAdmin(RecordedActsMixin):
-    """Remits by group."""
-
     list_display = ("group", "apps", "whose", "id")
     list_filter = ("group",)
     list_select_related = ("group", "people")

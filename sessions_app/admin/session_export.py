@@ -65,7 +65,6 @@ class SessionExportMixin(KeysetAdmin):
         """Return the sessions within the filters of the query string, the newest first.
 
         Args:
-            request: the request.
             ending: key of `FORMS`.
 
         Raises:

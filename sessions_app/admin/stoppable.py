@@ -33,7 +33,6 @@ class StopForm(ReasonForm):
 
 
 def stop_wording(title: Words, done: Words) -> Wording:
-    """Return the texts of a stop."""
     return Wording(
         link=gettext_lazy("Stop…"),
         title=title,

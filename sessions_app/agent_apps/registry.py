@@ -115,7 +115,6 @@ def registry() -> Registry:
 
 
 def replace_registry(newer: Registry) -> None:
-    """Replace the registry of this process."""
     global _registry
     with _lock:
         _registry = newer

@@ -27,7 +27,6 @@ class _Uses:
     """Apps whose toolsets one event loop may have opened.
 
     Attributes:
-        apps: the apps by `id()`.
         counts: numbers of running invocations and jobs by `id()` of their app.
         closings: tasks closing toolsets.
     """

@@ -66,7 +66,6 @@ class RowOrder:
     values: TypeAdapter[Any]
 
     def cursor(self, row: Model) -> str:
-        """Return the cursor for the rows after `row`."""
         values = [getattr(row, column.lstrip("-")) for column in self.columns]
         return urlsafe_b64encode(self.values.dump_json(tuple(values))).decode()
 

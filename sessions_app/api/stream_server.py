@@ -45,7 +45,6 @@ class StreamRequest:
 
     Attributes:
         values: values of the placeholders in the route.
-        query: query string.
         body: body of the request; empty for GET.
     """
 

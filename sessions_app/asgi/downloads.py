@@ -45,6 +45,5 @@ def streamed_download(
 
 
 def json_download(name: str, text: str) -> HttpResponse:
-    """Return a JSON text as a download."""
     headers = {**_PRIVATE, "Content-Disposition": f'attachment; filename="{name}"'}
     return HttpResponse(text, content_type="application/json", headers=headers)

@@ -51,9 +51,7 @@ def problem(status: int, detail: str, code: str, **members: Any) -> HttpResponse
     """Return a response with problem details.
 
     Args:
-        status: HTTP status.
         detail: sentence about this problem.
-        code: code for programs.
         members: further members, such as `errors`.
     """
     status = HTTPStatus(status)

@@ -46,5 +46,4 @@ def of_retry(invocation_id: str) -> str:
 
 
 def of_schedule(task_id: int, run: int | str) -> str:
-    """Return the id of a run of a scheduled task."""
     return f"{SCHEDULE}{task_id}:{run}"

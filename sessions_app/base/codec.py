@@ -55,11 +55,7 @@ def event_to_json(event: Event) -> str:
 
 @contextmanager
 def refusing_deep_values(field: str = "") -> Iterator[None]:
-    """Turn the error of a value nested too deeply for JSON into an InvalidInputError.
-
-    Args:
-        field: field of the error.
-    """
+    """Turn the error of a value nested too deeply for JSON into an InvalidInputError."""
     try:
         yield
     except (ValueError, RecursionError) as error:
@@ -78,7 +74,6 @@ def check_storable(event: Event, field: str = "") -> None:
 
 
 def event_from_json(body: str) -> Event:
-    """Return the event of a stored body."""
     return read_event(body)
 
 

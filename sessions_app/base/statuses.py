@@ -51,7 +51,6 @@ class InvocationStatus(models.TextChoices):
 
     @classmethod
     def ended(cls) -> tuple[InvocationStatus, ...]:
-        """Return the statuses of an invocation at its end."""
         return (cls.COMPLETED, cls.FAILED, cls.CANCELLED)
 
 
@@ -86,7 +85,6 @@ class JobStatus(models.TextChoices):
 
     @classmethod
     def ended(cls) -> tuple[JobStatus, ...]:
-        """Return the statuses of a job at its end."""
         return (cls.SUCCEEDED, cls.FAILED, cls.CANCELLED)
 
 

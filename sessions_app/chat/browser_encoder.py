@@ -118,7 +118,6 @@ class BrowserEncoder:
         return frame
 
     def notice_frame(self, update: NoticeUpdate) -> str:
-        """Return the frame of a notice."""
         reader = self.view.reader
         frame = update.frames.get(reader)
         if frame is None:

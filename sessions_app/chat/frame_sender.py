@@ -38,8 +38,6 @@ class FrameSender:
     """Send frames until the socket is closed.
 
     Args:
-        session_id: the session, for the log.
-        reader: the reader of error frames.
         send: sends a frame, and returns when the socket has room for the next frame.
         close: closes the socket with a code.
         is_full: returns True while so many updates wait that the browser must read.

@@ -61,7 +61,6 @@ class LogPage:
 
     @property
     def feedback_json(self) -> str:
-        """The feedback as JSON."""
         return json.dumps(self.feedback)
 
     @property

@@ -38,7 +38,6 @@ class FileVersion:
     Attributes:
         before: the version before; None for the first.
         after: the version after; None for the newest.
-        newest: number of the newest version.
     """
 
     row: Artifact

@@ -85,7 +85,6 @@ class PartialFrame(ServerFrame):
 
     @classmethod
     def of_chunk(cls, chunk: TextChunk, drawn: DrawnText | None) -> PartialFrame:
-        """Return the frame of a chunk."""
         stream = chunk.stream
         return cls(
             stream.lease_token,

@@ -47,7 +47,6 @@ CHANGED = gettext_noop(
 @require_GET
 @login_required
 def settings_page(request: HttpRequest) -> HttpResponse:
-    """Return the page of the user's settings."""
     return _page(request)
 
 

@@ -17,7 +17,6 @@ FORGET_SECONDS = 90.0
 
 
 def session_topic(session_id: UUID) -> str:
-    """Return the topic of a session."""
     return f"session:{session_id}"
 
 
@@ -45,7 +44,6 @@ class Followers:
         return bool(self._topics)
 
     def of(self, topic: str) -> Collection[str]:
-        """Return the followers of a topic."""
         return self._followers.get(topic, ())
 
     def add(self, process: str, topics: Iterable[str]) -> set[str]:
@@ -59,7 +57,6 @@ class Followers:
         return added
 
     def remove(self, process: str, topics: Iterable[str]) -> None:
-        """Remove topics of a process."""
         for topic in {*topics} & self._topics.get(process, set()):
             self._topics[process].discard(topic)
             self._followers[topic].discard(process)

@@ -20,8 +20,6 @@ from sessions_app.models.scheduled_task import recurrence_in_words
 
 @dataclass(frozen=True)
 class InvocationNotice:
-    """The status of an invocation."""
-
     type: ClassVar[str] = "invocation"
 
     id: str
@@ -118,7 +116,6 @@ class CallNotice:
     """The end of a call, while other calls of its step still run. An event with all responses follows.
 
     Attributes:
-        id: id of the call.
         state: `ok`, `failed` or `declined`, as in the HTML of the event.
     """
 
@@ -141,12 +138,10 @@ _TIMES = ("run_at", "started_at", "finished_at", "next_at")
 
 
 def invocation_notice(invocation_id: str, client_id: str, status: str, error: str = "") -> InvocationNotice:
-    """Return the notice of an invocation's status."""
     return InvocationNotice(invocation_id, client_id, status, error or None)
 
 
 def job_notice(job: ToolJob) -> JobNotice:
-    """Return the notice of a job."""
     return JobNotice(
         id=str(job.id),
         session_id=str(job.session_id),
@@ -170,7 +165,6 @@ def job_notice(job: ToolJob) -> JobNotice:
 
 
 def schedule_notice(task: ScheduledTask) -> ScheduleNotice:
-    """Return the notice of a scheduled task."""
     return ScheduleNotice(
         id=task.pk,
         status=task.status,
@@ -183,7 +177,6 @@ def schedule_notice(task: ScheduledTask) -> ScheduleNotice:
 
 
 def call_notice(end: CallEnd) -> CallNotice:
-    """Return the notice of the end of a call."""
     return CallNotice(end.call.id or "", state_of(end.response), round(end.seconds, 3))
 
 

@@ -232,7 +232,6 @@ class SessionFeed:
             self._note_text(update)
 
     def on_notice(self, update: NoticeUpdate) -> None:
-        """Buffer the notice."""
         self._known_work.note(update.notice)
         self._put(update)
 

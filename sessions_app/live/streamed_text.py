@@ -27,7 +27,6 @@ class StreamKey(NamedTuple):
 
     Attributes:
         lease_token: fencing token of the invocation's lease; text of an older lease is void.
-        event_id: id of the future event.
         thought: True for thoughts, False for the answer.
     """
 

@@ -83,7 +83,6 @@ class Filters:
     """Choices of the reader; empty for all acts.
 
     Attributes:
-        kind: kind of the actor.
         actor: name or key of the actor.
     """
 

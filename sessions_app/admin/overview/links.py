@@ -22,7 +22,6 @@ class OverviewLinks:
         self._may_see = cache(self._has_permission)
 
     def list_url(self, model: str, **query: str) -> str:
-        """Return the URL of a filtered list."""
         return list_url(model, **query) if self._may_see(model) else ""
 
     def sessions_of(self, first: date, last: date, **query: str) -> str:

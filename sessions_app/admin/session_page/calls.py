@@ -27,7 +27,6 @@ class CallResponse:
     """A response to a call.
 
     Attributes:
-        result: beginning of the response.
         state: `ok`, `failed`, `declined`, `interrupted`, `cancelled` by a person or staff, or `pending` if another
             response is to follow; for an answer to a confirmation request `approved` or `rejected`.
         seconds: recorded duration of the call; None without a record.

@@ -43,7 +43,6 @@ def load_shared_keys(session: Session, seq: int, most_keys: int, most_characters
     """Return the `app:` and `user:` keys as they were after an event of the session, in one query.
 
     Args:
-        session: the session.
         seq: number of the event; 0 for the beginning of the session.
         most_keys: largest number of keys to load.
         most_characters: largest number of characters of each value to load.

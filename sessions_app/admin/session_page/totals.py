@@ -96,5 +96,4 @@ class SessionTotals:
         )
 
     def view_of(self, invocation: Invocation) -> InvocationView:
-        """Return an invocation with its totals."""
         return InvocationView(invocation, self.by_invocation.get(invocation.invocation_id, Totals()))

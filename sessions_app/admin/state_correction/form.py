@@ -39,7 +39,6 @@ class CorrectionForm(ReasonForm):
         """Make the form for the keys of the values.
 
         Args:
-            values: the stored values.
             data: the posted fields; None for an empty form.
             proposed: initial values by key, instead of the stored values.
         """

@@ -78,7 +78,6 @@ class GraphPage:
 
     @property
     def trace_url(self) -> str:
-        """URL of the trace of the invocation."""
         return trace_url(self.session.pk, self.invocation_id)
 
     @property

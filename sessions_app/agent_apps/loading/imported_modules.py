@@ -24,7 +24,6 @@ class RemovedModules:
     tasks: dict[str, Task[Any, Any]]
 
     def delete_compiled_files(self) -> None:
-        """Delete the compiled files of the modules."""
         # Python takes a compiled file for current if the source has the same size and the same time in seconds. Two
         # saves within a second may fulfil both.
         for module in self.modules.values():

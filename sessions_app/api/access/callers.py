@@ -54,7 +54,6 @@ class Caller:
 
     @classmethod
     def of(cls, user: AbstractBaseUser, key: ApiKey | None, source: Source) -> Caller:
-        """Return the caller of a request."""
         return cls(user, key, client_address(source), client_network(source))
 
     @property
@@ -158,7 +157,6 @@ def _count_request(caller: Caller) -> Caller:
 
 
 def _quotas(caller: Caller) -> list[quotas.Quota]:
-    """Return the quotas of a caller's requests."""
     # A service acts for many users, so its own rate replaces the rate of its user. The rate of a user's key is an
     # additional limit: otherwise users could raise their limit by making keys.
     key = caller.key

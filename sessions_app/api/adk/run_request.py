@@ -41,15 +41,12 @@ class RunRequest(AdkSchema):
 
     @property
     def text(self) -> str:
-        """The texts of the message."""
         return "\n".join(part.text for part in self._parts if part.text)
 
     @property
     def files(self) -> list[types.Blob]:
-        """The files of the message."""
         return [part.inline_data for part in self._parts if part.inline_data]
 
     @property
     def answers(self) -> list[types.FunctionResponse]:
-        """The answers to calls."""
         return [part.function_response for part in self._parts if part.function_response]

@@ -56,7 +56,6 @@ class RefusedRun:
     reason: str = ""
 
     async def frames(self) -> AsyncGenerator[str]:
-        """Yield the frame."""
         yield error_frame(str(self.error))
 
     def end(self, reason: EndReason) -> None:

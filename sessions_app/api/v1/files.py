@@ -44,7 +44,6 @@ class StoredFile(RowSchema):
 
     @classmethod
     def of(cls, row: Artifact) -> StoredFile:
-        """Return the file of an artifact."""
         return cls.from_row(row, name=row.filename)
 
 

@@ -74,7 +74,6 @@ class Job(RowSchema):
 
     @classmethod
     def of(cls, row: ToolJob) -> Self:
-        """Return the schema of a job."""
         return cls.from_row(row, **_fields_of(row))
 
 

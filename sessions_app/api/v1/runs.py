@@ -72,7 +72,6 @@ class Run(RowSchema):
 
     @classmethod
     def of(cls, row: Invocation) -> Run:
-        """Return the run of a row."""
         error = RunError(code=row.error_code, message=row.error_message) if row.error_code else None
         return cls.from_row(row, run_id=row.invocation_id, error=error)
 

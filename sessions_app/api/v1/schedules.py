@@ -43,7 +43,6 @@ class Schedule(RowSchema):
 
     @classmethod
     def of(cls, row: ScheduledTask) -> Schedule:
-        """Return the schema of a scheduled task."""
         return cls.from_row(row, schedule_id=row.pk, agent=row.agent_name)
 
 
