@@ -59,7 +59,6 @@ def answer_mark(invocation_id: str, actor_kind: str, actor_name: str) -> dict[st
     """Return the mark for the events of an answering invocation.
 
     Args:
-        invocation_id: id of the answering invocation.
         actor_kind: kind of the actor who answered.
         actor_name: name of the actor; part of the mark for staff only.
     """

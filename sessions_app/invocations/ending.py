@@ -145,7 +145,6 @@ def _log_end(execution: Execution, outcome: Outcome) -> None:
 
 
 def publish_status(live: Live, claim: Claim, status: str, error: str = "") -> None:
-    """Publish the status of a claimed invocation."""
     notice = invocation_notice(claim.invocation_id, claim.client_id, status, error)
     live.hub.publish_notice(claim.session_id, notice)
 

@@ -35,9 +35,6 @@ async def reconcile_after_rewind(session: Session, by: Actor) -> None:
     """Cancel work of rewound events, and reopen the calls without an answer in the effective events. Idempotent.
 
     The caller holds the session's lease.
-
-    Args:
-        by: the actor of the rewind.
     """
     events = await effective_events(session)
     calls = pending_calls(events)

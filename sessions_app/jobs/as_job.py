@@ -25,7 +25,6 @@ class ToolAsJob(BaseTool):
     """A long-running tool whose calls are executed by another tool in a Celery worker.
 
     Attributes:
-        tool: the executing tool.
         policy: retries after its exceptions.
 
     Raises:
@@ -81,7 +80,6 @@ class ToolsetAsJobs(BaseToolset):
         return [ToolAsJob(tool, self.policy) if can_run_in_job(tool) else tool for tool in tools]
 
     async def get_tools_with_prefix(self, readonly_context: ReadonlyContext | None = None) -> list[BaseTool]:
-        """Return the tools as `get_tools`."""
         # Filter, prefix and cache are the inner toolset's: `get_tools` has applied them.
         return await self.get_tools(readonly_context)
 
@@ -90,11 +88,9 @@ class ToolsetAsJobs(BaseToolset):
         await self.toolset.process_llm_request(tool_context=tool_context, llm_request=llm_request)
 
     def setup_problems(self) -> list[SetupProblem]:
-        """Return the problems of the toolset."""
         return self.toolset.setup_problems()
 
     async def close(self) -> None:
-        """Close the toolset."""
         await self.toolset.close()
 
 
@@ -121,7 +117,6 @@ def as_job(
     """Let the calls of a tool, or of a toolset's tools, run in Celery workers.
 
     Args:
-        tool: the tool or toolset.
         retry_on: exceptions after which the job is retried, with increasing delays.
         max_retries: maximum number of retries.
 

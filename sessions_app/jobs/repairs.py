@@ -26,7 +26,6 @@ MAX_ATTEMPTS = 5
 
 
 def job_repairs() -> list[Repair]:
-    """Return the repairs of jobs."""
     return [
         forced_end_repair(),
         OverdueRows(_lost, _recover),

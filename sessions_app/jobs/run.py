@@ -92,7 +92,6 @@ def run_job(
         run: function from the arguments of the call to the result.
         policy: returns the retries; called after an exception of `run`.
         task: the executing Celery task.
-        job_id: the job.
     """
     with SoftLimit() as soft_limit:
         _run_job(partial(_call_function, run, soft_limit), policy, task, job_id)
@@ -238,7 +237,6 @@ def _pause(job: ToolJob, question: JobQuestion) -> bool:
 
 
 def _queue_retry(job: ToolJob, error: Exception, seconds: float, *, most_attempts: int) -> None:
-    """Queue the job for a retry after `seconds`."""
     # Until the retry is due `sent_at` is in the future, and the sweep skips the job.
     due = Now() + timedelta(seconds=seconds)
     sentence = gettext_noop("{0} It will be retried.").format(_sentence(error))

@@ -39,7 +39,6 @@ class Candidates:
     """The agent of a job, and the agent's tools and toolsets, of which one has the called tool.
 
     Attributes:
-        app: the app of the agent.
         sources: the tools and toolsets, in the order of the search.
     """
 
@@ -51,8 +50,6 @@ class Candidates:
         """Return the executing tool for calls of this name.
 
         Args:
-            name: name of the tool.
-            context: context of the call.
             ask: called with each source before its tools are read; at last with the source of the tool.
 
         Raises:

@@ -28,7 +28,6 @@ class _Window:
     """Count of a subject until the window ends.
 
     Attributes:
-        seconds: duration of the window.
         ends_at: end by this process's monotonic clock.
         shared: count of all processes at the last flush.
         unsent: count of this process since the last flush.
@@ -70,8 +69,6 @@ class Rates:
         """Count as `count`, but with the current counts of all processes: blocks for a round trip to Redis.
 
         Args:
-            quotas: the quotas to count for.
-            amount: the amount to count.
             unless: other quotas. If any of these is exceeded, return it and count nothing.
         """
         self.count(unless, 0)  # Makes the windows, for `flush` to read their shared counts.

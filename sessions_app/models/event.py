@@ -61,7 +61,6 @@ class EventQuerySet(models.QuerySet["Event"]):
         return self.filter(_IS_REWIND)
 
     def with_state_delta(self) -> EventQuerySet:
-        """Return the events with a state delta."""
         return self.filter(body__actions__has_key="stateDelta").exclude(body__actions__stateDelta={})
 
     def with_words(self, prefixes: Iterable[str]) -> EventQuerySet:

@@ -42,7 +42,6 @@ class SessionFigures(models.Model):
         seconds: runtime of the invocations.
         labels: properties for the filters of lists, such as `tool:refund`: see `figures.labels`.
         outcomes: numbers of invocations by day and status, as counted in `DayFigure`.
-        invocation_id: the newest invocation.
         began_at: time of the first event of the newest invocation.
         has_word: True from the first text of the newest invocation on.
         is_settled: False while an invocation runs or events are not counted yet; the next sweep counts again.

@@ -35,7 +35,6 @@ class Invocation(ActorColumns):
     """An invocation of a session, with the actor who asked for the run.
 
     Attributes:
-        invocation_id: the ADK id.
         client_id: name given by the client; a repetition starts nothing, see `client_ids`.
         message: the content to run, as JSON, without credentials.
         state_delta: changes of the state, committed with the message.

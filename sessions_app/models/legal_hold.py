@@ -14,7 +14,6 @@ class LegalHoldQuerySet(models.QuerySet["LegalHold"]):
     """Holds in force, by session and by user."""
 
     def active(self) -> LegalHoldQuerySet:
-        """Return the holds in force."""
         return self.filter(lifted_at__isnull=True)
 
     def of_session(self, session_pk: object, user_pk: object) -> LegalHoldQuerySet:

@@ -20,7 +20,6 @@ class MemoryEntryQuerySet(models.QuerySet["MemoryEntry"]):
     """Memory entries of a user, and a search among them."""
 
     def of(self, app_name: str, user_pk: Any) -> MemoryEntryQuerySet:
-        """Return the user's entries in an app."""
         return self.filter(app_name=app_name, user_id=user_pk)
 
     def best_first(self, words: Iterable[str]) -> MemoryEntryQuerySet:
@@ -37,7 +36,6 @@ class MemoryEntry(models.Model):
     """Text of an event, deleted with its session.
 
     Attributes:
-        event_id: id of the ADK event.
         content: ADK content as JSON, text parts only.
         words: the distinct words of the text, as `runtime.memory.recall` splits it; the search looks at these.
     """

@@ -20,11 +20,7 @@ class RequestText(models.Model):
 
 
 class SessionText(models.Model):
-    """A reference of a session to a text. An erasure deletes the texts whose last reference it removes.
-
-    Attributes:
-        text_id: id of the `RequestText`.
-    """
+    """A reference of a session to a text. An erasure deletes the texts whose last reference it removes."""
 
     session = models.ForeignKey(
         "sessions_app.Session", on_delete=models.CASCADE, related_name="request_texts"

@@ -81,7 +81,6 @@ class Session(models.Model):
         deleted_at: time at which the user deleted the session. A deleted session is hidden; a sweep erases it when the
             time to undo the deletion is over.
         updated_at: time of the last use, for lists and retention; up to a minute behind `last_event_at` during a run.
-        last_event_at: time of the last event.
         seen_seq: sequence number of the last event shown by a visible page of the user; null for sessions older than
             this column.
     """

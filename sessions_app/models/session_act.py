@@ -35,7 +35,6 @@ INSERT_ACT = insert_act(LOCKED_SESSION)
 
 
 def act_parameter(act: Act) -> str:
-    """Return the parameter `act`, as JSON."""
     return json.dumps(act.columns())
 
 

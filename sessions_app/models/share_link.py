@@ -23,7 +23,6 @@ class ShareLinkQuerySet(models.QuerySet["ShareLink"]):
     """Selections of links."""
 
     def active(self) -> ShareLinkQuerySet:
-        """Return the links in force."""
         return self.filter(revoked_at=None)
 
 

@@ -51,7 +51,6 @@ class ToolJob(models.Model):
 
     Attributes:
         call_id: function call to answer; a job answers one call, once.
-        task_name: name of the Celery task.
         most_attempts: number of attempts after which the job is not tried again; 0 before its first retry.
         progress_done: progress in the task's own units, out of `progress_total`. The progress is unknown when the total
             is 0 or not finite.

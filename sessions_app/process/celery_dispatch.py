@@ -27,7 +27,6 @@ _sending: set[asyncio.Task[None]] = set()
 
 
 def send_job(job_id: str | UUID, task_name: str) -> None:
-    """Send a job to the broker."""
     current_app.send_task(
         task_name, args=[str(job_id)], queue=JOB_QUEUE, task_id=str(job_id), ignore_result=True
     )

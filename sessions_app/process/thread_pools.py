@@ -19,7 +19,6 @@ class ThreadPool:
     """Threads for a kind of blocking call. Calls wait while all threads are busy.
 
     Args:
-        name: name of the threads.
         setting: the setting of `Conf` with their number, read at first use.
     """
 

@@ -70,7 +70,6 @@ def _signature_size(base64: str) -> str:
 
 
 def one_line_json(value: object) -> str:
-    """Return the value as JSON on one line."""
     return json.dumps(value, ensure_ascii=False)
 
 

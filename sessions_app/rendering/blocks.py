@@ -120,11 +120,7 @@ class ConfirmationRequestBlock:
     """A function call that runs only after the user confirms it.
 
     Attributes:
-        call_id: id of the request.
-        asking_call_id: id of the pending call.
-        agent: the agent that made the call.
         args: all arguments in full: users must see everything that they approve.
-        tool: name of the called tool.
         fields: inputs for the payload.
         offers_allowance: True if the user may allow later calls of the session as well.
         staff_decide: True if staff answer, and the user may only withdraw the call.

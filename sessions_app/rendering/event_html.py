@@ -65,11 +65,7 @@ cache = HtmlCache()
 
 
 def html_now(view: SessionView, seq: int, event: Event, body: str) -> str | None:
-    """Return the HTML of an event, cached or rendered now; None if rendering would take long.
-
-    Args:
-        body: JSON of the event.
-    """
+    """Return the HTML of an event, cached or rendered now; None if rendering would take long."""
     html = cache.get(view, seq)
     if html is None and not takes_long(body):
         html = _render_and_keep(view, seq, event)
@@ -82,7 +78,6 @@ async def event_html(
     """Return the HTML of an event. Other tasks may run in the meantime, unless it is cached.
 
     Args:
-        body: JSON of the event.
         jobs: jobs of the session by call id. HTML with the card of a job is not cached, because jobs change.
     """
     has_jobs = not jobs.keys().isdisjoint(event.long_running_tool_ids or ())

@@ -53,7 +53,6 @@ def preview_of(mime_type: str, size: int, beginning: bytes, *, is_source: bool =
     """Return the preview of a file. Of an image, a page or a PDF it has the kind only: browsers ask for the file.
 
     Args:
-        mime_type: MIME type of the file.
         size: bytes of the whole file.
         beginning: the first bytes of the file, up to `MAX_BYTES`.
         is_source: show any text file as the text that it is.

@@ -79,7 +79,6 @@ class Field:
     Attributes:
         name: name of the value in a payload, or dotted path in a credential.
         type: type of the HTML input, or `lines` for a text with line breaks.
-        value: initial value.
         is_optional: True for a value that may be left out.
     """
 
@@ -173,7 +172,6 @@ class InputRequestBlock:
     Attributes:
         text: the question, in Markdown; empty if the node gave none.
         args: the data to decide on.
-        fields: inputs of the answer.
     """
 
     kind: ClassVar = "input_request"

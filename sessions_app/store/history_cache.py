@@ -108,14 +108,12 @@ class HistoryCache:
         self._size = 0
 
     def get(self, name: SessionName) -> History | None:
-        """Return the cached history of a session."""
         history = self._histories.get(name)
         if history is not None:
             self._histories.move_to_end(name)
         return history
 
     def keep(self, name: SessionName, history: History) -> None:
-        """Cache the history of a session."""
         self.forget(name)
         self._histories[name] = history
         self._size += history.bytes

@@ -93,7 +93,6 @@ def read_values(
     """Return values of the state, in one query.
 
     Args:
-        session_id: the session.
         keys: the keys, including absent keys; None for the first `MAX_KEYS` of all keys.
         characters: largest number of characters of each value to read.
     """
@@ -116,7 +115,6 @@ def read_user_values(
     """Return the values of a user's state by app, in one query. Keys that are null are left out.
 
     Args:
-        user: primary key of the user.
         characters: largest number of characters of each value to read.
         app_name: name of the app; None for all apps.
         keys: the keys, with the prefix of the scope; None for the first `MAX_KEYS` keys of these apps together.

@@ -59,7 +59,6 @@ def store_upload(
 
 
 def _name_of(upload: UploadedFile[Any]) -> str:
-    """Return the artifact's name for an upload."""
     # Browsers escape these in the name of a file, and no other character.
     # https://html.spec.whatwg.org/multipage/form-control-infrastructure.html#multipart-form-data
     name = upload.name or ""

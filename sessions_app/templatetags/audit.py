@@ -62,8 +62,6 @@ def audit_row(
     """Render an event of the timeline; a row with a sentence if the event cannot be shown.
 
     Args:
-        context: context of the page.
-        entry: entry of the event.
         template_name: name of a template in `FOLDER`, without its ending.
         is_part: True for an event within the entry of a call.
     """

@@ -56,13 +56,11 @@ def markdown(text: str, citations: Sequence[Citation] = ()) -> SafeString:
 
 @register.filter
 def job_card(job: ToolJob) -> SafeString:
-    """Render the card of a job."""
     return render_job(job)
 
 
 @register.filter
 def schedule_card(task: ScheduledTask) -> SafeString:
-    """Render the card of a scheduled task."""
     return render_schedule(task)
 
 
@@ -84,7 +82,6 @@ def group_heading(session: Session) -> str:
 
 @register.simple_tag
 def site_name() -> str:
-    """Return the name of the site."""
     return conf().site_name
 
 

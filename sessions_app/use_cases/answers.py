@@ -69,7 +69,6 @@ async def answer_long_running_call(
         by: the user who answers, whom the tool of the call must let answer. Without a user the site answers; it may
             answer every call except a job's.
         address: IP address of the user, for the audit.
-        reason: the user's reason, for the audit.
 
     Returns and raises the same as `answer_call`.
     """

@@ -86,7 +86,6 @@ def artifact_update(task: SiteTask, artifact: Artifact) -> TaskArtifactUpdateEve
 
 
 def piece_update(task: SiteTask, event_id: str, text: str, *, is_first: bool) -> TaskArtifactUpdateEvent:
-    """Return an update with a piece of streamed text."""
     # The event's id, under which `ArtifactMaker` sends the whole artifact once the event is committed.
     artifact = Artifact(artifact_id=event_id, parts=[Part(text=valid_text(text))])
     return TaskArtifactUpdateEvent(

@@ -27,16 +27,12 @@ NO = frozenset({"no", "n", "false", "reject", "rejected", "deny", "denied", "can
 
 @dataclass(frozen=True)
 class MessageFile:
-    """A file of a message."""
-
     name: str
     data: bytes
 
 
 @dataclass(frozen=True)
 class AnswerToCall:
-    """An answer to a pending call."""
-
     call_id: str
     name: str
     response: dict[str, Any]
@@ -57,7 +53,6 @@ def text_of(message: Message) -> str:
 
 
 def files_of(message: Message) -> list[MessageFile]:
-    """Return the files of a message."""
     return [
         MessageFile(part.filename or f"file-{index + 1}", part.raw)
         for index, part in enumerate(message.parts)

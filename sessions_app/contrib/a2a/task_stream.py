@@ -29,7 +29,6 @@ class TaskStream:
 
     Attributes:
         task: the task as last read.
-        feed: the feed of its session.
     """
 
     def __init__(self, task: SiteTask) -> None:

@@ -62,7 +62,6 @@ class SiteTask:
 
     @property
     def id(self) -> str:
-        """Id of the task."""
         return self.invocations[0].invocation_id
 
     @property
@@ -72,7 +71,6 @@ class SiteTask:
 
     @property
     def invocation_ids(self) -> set[str]:
-        """Ids of the task's invocations."""
         return {row.invocation_id for row in self.invocations}
 
     @property

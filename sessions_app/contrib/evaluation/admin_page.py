@@ -94,11 +94,8 @@ def load_page(
     """Load the requested page. Failed, broken and cancelled cases come first.
 
     Args:
-        evaluation: the evaluation.
         cases: its cases within the remits of the user.
         query: query string; `p` is the number of the page.
-        shows_text: load the text of the messages.
-        shows_detail: load the details of errors.
     """
     without_words = cases.defer(*LARGE_COLUMNS)
     reports = reports_of(evaluation, without_words)

@@ -24,7 +24,6 @@ KEPT_RUNS = 100
 
 
 def evaluation_repairs() -> list[Repair]:
-    """Return the repairs of evaluations."""
     return [
         OverdueRows(_lost, _recover),
         OverdueRows(_to_send, lambda case: send_cases([case])),

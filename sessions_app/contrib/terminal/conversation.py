@@ -62,7 +62,6 @@ class Conversation:
         return invocation_id
 
     async def session(self) -> Session:
-        """Return the session's row."""
         return await own_session(self.user, self.session_id)
 
     async def news(self, *, with_jobs: bool = False) -> AsyncIterator[Update]:

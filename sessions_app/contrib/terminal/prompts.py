@@ -122,7 +122,6 @@ class PipePrompt:
 
 
 async def _read_input() -> bytes:
-    """Read from the standard input."""
     # In a daemon thread: a thread of the loop's pool that waits for input would keep the process from ending.
     loop = asyncio.get_running_loop()
     chunk: asyncio.Future[bytes] = loop.create_future()

@@ -33,7 +33,6 @@ class DayAmounts:
         return self.by_metric.get(metric, Counter())
 
     def by_name(self, metric: DayMetric) -> Counter[str]:
-        """Return the amounts of a metric by name."""
         found: Counter[str] = Counter()
         for (name, _), amount in self.of(metric).items():
             found[name] += amount

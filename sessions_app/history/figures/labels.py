@@ -12,5 +12,4 @@ def label(kind: str, name: str) -> str:
 
 
 def names_of(kind: str, labels: list[str]) -> list[str]:
-    """Return the names of the labels of a kind."""
     return [one.removeprefix(f"{kind}:") for one in labels if one.startswith(f"{kind}:")]

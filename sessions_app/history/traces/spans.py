@@ -50,7 +50,6 @@ class Span:
         is_estimated: True without a recorded start; the start is the time of the event before.
         first_word: seconds from the start to the first word of a model's answer.
         failed_attempts: failed model calls before the answer.
-        error: error code.
         child: for a model call of an agent run as a tool, its place in the record of the event; None for other spans.
     """
 

@@ -44,8 +44,6 @@ class WaitingCall:
     """A call waiting for an answer.
 
     Attributes:
-        args: arguments of the call.
-        invocation_id: the invocation of the call.
         answered_by: the party that may answer: see `AnswerRequest`.
         events: the effective events of the session.
     """

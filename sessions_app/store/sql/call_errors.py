@@ -29,5 +29,4 @@ errors AS (
 
 
 def errors_parameter(errors: Iterable[StagedError]) -> str:
-    """Return the parameter `errors` of `INSERT_ERRORS`."""
     return json.dumps([asdict(error) for error in errors])

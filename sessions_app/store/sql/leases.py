@@ -50,7 +50,6 @@ class Claim:
     """The right to run an invocation, held under a lease.
 
     Attributes:
-        lease_token: the lease's fencing token.
         attempts: number of claims, with this claim. From the second on the log may hold a part of the run.
         is_retried: True when the invocation had failed and the person asked for a retry.
         is_cancelled: True when a cancel request is stored: end the invocation instead of running it.
@@ -87,7 +86,6 @@ class Claim:
 
     @classmethod
     def from_row(cls, row: Row) -> Claim:
-        """Return the claim of a row of `_CLAIM`."""
         return cls(**{**row, "exceeds": Limit.named(row["exceeds"])})
 
 

@@ -40,6 +40,5 @@ texts_lock AS (
 
 
 def texts_parameters(call: RecordedCall | None) -> dict[str, list[str]]:
-    """Return the parameters of `INSERT_TEXTS`."""
     texts = sorted(call.texts.items()) if call else []
     return {"text_ids": [name for name, _text in texts], "texts": [text for _name, text in texts]}

@@ -47,5 +47,4 @@ jobs AS (
 
 
 def jobs_parameter(jobs: Iterable[StagedJob]) -> Jsonb:
-    """Return the parameter `jobs` of `INSERT_JOBS`."""
     return Jsonb([asdict(job) for job in jobs], dumps=partial(dumps, default=str))
