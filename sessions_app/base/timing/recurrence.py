@@ -78,7 +78,9 @@ class Interval:
             )
         first = _to_wall_clock(start, self.zone)
         number = (_to_wall_clock(moment, self.zone) - first) // self.length.span
-        while (occurrence := _from_wall_clock(first + number * self.length.span, self.zone)) <= moment:
+        occurrence = moment
+        while occurrence <= moment:
+            occurrence = _from_wall_clock(first + number * self.length.span, self.zone)
             number += 1
         return occurrence
 
@@ -113,8 +115,10 @@ class Crontab:
         if moment < start:
             return start
         wall = _to_wall_clock(moment - LONGEST_CLOCK_CHANGE, self.zone)
-        while (occurrence := _from_wall_clock(wall := self._schedule.next_after(wall), self.zone)) <= moment:
-            pass
+        occurrence = moment
+        while occurrence <= moment:
+            wall = self._schedule.next_after(wall)
+            occurrence = _from_wall_clock(wall, self.zone)
         return occurrence
 
 
