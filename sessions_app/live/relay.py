@@ -204,7 +204,7 @@ class Relay:
             "type": "news",
             "from": self._process_id,
             "channel": self._channel,
-            "news": [self._with_topics(one) for one in news],
+            "news": [self._with_topics(item) for item in news],
         }
         try:
             async with asyncio.timeout(conf().heartbeat_seconds):

@@ -49,7 +49,8 @@ class SignIn:
         """Return the sign-in of the ASGI scope of a socket or a stream."""
         user = scope["user"]
         session = scope.get("session")
-        return cls(user.pk, user.get_session_auth_hash(), (session.session_key if session else "") or "")
+        session_key = session.session_key if session else None
+        return cls(user.pk, user.get_session_auth_hash(), session_key or "")
 
     @classmethod
     def of_key(cls, key: ApiKey, user_id: Any) -> SignIn:
@@ -160,17 +161,20 @@ def _valid_with_keys(sign_ins: Sequence[SignIn]) -> set[SignIn]:
     keys = {sign_in.key.pk: sign_in.key for sign_in in sign_ins if sign_in.key}
     if not keys:
         return set()
-    active = ApiKey.objects.active().filter(pk__in=keys)
-    pairs = set(active.values_list("pk", "user_id"))
+    owners = dict(ApiKey.objects.active().filter(pk__in=keys).values_list("pk", "user_id"))
     groups = {key.people_id for key in keys.values() if key.people_id}
+    members: set[tuple[int, Any]] = set()
     if groups:
-        members = users_of_keys(groups).filter(pk__in={sign_in.user_id for sign_in in sign_ins})
-        of_groups = set(members.values_list("groups", "pk"))
-        active_keys = {key_id for key_id, _ in pairs}
-        pairs |= {
-            (pk, user) for pk in active_keys for group, user in of_groups if group == keys[pk].people_id
-        }
-    return {sign_in for sign_in in sign_ins if sign_in.key and (sign_in.key.pk, sign_in.user_id) in pairs}
+        people = users_of_keys(groups).filter(pk__in={sign_in.user_id for sign_in in sign_ins})
+        members = set(people.values_list("groups", "pk"))
+    valid = set()
+    for sign_in in sign_ins:
+        key = sign_in.key
+        if key and key.pk in owners:
+            is_owner = owners[key.pk] == sign_in.user_id
+            if is_owner or (key.people_id, sign_in.user_id) in members:
+                valid.add(sign_in)
+    return valid
 
 
 def _open_session_keys(keys: set[str]) -> set[str]:
