@@ -112,7 +112,8 @@ class FailureAdmin(KeysetAdmin, SessionRowAdmin):
         """
         if not (self.has_view_permission(request) and may(request, Right.RESOLVE_FAILURE)):
             raise PermissionDenied
-        tool, cause = request.GET.get("tool", ""), request.GET.get("cause", "")
+        tool = request.GET.get("tool", "")
+        cause = request.GET.get("cause", "")
         failure = (
             self.get_queryset(request).filter(tool_name=tool, cause=cause).order_by(*self.ordering).first()
         )

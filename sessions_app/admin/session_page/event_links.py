@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import reduce
-from operator import or_
 from typing import Any
 
 from django.db import connection
@@ -22,7 +20,6 @@ from sessions_app.admin.links import row_url
 from sessions_app.admin.session_page.calls import (
     CallResponse,
     CallView,
-    PartName,
     answer_state,
     answers_in,
     call_ids,
@@ -50,6 +47,11 @@ ACTOR_COLUMNS = ("actor_kind", "actor_id", "actor_name", "address", "reason")
 Causes = dict[int, dict[str, str]]
 """Addresses of the pages by seq and call id; the call id is empty for the error of the event itself."""
 SeqsByCallId = dict[str, list[int]]
+_PATH_OF_IDS = '$.content.parts[*].functionCall.id ? (@.type() == "string")'
+_CALL_IDS = Func(
+    F("body"), template=f"jsonb_path_query_array(%(expressions)s, '{_PATH_OF_IDS}')", output_field=JSONField()
+)
+"""Ids of an event's calls, which may be no texts in an event of a client."""
 
 
 @dataclass(frozen=True)
@@ -126,7 +128,7 @@ def load_event_links(session: Session, shown: Sequence[tuple[Event, Any]]) -> Ev
     for call_id, answer in later_answers:
         if answer.seq <= last:
             large_answers.setdefault(answer.seq, {})[call_id] = f"{answer.name} → {answer.result}"
-    missing_calls = _find_in_session(session, "functionCall", (answers.keys() | later.keys()) - calls.keys())
+    missing_calls = _find_calls(session, (answers.keys() | later.keys()) - calls.keys())
     jobs = ToolJob.objects.filter(session=session, call_id__in=[*calls, *answers]).only("call_id", "status")
     return EventLinks(
         calls={call_id: seqs[0] for call_id, seqs in {**calls, **missing_calls}.items()},
@@ -146,7 +148,7 @@ def load_event_links(session: Session, shown: Sequence[tuple[Event, Any]]) -> Ev
 
 def find_call(session: Session, call_id: str) -> int | None:
     """Return the seq of the event with the function call; None when there is none."""
-    seqs = _find_in_session(session, "functionCall", {call_id}).get(call_id)
+    seqs = _find_calls(session, {call_id}).get(call_id)
     return seqs[0] if seqs else None
 
 
@@ -210,26 +212,18 @@ def _later_parts(
         return rows
 
 
-def _find_in_session(session: Session, part_name: PartName, ids: set[str]) -> SeqsByCallId:
-    """Return the seqs of the session's events with these calls or responses."""
+def _find_calls(session: Session, ids: set[str]) -> SeqsByCallId:
+    """Return the seqs of the session's events with these calls."""
     if not ids:
         return {}
-    has_call_id = reduce(
-        or_, (Q(body__content__parts__contains=[{part_name: {"id": call_id}}]) for call_id in ids)
-    )
+    has_call_id = Q()
+    for call_id in ids:
+        has_call_id |= Q(body__content__parts__contains=[{"functionCall": {"id": call_id}}])
     # Messages and states have no calls: their bodies, which may be large, need not be searched.
     with_parts = Event.objects.filter(session=session).exclude(kind__in=(EventKind.MESSAGE, EventKind.STATE))
     # Only the ids: the events may be large.
-    found = with_parts.filter(has_call_id).order_by("seq").values_list("seq", _ids_of(part_name))
+    found = with_parts.filter(has_call_id).order_by("seq").values_list("seq", _CALL_IDS)
     return {call_id: seqs for call_id, seqs in _seqs_by_id(found).items() if call_id in ids}
-
-
-def _ids_of(part_name: PartName) -> Func:
-    """Return an expression for the call ids of an event's parts."""
-    path = f'$.content.parts[*].{part_name}.id ? (@.type() == "string")'
-    return Func(
-        F("body"), template=f"jsonb_path_query_array(%(expressions)s, '{path}')", output_field=JSONField()
-    )
 
 
 def _artifacts(session: Session, bodies: Iterable[Any]) -> dict[tuple[str, int], Artifact]:

@@ -39,9 +39,10 @@ def load_seen_events(session: Session, events: Sequence[Event], rewinds: Rewinds
     calls = {call_id for body in bodies.values() for call_id in call_ids(body, "functionCall")}
     answers = [answer for event in events for answer in answers_in(event, bodies.get(event.seq))]
     pending = {call_id for call_id, answer in answers if answer.state == "pending"}
-    # A delayed call whose answer is on a later page is told as done here: no line there could name its arguments.
-    delayed = pending & _answered(answers)
-    open_calls = calls - _answered(answers)
+    answered = _answered(answers)
+    # A delayed call whose answer is on a later page counts as done here: no line there could name its arguments.
+    delayed = pending & answered
+    open_calls = calls - answered
     if open_calls:
         too_large = [event.seq for event in events if event.seq not in bodies]
         later = find_later_answers(session, max(bodies), open_calls, too_large)
@@ -50,8 +51,8 @@ def load_seen_events(session: Session, events: Sequence[Event], rewinds: Rewinds
     # The view of a person without details, whatever the rights of the member of staff.
     view = SessionView(session.pk, session.app_name, Reader(shows_details=False))
     context = EntryContext(view, session.user.get_username(), jobs, _answered(answers), delayed)
-    found = (_seen(event, bodies.get(event.seq), context, rewinds) for event in events)
-    return [seen for seen in found if seen]
+    seen = [_seen(event, bodies.get(event.seq), context, rewinds) for event in events]
+    return [event for event in seen if event]
 
 
 def _answered(answers: Iterable[tuple[str, CallResponse]]) -> set[str]:
