@@ -90,11 +90,10 @@ def _find_change(present: Registry, files: dict[Path, int]) -> _Change:
     changed = {file for file, _ in set(files.items()) ^ set(present.files.items())}
     packages = package_directories()
     folders = folder_directories()
-    affected = {
-        name: directory
-        for name, directory in {**packages, **folders}.items()
-        if _any_below(changed, [directory])
-    }
+    affected = {}
+    for name, directory in {**packages, **folders}.items():
+        if _any_below(changed, [directory]):
+            affected[name] = directory
     roots = [directory for name, directory in affected.items() if name in folders]
     if any(not _any_below({file}, affected.values()) for file in changed):
         # Code that agent folders share, or a folder that is gone.
@@ -143,14 +142,14 @@ def _newer_registry(present: Registry, change: _Change) -> tuple[Registry, Reloa
             app = ValueError(f"another agent is called {app.name!r}: rename one of them")
         if isinstance(app, App):
             modules[name] = app
-            outcome.reloaded.extend([name] if name in change.affected else [])
+            if name in change.affected:
+                outcome.reloaded.append(name)
             continue
         problems[name] = _problem(name, app, is_served=old is not None)
         if old is not None:
             modules[name] = old
-        if problems[name] != present.problems.get(
-            name
-        ):  # Report a problem once, not at every change of a file.
+        # Report a problem once, not at every change of a file.
+        if problems[name] != present.problems.get(name):
             outcome.problems.append(problems[name])
     for name in unaffected.keys() & modules.keys() & present.problems.keys():
         problems[name] = present.problems[name]

@@ -89,9 +89,8 @@ async def event_html(
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(_renderer, render, view, seq, event, jobs)
     html = render(view, seq, event, jobs)
-    await asyncio.sleep(
-        0
-    )  # A page renders fifty events in a row: let other connections run between two of them.
+    # A page renders fifty events in a row: let other connections run between two of them.
+    await asyncio.sleep(0)
     return html
 
 

@@ -69,9 +69,8 @@ async def own_session_by_key(user: User, app_name: str, key: str) -> Session:
         NotFoundError: there is no such session, or it belongs to someone else.
     """
     session = None
-    if is_storable(key) and is_storable(
-        app_name
-    ):  # PostgreSQL refuses NUL and half surrogate pairs with an error
+    # PostgreSQL refuses NUL and half surrogate pairs with an error.
+    if is_storable(key) and is_storable(app_name):
         own = Session.objects.owned_by(user).filter(app_name=app_name, key=key)
         session = await in_thread(own.first)
     if session is None:

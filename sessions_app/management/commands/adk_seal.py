@@ -31,7 +31,8 @@ class Command(SiteCommand):
 
     def handle(self, *args: Any, to: str, key: Path, every: float, **options: Any) -> None:
         """Write one line for each root. A root that fails is tried again after the interval."""
-        storage, private_key = storage_at(to), load_private_key(key)
+        storage = storage_at(to)
+        private_key = load_private_key(key)
         while True:
             try:
                 for root in seal(storage, private_key):
@@ -40,7 +41,7 @@ class Command(SiteCommand):
                 raise
             except (
                 Exception
-            ):  # The client of a storage raises errors of its own, which another attempt may not have.
+            ):  # Clients of storages raise various errors, which the next attempt may not have.
                 if not every:
                     raise
                 logger.exception("No root was written; the next attempt follows in %s minutes", every)
