@@ -128,8 +128,9 @@ def _count(ids: Iterable[UUID]) -> None:
         counter.set_outcomes(outcomes[session.pk])
         is_counted = is_all or session.figures.seq >= session.last_seq
         session.figures.is_settled = is_counted and session.pk not in active
-        # With uncounted events left, the session is due again in the next batch, without the pause.
-        session.figures.counted_at = timezone.now() - (timedelta() if is_counted else PAUSE)
+        session.figures.counted_at = timezone.now()
+        if not is_counted:  # The session is due again in the next batch, without the pause.
+            session.figures.counted_at -= PAUSE
     # An upsert: Django's `bulk_update` takes seconds for a batch.
     SessionFigures.objects.bulk_create(
         [session.figures for session in sessions],

@@ -49,9 +49,8 @@ def _newly_active(active: set[tuple[date, Any]]) -> list[date]:
 def _add_to_days(amounts: list[tuple[DayKey, float]]) -> None:
     if not amounts:
         return
-    columns = [
-        list(column) for column in zip(*((*key, float(amount)) for key, amount in amounts), strict=True)
-    ]
+    rows = [(*key, float(amount)) for key, amount in amounts]
+    columns = [list(column) for column in zip(*rows, strict=True)]
     query = f"""
         INSERT INTO {DayFigure._meta.db_table} AS stored (day, app_name, metric, name, detail, amount)
         SELECT * FROM unnest(%s::date[], %s::text[], %s::text[], %s::text[], %s::text[], %s::float8[])

@@ -41,8 +41,8 @@ class DayAmounts:
     @classmethod
     def sum(cls, several: Iterable[DayAmounts]) -> DayAmounts:
         found = cls()
-        for one in several:
-            for metric, amounts in one.by_metric.items():
+        for day_amounts in several:
+            for metric, amounts in day_amounts.by_metric.items():
                 for key, amount in amounts.items():
                     found.add(metric, key, amount)
         return found

@@ -12,4 +12,4 @@ def label(kind: str, name: str) -> str:
 
 
 def names_of(kind: str, labels: list[str]) -> list[str]:
-    return [one.removeprefix(f"{kind}:") for one in labels if one.startswith(f"{kind}:")]
+    return [name.removeprefix(f"{kind}:") for name in labels if name.startswith(f"{kind}:")]

@@ -68,7 +68,7 @@ class SessionCounter:
             self._add(date.fromisoformat(day), DayMetric.INVOCATIONS, status, now[key] - counted[key])
         self._figures.outcomes = dict(now)
         self._figures.seconds = sum(seconds for _, seconds in outcomes.values())
-        others = [one for one in self._figures.labels if not names_of(OUTCOME, [one])]
+        others = [name for name in self._figures.labels if not names_of(OUTCOME, [name])]
         self._figures.labels = others + sorted({label(OUTCOME, status) for _, status in outcomes})
 
     def _add_usage(self, event: LogFacts, day: date) -> None:

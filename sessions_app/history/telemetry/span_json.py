@@ -47,7 +47,8 @@ def _of_invocation(session: Session, invocation_id: str, spans: Sequence[Span]) 
         "gen_ai.conversation.id": session.key,
     }
     event_ids = _event_ids(session, ended)
-    begin, end = min(span.start for span in ended), max(span.end or 0.0 for span in ended)
+    begin = min(span.start for span in ended)
+    end = max(span.end or 0.0 for span in ended)
     root = agent = f"{trace_id[:12]}0000"
     yield _json("invocation", begin, end, (trace_id, root, None), common)
     for number, span in enumerate(ended, start=1):
