@@ -285,9 +285,7 @@ def blocks_of(
         else:
             blocks.extend(block for _, part in group for block in _blocks_of_part(part, view, event, jobs))
     blocks = [
-        block
-        for block in blocks
-        if not (isinstance(block, TextBlock | ThoughtBlock) and not block.text.strip())
+        block for block in blocks if not isinstance(block, TextBlock | ThoughtBlock) or block.text.strip()
     ]
     if event.author == "user":
         return blocks

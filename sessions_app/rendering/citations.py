@@ -232,7 +232,8 @@ def _nearest_end(text: str, position: int) -> int:
 
 def _add_to_cell(cells: Sequence[_Block], citation: Citation, column: int, source: str) -> None:
     """Add a citation to the cell of a table's row that contains the column or ends before it."""
-    chosen, position = cells[0], 0
+    chosen = cells[0]
+    position = 0
     cursor = 0
     for cell in cells:
         content = cell.token.content

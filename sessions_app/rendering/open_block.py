@@ -181,11 +181,13 @@ def _parse_formula(state: StateInline, silent: bool) -> bool:
     match = OPEN_FORMULA.match(state.src, state.pos)
     if not match:
         return False
-    mark, content = match[0], state.src[match.end() :]
+    mark = match[0]
+    content = state.src[match.end() :]
     is_line = mark == "$"
-    if DELIMITERS[mark] in content or len(content) > (1 if is_line else 5) * LONGEST_GUESS:
+    longest = LONGEST_GUESS if is_line else 5 * LONGEST_GUESS
+    if DELIMITERS[mark] in content or len(content) > longest or (is_line and "\n" in content):
         return False
-    if mark in ("$", r"\[") and content and (not SIGNS.search(content) or (is_line and "\n" in content)):
+    if mark in ("$", r"\[") and content and not SIGNS.search(content):
         return False
     state.push("text", "", 0).content = "…"
     state.push("no_place", "", 0)

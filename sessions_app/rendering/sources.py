@@ -114,7 +114,8 @@ def _passage(support: types.GroundingSupport, texts: Mapping[int, bytes]) -> _Pa
     segment = support.segment or types.Segment()
     found = support.grounding_chunk_indices or ()
     part = segment.part_index or 0
-    start, end = max(segment.start_index or 0, 0), max(segment.end_index or 0, 0)
+    start = max(segment.start_index or 0, 0)
+    end = max(segment.end_index or 0, 0)
     passage = storable(segment.text or "").encode()
     if not end:
         return _Passage(-1, 0, found)
