@@ -83,7 +83,7 @@ def end_cancelled_job(job_id: UUID) -> bool:
             error=error,
             question=None,
             finished_at=Now(),
-            past_attempts=with_failed_attempt("heartbeat_at"),
+            past_attempts=with_failed_attempt(),
         )
     )
     if is_ended:

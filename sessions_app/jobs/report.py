@@ -77,10 +77,11 @@ class JobReporter:
         """
         if self._is_cancelled:
             raise JobCancelled
-        amounts = (float(done), float(total)) if isfinite(done) and isfinite(total) else (0.0, 0.0)
+        is_finite = isfinite(done) and isfinite(total)
         text = beginning_of(storable(message), 500)
         with self._lock:
-            self._job.progress_done, self._job.progress_total = amounts
+            self._job.progress_done = float(done) if is_finite else 0.0
+            self._job.progress_total = float(total) if is_finite else 0.0
             self._job.progress_message = text
             self._job.phases = with_phase(self._job.phases, text, timezone.now())
             self._has_changed = True

@@ -159,7 +159,7 @@ def _claim(job_id: UUID, worker: str) -> ToolJob | None:
         sends=0,
         worker=worker,
         started_at=Now(),
-        past_attempts=with_failed_attempt("heartbeat_at"),
+        past_attempts=with_failed_attempt(),
         heartbeat_at=Now(),
         phases=[],
         error="",

@@ -25,17 +25,13 @@ class PastAttemptsField(JSONField):
         )
 
 
-def with_failed_attempt(ended_at: str) -> Case:
-    """Return an SQL expression for the past attempts of a job, with the last attempt if it left an error.
-
-    Args:
-        ended_at: name of the column with the time of the end.
-    """
+def with_failed_attempt() -> Case:
+    """Return an SQL expression for the past attempts of a job, with the last attempt if it left an error."""
     last = JSONObject(
         number="attempts",
         worker="worker",
         started_at="started_at",
-        ended_at=ended_at,
+        ended_at="heartbeat_at",
         error="error",
         detail="error_detail",
     )
