@@ -187,5 +187,7 @@ def _repeated(row: IdempotentRequest) -> HttpResponse:
 def _session_of(values: dict[str, Any], body: str) -> UUID | None:
     """Return the session of the response: an erasure of the session erases the stored response as well."""
     fields = json.loads(body) if body else {}
-    session_id = values.get("session_id") or (fields.get("session_id") if isinstance(fields, dict) else None)
+    session_id = values.get("session_id")
+    if not session_id and isinstance(fields, dict):
+        session_id = fields.get("session_id")
     return UUID(str(session_id)) if session_id else None

@@ -160,4 +160,5 @@ def _effect(app_name: str, made: MadeCall, kind: RequestKind, tool_name: str, ar
     with translation.override("en"):
         words = describe_call(find_tool(app_name, made.event.author, tool_name), tool_name, args)
     brief = ", ".join(one_line(args[name])[:60] for name in sorted(args)[:8])
-    return (words.plain if words.names_arguments or not brief else f"{words.plain}: {brief}")[:EFFECT_LENGTH]
+    effect = f"{words.plain}: {brief}" if brief and not words.names_arguments else words.plain
+    return effect[:EFFECT_LENGTH]

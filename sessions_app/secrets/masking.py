@@ -97,7 +97,9 @@ def mask_text(text: str) -> str:
         return text
     for pattern in conf().masked_patterns:
         text = pattern.sub(_mask_groups, text)
-    return _DIGITS.sub(_mask_cards, _mask_named(text) if _may_name_secrets(text) else text)
+    if _may_name_secrets(text):
+        text = _mask_named(text)
+    return _DIGITS.sub(_mask_cards, text)
 
 
 def beginning_of(text: str, length: int) -> str:

@@ -89,7 +89,8 @@ class ModelCallLog:
         if children:
             records, texts_of_children = record_children(children)
             record["children"] = [
-                one | _times_of(child) | _end_of(child) for one, child in zip(records, children, strict=True)
+                child_record | _times_of(child) | _end_of(child)
+                for child_record, child in zip(records, children, strict=True)
             ]
             texts |= texts_of_children
         return RecordedCall(

@@ -71,7 +71,8 @@ def modules_of(files: set[Path]) -> set[str]:
     names = set()
     for name, module in list(sys.modules.items()):
         file = _file_of(module)
-        if (file and Path(file) in files) or (not file and _has_place_in(module, directories)):
+        is_found = Path(file) in files if file else _has_place_in(module, directories)
+        if is_found:
             names.add(name)
     return names
 

@@ -18,7 +18,9 @@ def starters_of(module: object) -> tuple[str, ...]:
     if not isinstance(module, ModuleType):
         return ()
     given = getattr(module, "starters", ())
-    is_list = isinstance(given, list | tuple) and all(isinstance(one, str) and one.strip() for one in given)
+    is_list = isinstance(given, list | tuple) and all(
+        isinstance(text, str) and text.strip() for text in given
+    )
     if not is_list or len(given) > MAX_STARTERS:
         raise ConfigurationError(
             f"{module.__name__}: starters must be a list of at most {MAX_STARTERS} messages; it is {given!r:.200}."

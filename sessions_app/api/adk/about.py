@@ -57,5 +57,5 @@ async def telemetry(request: HttpRequest) -> Telemetry:
 
 
 def _node_of(agent: BaseAgent) -> AgentNode:
-    below = [_node_of(one) for one in agent.sub_agents]
+    below = [_node_of(sub_agent) for sub_agent in agent.sub_agents]
     return AgentNode(name=agent.name, description=agent.description or "", sub_agents=below)
