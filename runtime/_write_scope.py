@@ -48,9 +48,8 @@ class WritingTo:
         outer = _current_scope.get()
         task = _current_task()
         self._outer = outer
-        _current_scope.set(
-            _WriteScope(task, (*(outer.sessions if outer.task == task else ()), self._session))
-        )
+        sessions = outer.sessions if outer.task == task else ()
+        _current_scope.set(_WriteScope(task, (*sessions, self._session)))
 
     def __exit__(self, *error: object) -> None:
         _current_scope.set(self._outer)

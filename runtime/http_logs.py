@@ -24,9 +24,10 @@ def without_secrets_of_urls(text: str) -> str:
 
 def _hide_url_secrets(record: logging.LogRecord) -> bool:
     if isinstance(record.args, tuple):
-        record.args = tuple(
-            # By name: the clients log URL objects of their own classes.
-            without_secrets_of_urls(str(argument)) if type(argument).__name__ == "URL" else argument
-            for argument in record.args
-        )
+        record.args = tuple(map(_without_secrets, record.args))
     return True
+
+
+def _without_secrets(argument: object) -> object:
+    # By name: the clients log URL objects of their own classes.
+    return without_secrets_of_urls(str(argument)) if type(argument).__name__ == "URL" else argument

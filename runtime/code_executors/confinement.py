@@ -292,9 +292,12 @@ def _allow_files(directory: str) -> None:
     version = _landlock_version()
     rights = _FS_RIGHTS[max(known for known in _FS_RIGHTS if known <= version)]
     # Older kernels know only the first fields of this structure, and refuse a longer one.
-    attributes = struct.pack("QQQ", rights, _TCP_RIGHTS, _SCOPES)[
-        : 8 if version < 4 else 16 if version < 6 else 24
-    ]
+    fields = [rights]
+    if version >= 4:
+        fields.append(_TCP_RIGHTS)
+    if version >= 6:
+        fields.append(_SCOPES)
+    attributes = struct.pack(f"{len(fields)}Q", *fields)
     ruleset = _checked(_libc().syscall(_CREATE_RULESET, attributes, ctypes.c_size_t(len(attributes)), 0))
     for path in (*_READABLE, *_READABLE_SYSTEM_INFO, *_python_directories()):
         _allow_path(ruleset, path, _READ_FILE | _READ_DIR)

@@ -107,15 +107,11 @@ class RubricsOfFinalResponse(Metric):
             "properties": properties,
         }
         answers = await self._judge.verdicts(RUBRICS_INSTRUCTION, material, _PropertyVerdicts)
+        all_verdicts = [verdict for answer in answers for verdict in answer.verdicts]
         total = 0.0
         scores = []
         for rubric in rubrics:
-            verdicts = [
-                verdict
-                for answer in answers
-                for verdict in answer.verdicts
-                if verdict.rubric_id == rubric.rubric_id
-            ]
+            verdicts = [verdict for verdict in all_verdicts if verdict.rubric_id == rubric.rubric_id]
             if not verdicts:
                 raise EvaluationError(f"The judge model gave no verdict on the rubric {rubric.rubric_id!r}.")
             is_fulfilled, reason = _majority(verdicts, "yes")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from operator import itemgetter
 
 from runtime.events.event import Event
 from runtime.memory.base_memory_service import BaseMemoryService, SearchMemoryResponse
@@ -39,11 +40,12 @@ class InMemoryMemoryService(BaseMemoryService):
     async def search_memory(self, *, app_name: str, user_id: str, query: str) -> SearchMemoryResponse:
         query_words = set(words_of(query))
         sessions = self._entries.get((app_name, user_id), {})
-        scored = [
-            (len(query_words.intersection(words_of(text_of(entry)))), entry)
-            for entries in sessions.values()
-            for entry in entries
-        ]
+        matches = []
+        for entries in sessions.values():
+            for entry in entries:
+                score = len(query_words.intersection(words_of(text_of(entry))))
+                if score:
+                    matches.append((score, entry))
         # By score only: entries with equal scores keep their order.
-        matches = sorted((match for match in scored if match[0]), key=lambda match: match[0], reverse=True)
+        matches.sort(key=itemgetter(0), reverse=True)
         return SearchMemoryResponse(memories=[entry.model_copy(deep=True) for _, entry in matches])

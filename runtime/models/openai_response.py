@@ -117,7 +117,8 @@ def _cite(sources: CitedSources, annotations: Iterable[object]) -> None:
         citation = field_of(annotation, "url_citation")
         uri = text_of(citation, "url")
         if uri:
-            start, end = field_of(citation, "start_index"), field_of(citation, "end_index")
+            start = field_of(citation, "start_index")
+            end = field_of(citation, "end_index")
             source = CitedSource(text_of(citation, "title"), uri)
             if isinstance(start, int) and isinstance(end, int):
                 sources.cite(start, end, source)

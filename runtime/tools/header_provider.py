@@ -15,4 +15,6 @@ async def provided_headers(provider: HeaderProvider | None, context: ReadonlyCon
     if provider is None or context is None:
         return {}
     answer = provider(context)  # The parameter of a provider has no fixed name.
-    return (await answer if isinstance(answer, Awaitable) else answer) or {}
+    if isinstance(answer, Awaitable):
+        answer = await answer
+    return answer or {}

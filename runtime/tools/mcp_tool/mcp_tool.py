@@ -41,7 +41,9 @@ class UnreadableAnswerError(AdkError):
 def callable_name(name: str) -> str:
     """Return a server's tool name in a form that models accept: other characters become underscores."""
     accepted = _NOT_IN_A_NAME.sub("_", name)
-    return (accepted if accepted[:1].isalpha() else f"_{accepted.lstrip('_')}")[:_MAX_NAME_LENGTH]
+    if not accepted[:1].isalpha():
+        accepted = f"_{accepted.lstrip('_')}"
+    return accepted[:_MAX_NAME_LENGTH]
 
 
 class McpTool(BaseTool):

@@ -85,7 +85,9 @@ def _embedded(address: IPv6Address) -> IPv4Address | None:
     # Python's `ipaddress` has no property for NAT64: the last 32 bits are the IPv4 address.
     if address in _NAT64:
         return IPv4Address(int(address) & 0xFFFFFFFF)
-    return address.ipv4_mapped or address.sixtofour or (address.teredo[1] if address.teredo else None)
+    if address.teredo:
+        return address.teredo[1]
+    return address.ipv4_mapped or address.sixtofour
 
 
 def _pinned(request: httpx2.Request, address: str) -> httpx2.Request:

@@ -35,13 +35,13 @@ class Authorizer:
     ) -> None:
         self._credential = credential
         self._exchange = exchange
-        self._config = (
-            AuthConfig(auth_scheme=scheme, raw_auth_credential=credential, credential_key=key or "")
-            if scheme
-            else None
-        )
-        # From the config, which converts models of other libraries.
-        self._scheme = self._config.auth_scheme if self._config else None
+        self._config: AuthConfig | None = None
+        self._scheme: AuthScheme | None = None
+        if scheme:
+            self._config = AuthConfig(
+                auth_scheme=scheme, raw_auth_credential=credential, credential_key=key or ""
+            )
+            self._scheme = self._config.auth_scheme  # The config converts models of other libraries.
 
     async def authorize(self, context: Context | None) -> Placement | None:
         """Return the credential's place in the request; None if the person was asked for a credential.

@@ -106,12 +106,11 @@ class RestApiTool(BaseTool):
     @cached_property
     def _arguments(self) -> Json:
         # Made at the first use: a service may have a thousand operations.
-        properties = {
-            item.name: {"description": item.description, **as_object(item.schema)}
-            if item.description
-            else item.schema
-            for item in self._parameters
-        }
+        properties: dict[str, Any] = {}
+        for item in self._parameters:
+            properties[item.name] = item.schema
+            if item.description:
+                properties[item.name] = {"description": item.description, **as_object(item.schema)}
         required = [item.name for item in self._parameters if item.required]
         return declare_arguments(properties, required, self._references)
 

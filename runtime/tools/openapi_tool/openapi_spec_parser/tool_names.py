@@ -23,8 +23,9 @@ def snake_case(text: str) -> str:
 def tool_name(operation_id: str, path: str, method: str) -> str:
     """Return the tool name for an operation: from its id, or else from its path and method."""
     name = snake_case(operation_id) or snake_case(f"{path}_{method}")
-    is_callable = not name[0].isdigit()  # Models refuse function names that begin with a digit.
-    return (name if is_callable else f"_{name}")[:MAX_TOOL_NAME_LENGTH].rstrip("_")
+    if name[0].isdigit():  # Models refuse such function names.
+        name = f"_{name}"
+    return name[:MAX_TOOL_NAME_LENGTH].rstrip("_")
 
 
 def argument_name(original: str, location: str) -> str:
