@@ -100,7 +100,6 @@ class NodeCall:
 
     Attributes:
         path: path of the run.
-        input: the node's input.
         message: the node's input, as the message to the agent; None: the user's message.
         sees_history: True if the agent reads the conversation before its message.
         isolation_scope: id of the call that the agent works for; None unless it works for another agent.
@@ -244,12 +243,10 @@ class ReadonlyContext:
 
     @property
     def invocation_id(self) -> str:
-        """Id of the invocation."""
         return self.invocation.invocation_id
 
     @property
     def agent_name(self) -> str:
-        """Name of the running agent."""
         return self.invocation.agent.name
 
     @property
@@ -269,7 +266,6 @@ class ReadonlyContext:
 
     @property
     def session(self) -> Session:
-        """Session of the invocation."""
         return self.invocation.session
 
     @property

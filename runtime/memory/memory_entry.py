@@ -14,7 +14,6 @@ class MemoryEntry(BaseModel):
 
     Attributes:
         id: id of the event with the content.
-        author: author of the event.
         timestamp: time of the event, in ISO 8601.
         custom_metadata: data of the memory service; the runtime's services set none.
     """

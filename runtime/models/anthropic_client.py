@@ -74,8 +74,6 @@ def _kind_and_words(failure: anthropic.APIStatusError) -> tuple[str, str]:
 
 @dataclass(frozen=True)
 class MessageCall:
-    """Call of the messages API."""
-
     client: anthropic.AsyncAnthropic
     model: str
     arguments: Json

@@ -16,7 +16,6 @@ class LlmGroup(BaseLlm):
     """Several models, each called by its own name.
 
     Attributes:
-        models: the models, in order.
         model: the names of all models, for logs.
     """
 

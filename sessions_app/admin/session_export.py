@@ -123,7 +123,6 @@ def _record(session: Session, with_text: bool) -> Record:
 
 
 def _masked_names(kind: str, figures: SessionFigures) -> list[str]:
-    """Return the names of the labels, masked."""
     # Clients of the ADK API may append events with any names of agents and tools.
     return [mask_text(name) for name in names_of(kind, figures.labels)]
 

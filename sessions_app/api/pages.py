@@ -28,8 +28,6 @@ M = TypeVar("M", bound=Model)
 
 
 class RowSchema(Schema):
-    """Base of the schemas of rows."""
-
     @classmethod
     def from_row(cls, row: Any, **values: Any) -> Self:
         """Return the schema of a row. Fields without a value are the row's attributes of the same name."""

@@ -90,7 +90,6 @@ def event_to_show(stored: Any) -> Event:
 
 
 def content_to_json(content: types.Content) -> dict[str, Any]:
-    """Return a content as JSON values."""
     values: dict[str, Any] = json.loads(_storable_json(content))
     return values
 

@@ -94,7 +94,6 @@ class Root:
         after, upto: the root covers the rows with keys greater than `after` and not greater than `upto`, by table.
         previous: SHA-256 of the root before; empty for the first one.
         rows: hashes, with the subject if there is one, by name of the row.
-        sha256: SHA-256 of the file.
     """
 
     number: int

@@ -71,7 +71,6 @@ async def _cancel_rewound_answers(session: Session, calls: Collection[str]) -> N
 
 
 async def _cancel_rewound_invocations(session: Session, waiting: Collection[str]) -> None:
-    """Cancel invocations waiting for rewound calls."""
     rows = session.invocations.filter(status=InvocationStatus.WAITING).exclude(invocation_id__in=waiting)
     await _cancel_rows(session, rows)
 

@@ -13,8 +13,6 @@ from sessions_app.models.actor_columns import ActorColumns
 
 
 class AccountActManager(models.Manager["AccountAct"]):
-    """Manager with the record of an act."""
-
     def record(self, user_pk: Any, act: Act) -> None:
         """Store the act on an object of the user's account."""
         self.create(user_id=user_pk, **act.columns())

@@ -41,8 +41,6 @@ def permission_to_answer(answered_by: str) -> str:
 
 
 class AnswerRequestQuerySet(models.QuerySet["AnswerRequest"]):
-    """Selections of answer requests."""
-
     def open(self) -> AnswerRequestQuerySet:
         """Return the requests whose call or job still waits, except in deleted sessions."""
         # A process that dies may leave the row of a request behind, so the status of the invocation or job decides.
@@ -61,7 +59,6 @@ class AnswerRequest(models.Model):
     Attributes:
         invocation_id: ADK id of the calling invocation.
         job: the asking job; None for a call without a job.
-        agent_name: the calling agent.
         tool_name: the called tool; for a confirmation, the tool to confirm.
         effect: effect of a yes, as a sentence in English.
         answered_by: party with the right to answer: `person`, `site` or `staff:<permission>` (contract T7, T10).

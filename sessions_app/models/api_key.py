@@ -26,8 +26,6 @@ PREFIX_LENGTH = 12
 
 
 class Scope(models.TextChoices):
-    """Scopes of a key."""
-
     READ = "read", "Read conversations, files and jobs"
     RUN = "run", "Send messages and files, stop and retry"
     ANSWER = "answer", "Answer calls, questions and approvals"

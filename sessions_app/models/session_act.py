@@ -39,8 +39,6 @@ def act_parameter(act: Act) -> str:
 
 
 class SessionActManager(models.Manager["SessionAct"]):
-    """Manager with the record of an act."""
-
     def record(self, session_id: UUID, act: Act) -> None:
         """Store the act, unless the session is gone. Call this before other rows of the session are locked."""
         with connection.cursor() as cursor:

@@ -20,8 +20,6 @@ def new_token() -> str:
 
 
 class ShareLinkQuerySet(models.QuerySet["ShareLink"]):
-    """Selections of links."""
-
     def active(self) -> ShareLinkQuerySet:
         return self.filter(revoked_at=None)
 

@@ -11,8 +11,6 @@ from sessions_app.models.actor_columns import ActorColumns
 
 
 class AccessKind(models.TextChoices):
-    """Kinds of accesses."""
-
     OPEN = "open"
     DOWNLOAD = "download"
     SEARCH = "search"

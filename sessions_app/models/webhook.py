@@ -79,8 +79,6 @@ class Webhook(models.Model):
 
 
 class WebhookDeliveryQuerySet(models.QuerySet["WebhookDelivery"]):
-    """Selections of deliveries."""
-
     def due(self) -> WebhookDeliveryQuerySet:
         """Return the deliveries whose next attempt is due by the database's clock."""
         return self.filter(next_at__lte=Now())

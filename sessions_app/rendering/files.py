@@ -25,7 +25,6 @@ class FileLink:
         name: the filename to show, without the prefix of a user's files, hidden characters as escapes.
         kind: extension in capital letters, such as PDF; empty without a short extension.
         url: address of the download.
-        preview_url: address of the preview.
         is_image: True if the type is that of an image that browsers show.
     """
 

@@ -320,8 +320,6 @@ def _age(moment: datetime) -> str:
 
 
 def _argument_column(name: str) -> Callable[[AnswerRequest], str]:
-    """Return a column with the values of an argument."""
-
     @admin.display(description=as_words(name))
     def argument(row: AnswerRequest) -> str:
         values: dict[str, Any] = row.call_values  # type: ignore[attr-defined]

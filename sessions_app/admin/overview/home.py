@@ -88,7 +88,6 @@ class Part:
     """A part of the home page.
 
     Attributes:
-        key: id of the part on the page.
         calm: sentence without lines; empty for a part that has no lines.
     """
 

@@ -85,7 +85,6 @@ class SessionPage:
 
 
 def load_session_page(session: Session, query: QueryDict) -> SessionPage:
-    """Load the requested page."""
     parsed = SessionPageQuery.of(query)
     events: EventQuerySet = Event.objects.filter(session=session).order_by("seq")
     at = parsed.event_seq("at", session.last_seq)

@@ -28,8 +28,6 @@ MAX_SHOWN_TOOLS = 100
 
 @dataclass(frozen=True)
 class ContentView:
-    """A content of the request."""
-
     role: str
     parts: list[str]
 

@@ -25,7 +25,6 @@ class Length:
 
     @property
     def span(self) -> timedelta:
-        """The length as a timedelta."""
         return timedelta(**{f"{self.unit}s": self.count})
 
     @property

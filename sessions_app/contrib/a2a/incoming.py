@@ -40,8 +40,6 @@ class AnswerToCall:
 
 @dataclass(frozen=True)
 class QuestionAnswer:
-    """An answer to the question of a job."""
-
     job: ToolJob
     answer: JobAnswer
 

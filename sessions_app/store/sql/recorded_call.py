@@ -14,7 +14,6 @@ class RecordedCall:
     """A model call as it is stored.
 
     Attributes:
-        body: the record as JSON.
         texts: texts not stored yet for the session by this process, by their ids in hexadecimal.
     """
 
