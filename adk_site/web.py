@@ -16,14 +16,32 @@ from django.core.exceptions import ImproperlyConfigured  # noqa: E402
 from adk_site.daphne.access_log import mask_access_log  # noqa: E402
 from adk_site.daphne.body_limit import limit_bodies  # noqa: E402
 from adk_site.daphne.slow_requests import end_slow_requests  # noqa: E402
-from adk_site.web_database import limit_database_use  # noqa: E402
 from sessions_app.conf import conf  # noqa: E402
+
+
+def _limit_database_use() -> None:
+    """Limit the connections of the ORM and the duration of all statements, which may be long in workers and commands."""
+    site = conf()
+    # Changed before Daphne imports the application, which may open the first connection.
+    database = settings.DATABASES["default"]
+    database.update(ENGINE="adk_site.postgresql", CONN_MAX_AGE=0, CONN_HEALTH_CHECKS=False)
+    options = database.setdefault("OPTIONS", {})
+    # A page waits for a connection of the pool. Without a pool, each concurrent request would open its own.
+    options["pool"] = {
+        "min_size": 0,
+        "max_size": site.page_connections,
+        "timeout": site.page_wait_seconds,
+        "reconnect_timeout": site.page_wait_seconds,
+    }
+    if site.statement_seconds:
+        timeout = f"-c statement_timeout={round(site.statement_seconds * 1000)}"
+        options["options"] = f"{options.get('options', '')} {timeout}".strip()
+
 
 if __name__ == "__main__":
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "adk_site.settings")
     try:
-        # Before Daphne imports the application, which may open the first connection.
-        limit_database_use(settings.DATABASES["default"], conf())
+        _limit_database_use()
     except ImproperlyConfigured as error:
         sys.exit(f"{error}")
     limit_bodies()
