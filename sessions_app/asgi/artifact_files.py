@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncIterator
+from dataclasses import dataclass
 from http import HTTPStatus
 
 from django.db.models import Q
@@ -13,7 +14,6 @@ from django.utils.cache import get_conditional_response
 from django.utils.http import content_disposition_header
 
 from runtime.sessions.state import State
-from sessions_app.asgi.byte_ranges import ByteRange, requested_range
 from sessions_app.asgi.problem_details import problem
 from sessions_app.base.codec import is_storable
 from sessions_app.models import Artifact, Session
@@ -27,6 +27,15 @@ MIME_TYPE = re.compile(r"[\w.+-]+/[\w.+-]+(; ?[\w-]+=[\w-]+)?", re.ASCII)
 # Line ends would end the header; marks of direction would make a program's name look like a picture's.
 CONTROL_CHARACTERS = re.compile("[\x00-\x1f\x7f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 """Characters to replace in a file name for a header."""
+RANGE = re.compile(r"bytes=([0-9]{0,18})-([0-9]{0,18})", re.ASCII)
+
+
+@dataclass(frozen=True)
+class _ByteRange:
+    """Bytes of a file from `start` to before `end`. Empty if the file has none of the requested bytes."""
+
+    start: int
+    end: int
 
 
 async def find_artifact(session: Session, filename: str, version: str) -> Artifact:
@@ -64,9 +73,9 @@ async def artifact_response(request: HttpRequest, row: Artifact) -> HttpResponse
     etag = f'"{row.sha256}"'
     if unchanged := get_conditional_response(request, etag=etag):
         return unchanged
-    part = requested_range(request, row.size, etag)
+    part = _requested_range(request, row.size, etag)
     if part is None:
-        return await _response(row, etag, ByteRange(0, row.size))
+        return await _response(row, etag, _ByteRange(0, row.size))
     if part.start == part.end:
         refusal = problem(
             HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE, f"The file has {row.size} bytes.", "range"
@@ -79,7 +88,7 @@ async def artifact_response(request: HttpRequest, row: Artifact) -> HttpResponse
     return response
 
 
-async def _response(row: Artifact, etag: str, part: ByteRange) -> StreamingHttpResponse:
+async def _response(row: Artifact, etag: str, part: _ByteRange) -> StreamingHttpResponse:
     mime_type = row.mime_type or TEXT
     # The type of a file is its sender's claim. Only what really begins like an image is shown in the site's origin.
     is_image = mime_type in INLINE_IMAGES
@@ -106,7 +115,7 @@ def _has_signature(row: Artifact) -> bool:
         return signed_type(stored.read(BEGINNING)) == row.mime_type
 
 
-async def _chunks(stored: FieldFile, part: ByteRange) -> AsyncIterator[bytes]:
+async def _chunks(stored: FieldFile, part: _ByteRange) -> AsyncIterator[bytes]:
     # In threads of their own: slow downloads must not take the threads of the database.
     await download_threads.run(stored.open, "rb")
     try:
@@ -118,3 +127,27 @@ async def _chunks(stored: FieldFile, part: ByteRange) -> AsyncIterator[bytes]:
             yield chunk
     finally:
         await download_threads.run(stored.close)
+
+
+def _requested_range(request: HttpRequest, size: int, etag: str) -> _ByteRange | None:
+    """Return the part of a file in the header `Range` (RFC 9110, section 14); None for the whole file.
+
+    Requests for several parts, and requests whose `If-Range` names another version, get the whole file.
+
+    Args:
+        size: bytes of the file.
+        etag: entity tag of the current version of the file.
+    """
+    found = RANGE.fullmatch(request.headers.get("Range", ""))
+    if not found or found[0] == "bytes=-" or request.headers.get("If-Range", etag) != etag:
+        return None
+    first, last = found.groups()
+    if not first:
+        return _ByteRange(max(0, size - int(last)), size)
+    if last and int(last) < int(first):
+        return None
+    start = int(first)
+    if start >= size:
+        return _ByteRange(size, size)
+    end = int(last) + 1 if last else size
+    return _ByteRange(start, min(end, size))
