@@ -20,7 +20,7 @@ from sessions_app.conf import conf  # noqa: E402
 
 
 def _limit_database_use() -> None:
-    """Limit the connections of the ORM and the duration of all statements, which may be long in workers and commands."""
+    """Limit the connections of the ORM and the duration of all statements. Statements of workers may be long."""
     site = conf()
     # Changed before Daphne imports the application, which may open the first connection.
     database = settings.DATABASES["default"]

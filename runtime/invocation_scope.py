@@ -79,7 +79,7 @@ class InvocationScope:
         return self.known_allowances[1]
 
     def note_failure(self, error: Exception, agent_name: str, node_path: str | None = None) -> None:
-        """Note the exception of an agent or a node. Those above, which the exception passes, did not fail."""
+        """Note the exception of an agent or a node. Agents and nodes above only pass the exception on."""
         if self.failure is None or self.failure.error is not error:
             self.failure = Failure(error, agent_name, node_path)
         elif self.failure.node_path is None:

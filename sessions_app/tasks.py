@@ -141,7 +141,7 @@ def _offer_abandoned_queues(seconds: float) -> bool:
 
 @shared_task(name=HOUSEKEEPING, ignore_result=True)
 def run_housekeeping() -> None:
-    """Delete expired and left-over rows and files, count figures anew, and check logs."""
+    """Delete expired and left-over rows and files, recount figures, and check logs."""
     steps: list[Callable[[], object]] = [
         erase_expired_sessions,
         delete_orphaned_files,

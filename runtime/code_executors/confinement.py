@@ -369,7 +369,7 @@ def _filter_program(calls: _SystemCalls) -> Iterable[_Instruction]:
 
 
 def _of_call(number: int, instructions: Sequence[_Instruction]) -> list[_Instruction]:
-    """Return instructions that decide about one system call; for others, the filter goes on behind them."""
+    """Return instructions that decide about one system call; for others, the filter continues behind them."""
     return [(_EQUAL, 0, len(instructions), number), *instructions]
 
 

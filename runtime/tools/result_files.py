@@ -1,6 +1,6 @@
 """Files in the result of a tool (contract Q2).
 
-A model reads no base64, and the log should hold no bytes. `take_files` puts a description in the place of each file:
+A model reads no base64, and the log should hold no bytes. `take_files` replaces each file by a description:
 its `mimeType` and, once its caller has saved it as an artifact, `file` and `version`. `files_in` finds the descriptions
 in a function response; `BaseTool.show_files` shows these files to the model.
 """
@@ -44,7 +44,7 @@ class ResultFile:
         description["mimeType"] = file.mime_type
 
     def note_version(self, version: int) -> None:
-        """Put the saved version of the artifact in the place of the data."""
+        """Replace the data by the saved version of the artifact."""
         del self._description[self._data_key]
         self._description["file"] = self.name
         self._description["version"] = version

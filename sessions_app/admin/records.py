@@ -138,7 +138,7 @@ def _link(row: Model) -> SafeString:
 
 
 class StaffRecordAdmin(SubjectAdmin):
-    """Admin of records of staff. Staff with a remit see their own, and those on rows within the remit."""
+    """Admin of records of staff. Staff with a remit see their own records, and records on rows within the remit."""
 
     ordering = ("-id",)
     time_field = "at"

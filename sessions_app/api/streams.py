@@ -14,7 +14,7 @@ async def stream_session(request: StreamRequest) -> RunStream:
     """Follow a session: `status` first, then each `event` with its `seq` as `id`, `text` that grows, and news of a
     `run`, a `job`, a `schedule` or a `call`. `end` tells why the stream ends.
 
-    A program that connects again with `Last-Event-ID` gets the events after it. Text begins anew: `offset` counts
+    A program that connects again with `Last-Event-ID` gets the events after it. Text starts again: `offset` counts
     UTF-16 code units from the beginning of the text of the event with this `event_id`.
     """
     session = await reachable_session(request.caller, request.values["session_id"], Scope.READ)

@@ -44,7 +44,7 @@ class SessionQuerySet(models.QuerySet["Session"]):
     """Sessions by owner and last use."""
 
     def owned_by(self, user: AbstractBaseUser | AnonymousUser) -> SessionQuerySet:
-        """Return the user's sessions, without deleted ones and those of hidden apps; none for an anonymous user."""
+        """Return the user's sessions, except deleted sessions and those of hidden apps; none for an anonymous user."""
         return self.of_user(user).filter(of_shown_apps(), deleted_at=None)
 
     def of_user(self, user: AbstractBaseUser | AnonymousUser) -> SessionQuerySet:

@@ -229,7 +229,7 @@ def _render_job(job: JobLike) -> SafeString:
 
 
 def _files(view: SessionView, event: Event, blocks: list[Block]) -> list[FileLink]:
-    """Return the files to list below the blocks: those of the message, then the other files that the event saved."""
+    """Return the files to list below the blocks: files of the message, then other files that the event saved."""
     files = [block.file for block in blocks if isinstance(block, UploadBlock)]
     shown = [*files]
     for block in blocks:

@@ -114,7 +114,7 @@ def is_long_cell(text: str) -> bool:
 
 
 def render_open_block(text: str) -> tuple[SafeString, Place]:
-    """Render the beginning of a block as `render_markdown` does, closed provisionally, and where its text goes on."""
+    """Render the beginning of a block, closed provisionally; return its HTML and the place where text continues."""
     parsed, has_place = completed(storable(text))
     env: dict[str, Any] = {OPEN: True}
     html = _cleaner.clean(_markdown.render(parsed, env))

@@ -82,7 +82,7 @@ def completed(text: str) -> tuple[str, bool]:
 
 
 def place_in(env: dict[str, Any], html: str) -> Place:
-    """Return where the text goes on that was parsed with this environment."""
+    """Return the place where the text parsed with this environment continues."""
     if PLACE not in html:
         return Place.NOWHERE
     leaf = env[LEAF]
@@ -121,7 +121,7 @@ def _growing_cell(state: StateCore, last: int) -> Token | None:
 
 
 def _growing_fence(state: StateCore, fence: Token) -> Token | None:
-    """Return the fence if its code goes on; None if it is closed, or its first line is not complete."""
+    """Return the fence if its code continues; None if it is closed, or its first line is not complete."""
     first, end = fence.map or (0, 0)
     lines = state.src.split("\n", end)
     if end - first == 1:

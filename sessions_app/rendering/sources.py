@@ -64,7 +64,7 @@ class _Passage:
 
 
 def sources_of(event: Event) -> Sources:
-    """Return the sources of an answer: those that it refers to, or all that were found if it refers to none.
+    """Return the sources of an answer: the sources that it cites, or all found sources if it cites none.
 
     An agent that answers with the sources of another agent, its tool, refers to passages that are not in its answer:
     these sources have no number.

@@ -33,7 +33,7 @@ def remember_time_zone(app_name: str, user: Any, time_zone: str) -> None:
 
 
 def change_user_state(app_name: str, user: Any, changes: Mapping[str, Any], seen: Mapping[str, str]) -> None:
-    """Change values of the user's state, if they are those that the user has seen.
+    """Change values of the user's state, unless they have changed since the user saw them.
 
     Args:
         changes: new values by key, without the prefix of the scope. None stands for a deleted value.

@@ -2,8 +2,8 @@
 
 Each source is read backwards in slices of rows, by its primary key, which is the order in which rows were stored. The
 slices are merged by time. The position of a page has the last key of each source, so no table needs an index by time,
-and page 1,000 costs as much as page 1. A page ends when it is full or the time is over; then the next page goes on
-where each source was left.
+and page 1,000 costs as much as page 1. A page ends when it is full or the time is over; then the next page
+continues where each source was left.
 """
 
 from __future__ import annotations

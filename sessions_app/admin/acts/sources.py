@@ -202,7 +202,7 @@ class StaffAccessSource(_RecordSource):
 
 
 class AccountActSource(_RecordSource):
-    """Acts on keys, webhooks and states of people. Those of staff are acts in the admin."""
+    """Acts on keys, webhooks and states of people, without acts of staff: the admin records them."""
 
     model = AccountAct
     kinds = frozenset(ActorKind) - {ActorKind.STAFF}
@@ -212,7 +212,7 @@ class AccountActSource(_RecordSource):
 
 
 class SessionActSource(Source):
-    """Acts on sessions. Those of staff are acts in the admin."""
+    """Acts on sessions, without acts of staff: the admin records them."""
 
     model = SessionAct
     kinds = frozenset(ActorKind) - {ActorKind.STAFF}
@@ -262,7 +262,7 @@ class UploadSource(Source):
 
 
 class MessageSource(Source):
-    """Messages of API keys and scheduled tasks. Those of people are the conversation, not an act on it."""
+    """Messages of API keys and scheduled tasks. Messages of people are the conversation, not an act on it."""
 
     model = Invocation
     time_field = "created_at"
@@ -285,7 +285,7 @@ class MessageSource(Source):
 
 
 class ErasureSource(Source):
-    """Erasures by people themselves and by the site. Those of staff are acts in the admin."""
+    """Erasures by people themselves and by the site, without erasures by staff: the admin records them."""
 
     model = Tombstone
     time_field = "started_at"

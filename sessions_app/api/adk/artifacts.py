@@ -62,7 +62,7 @@ async def load_artifact_version(
 async def list_artifact_names(
     request: HttpRequest, app_name: str, user_id: str, session_id: str
 ) -> list[str]:
-    """List the names of the files, those of the person as well."""
+    """List the names of the files of the session and of the person."""
     person = await person_of(request, Scope.READ, app_name, user_id)
     names = {"app_name": app_name, "user_id": str(person.pk), "session_id": session_id}
     return await DjangoArtifactService().list_artifact_keys(**names)

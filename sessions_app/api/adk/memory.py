@@ -19,7 +19,7 @@ router = Router(tags=["memory"])
 
 @router.patch(MEMORY)
 async def add_session(request: HttpRequest, app_name: str, user_id: str, added: RememberedSession) -> None:
-    """Store the memory entries of the session, in place of those that were stored earlier."""
+    """Store the memory entries of the session. They replace entries of the session that were stored earlier."""
     session = await session_of(request, Scope.MANAGE, app_name, user_id, added.session_id)
     loaded = await DjangoSessionService().get_session(**session.runtime_args)
     if loaded is not None:

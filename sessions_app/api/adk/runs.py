@@ -67,7 +67,7 @@ async def run_sse(request: StreamRequest) -> Stream:
 
     Each `data` is an event. With `streaming`, partial events with the pieces of its text come before it.
 
-    A run goes on when the connection breaks: the same request with the same `Idempotency-Key` and a `Last-Event-ID`
+    A run continues when the connection breaks: the same request with the same `Idempotency-Key` and a `Last-Event-ID`
     follows it further.
     """
     ask = _parse(request.body)

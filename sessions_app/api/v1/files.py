@@ -55,7 +55,7 @@ class FileQuery(PageQuery):
 
 @router.get("/sessions/{session_id}/files", response=Page[StoredFile])
 async def list_files(request: HttpRequest, session_id: UUID, query: Query[FileQuery]) -> Page[StoredFile]:
-    """List the files of a session and those that its person shares with all sessions, newest version first."""
+    """List the files of a session, and the files that its person shares with all sessions, newest version first."""
     session = await reachable_session(caller_of(request), session_id, Scope.READ)
     rows = Artifact.objects.filter(
         Q(session=session) | Q(session=None), app_name=session.app_name, user_id=session.user_id

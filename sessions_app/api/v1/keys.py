@@ -80,7 +80,7 @@ async def list_keys(request: HttpRequest) -> list[KeySummary]:
 
 @router.post("/keys", response={201: KeyWithSecret})
 async def create_key(request: HttpRequest, body: NewKey, response: HttpResponse) -> Status[KeyWithSecret]:
-    """Make a key. The key itself is told in this response only.
+    """Make a key. Only this response contains the key itself.
 
     A key makes keys within its own scopes, lifetime and people, and none when it has limits of its own. The keys that
     a key has made are revoked with it.

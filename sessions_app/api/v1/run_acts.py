@@ -34,7 +34,7 @@ async def cancel(request: HttpRequest, run_id: str) -> Status[Run]:
 
 @router.post("/runs/{run_id}/retry", response={202: Run})
 async def retry(request: HttpRequest, run_id: str) -> Status[Run]:
-    """Retry the last run of a session, which failed: it goes on where it was, or its message is sent again."""
+    """Retry the last run of a session, which failed: the run continues, or its message is sent again."""
     run = await reachable_run(caller_of(request), run_id, Scope.RUN)
     by = actor_of(request, run.session.user)
     answering, _ = await use_cases.retry(by, run.session_id, run_id, retry_id=id_of_key(request))
@@ -70,7 +70,7 @@ async def respond(request: HttpRequest, run_id: str, body: RunAnswer) -> Status[
     """Answer a call of the run that waits: a long-running call, a confirmation or a choice.
 
     The first answer counts; later ones are refused with 409. The key of a service also answers the long-running
-    calls that code of the site may answer. Returns the run that goes on with the answer.
+    calls that code of the site may answer. Returns the run that continues with the answer.
     """
     caller = caller_of(request)
     run = await reachable_run(caller, run_id, Scope.ANSWER)

@@ -1,4 +1,4 @@
-"""Runs: a message and the work on it, up to its answer. A run goes on when nobody reads its stream."""
+"""Runs: a message and the work on it, up to its answer. A run continues when nobody reads its stream."""
 
 from __future__ import annotations
 

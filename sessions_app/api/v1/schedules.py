@@ -48,7 +48,7 @@ class Schedule(RowSchema):
 
 @router.get("/sessions/{session_id}/schedules", response=Page[Schedule])
 async def list_schedules(request: HttpRequest, session_id: UUID, query: Query[PageQuery]) -> Page[Schedule]:
-    """List the scheduled tasks of a session, newest first, those that are over too."""
+    """List the scheduled tasks of a session, newest first, including tasks that are over."""
     session = await reachable_session(caller_of(request), session_id, Scope.READ)
     rows = session.scheduled_tasks.all()
     return await read_page(Page[Schedule], rows, NEWEST_FIRST, query, Schedule.of)
@@ -56,7 +56,7 @@ async def list_schedules(request: HttpRequest, session_id: UUID, query: Query[Pa
 
 @router.post("/schedules/{schedule_id}/cancel", response=Schedule)
 async def cancel(request: HttpRequest, schedule_id: Number) -> Schedule:
-    """Cancel a scheduled task. A run of it that has begun goes on."""
+    """Cancel a scheduled task. A run that has begun continues."""
     task = await reachable_schedule(caller_of(request), schedule_id, Scope.MANAGE)
     await use_cases.cancel_schedule(actor_of(request, task.session.user), task.session_id, task.pk)
     return Schedule.of(await reachable_schedule(caller_of(request), schedule_id, Scope.MANAGE))

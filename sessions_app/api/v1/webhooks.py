@@ -60,7 +60,7 @@ class WebhookSummary(RowSchema):
 
 
 class WebhookWithSecret(WebhookSummary):
-    """A webhook that was made just now; `secret` is told this once."""
+    """A new webhook. Only the response to its creation contains `secret`."""
 
     secret: str
 
@@ -88,7 +88,7 @@ class Delivery(RowSchema):
 
 @router.get("/webhooks", response=list[WebhookSummary])
 async def list_webhooks(request: HttpRequest) -> list[WebhookSummary]:
-    """List the webhooks about the caller's sessions, and those that the caller's key has made."""
+    """List the webhooks about the caller's sessions, and the webhooks made by the caller's key."""
     caller = caller_of(request, Scope.MANAGE)
     hooks = _hooks_of(caller).order_by("-created_at", "pk")[:MAX_LISTED_WEBHOOKS]
     return [_summary(hook) for hook in await fetch_rows(hooks)]
@@ -98,7 +98,7 @@ async def list_webhooks(request: HttpRequest) -> list[WebhookSummary]:
 async def create_webhook(
     request: HttpRequest, body: NewWebhook, response: HttpResponse
 ) -> Status[WebhookWithSecret]:
-    """Make a webhook. The secret that signs its deliveries is told in this response only."""
+    """Make a webhook. Only this response contains the secret that signs its deliveries."""
     caller = caller_of(request, Scope.MANAGE)
     if body.user_id is not None and body.is_of_group:
         raise InvalidInputError(

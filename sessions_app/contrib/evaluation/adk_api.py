@@ -82,7 +82,7 @@ router = Router(tags=["evaluation"], by_alias=True, exclude_none=True)
 
 @router.get("/dev/apps/{app_name}/eval_sets", response=list[str])
 async def list_eval_sets(request: HttpRequest, app_name: str) -> list[str]:
-    """List the ids of the eval sets beside the agents of the app, and of those that were evaluated."""
+    """List the ids of the eval sets beside the agents of the app, and of all evaluated sets."""
     return await in_thread(lambda: _reader(request, app_name).set_ids())
 
 
