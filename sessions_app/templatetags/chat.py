@@ -16,23 +16,27 @@ from django.utils.translation import get_language_info, gettext
 
 from sessions_app.base import languages
 from sessions_app.conf import conf
-from sessions_app.models import ScheduledTask, Session, ToolJob
-from sessions_app.rendering import sentences
+from sessions_app.models import Session
 from sessions_app.rendering.citations import Citation
 from sessions_app.rendering.faces import app_face, face_mark, named, signatures
 from sessions_app.rendering.hidden_characters import escape_hidden, mark_hidden, strip_bidi_controls
 from sessions_app.rendering.html import render_job, render_schedule
 from sessions_app.rendering.markdown import is_long_cell, render_markdown
 from sessions_app.rendering.outline import as_words
+from sessions_app.rendering.sentences import in_language
 
 register = template.Library()
 DAYS_OF_WEEK = 7
 register.filter(as_words)
 register.filter(escape_hidden)
+register.filter(in_language)
 register.filter(is_long_cell)
 register.filter(mark_hidden)
 register.filter(named)
 register.filter(strip_bidi_controls)
+register.filter("job_card", render_job)
+register.filter("schedule_card", render_schedule)
+register.simple_tag(get_script_prefix, name="script_prefix")
 register.simple_tag(signatures)
 
 
@@ -52,16 +56,6 @@ def app_mark(app_name: str) -> SafeString:
 def markdown(text: str, citations: Sequence[Citation] = ()) -> SafeString:
     """Render Markdown as sanitised HTML, with references to its sources."""
     return render_markdown(text, citations)
-
-
-@register.filter
-def job_card(job: ToolJob) -> SafeString:
-    return render_job(job)
-
-
-@register.filter
-def schedule_card(task: ScheduledTask) -> SafeString:
-    return render_schedule(task)
 
 
 @register.filter
@@ -96,12 +90,6 @@ def site_description() -> str:
 
 
 @register.simple_tag
-def script_prefix() -> str:
-    """Return the path below which the site is served, with a slash at its end."""
-    return get_script_prefix()
-
-
-@register.simple_tag
 def has_share_links() -> bool:
     """True if users can share their chats."""
     return conf().share_links
@@ -112,12 +100,6 @@ def site_logo() -> str:
     """Return the address of the site's logo; empty without a logo."""
     logo = conf().site_logo
     return static(logo) if logo else ""
-
-
-@register.filter
-def in_language(sentence: str) -> str:
-    """Return a stored sentence in the active language."""
-    return sentences.in_language(sentence)
 
 
 @register.simple_tag(takes_context=True)
