@@ -79,7 +79,7 @@ class JobTool(LongRunningFunctionTool):
             run_job(self.run_here, lambda: policy, task, UUID(job_id))
 
         # Named, not imported: only worker processes should import Celery's worker.
-        request = "sessions_app.jobs.time_limit:JobRequest"
+        request = "sessions_app.jobs.forced_end:JobRequest"
         options: dict[str, Any] = {"bind": True, "ignore_result": True, "Request": request, **limits}
         register: Callable[[Callable[..., None]], object] = shared_task(name=self.task_name, **options)
         register(run)

@@ -15,11 +15,10 @@ from django.utils import timezone
 
 from sessions_app.base import actors
 from sessions_app.conf import conf
-from sessions_app.jobs import cancel, job_tool, time_limit
-from sessions_app.jobs.forced_end import KILL
+from sessions_app.jobs import cancel, forced_end, job_tool
+from sessions_app.jobs.forced_end import KILL, end_killed_job
 from sessions_app.jobs.repairs import MAX_ATTEMPTS
 from sessions_app.jobs.run import process_name
-from sessions_app.jobs.time_limit import end_killed_job
 from sessions_app.live.hub import Hub
 from sessions_app.live.notices import JobNotice, Notice
 from sessions_app.models import JobStatus, ToolJob
@@ -47,7 +46,7 @@ def model(
     background_end: None,
 ) -> ScriptedModel:
     RUNS.clear()
-    monkeypatch.setattr(time_limit, "send_sweep", lambda: None)  # the tests sweep
+    monkeypatch.setattr(forced_end, "send_sweep", lambda: None)  # the tests sweep
     return clerk_with(count_ants, served)
 
 
