@@ -40,7 +40,7 @@ def actor_fields():
 
 class Migration(migrations.Migration):
 
-    dependencies = [('sessions_app', '0015_search_of_staff_records')]
+    dependencies = [('sessions_app', '0016_order_by_cost')]
 
     operations = [
         action_of('accountact'),
