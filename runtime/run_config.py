@@ -6,6 +6,7 @@ import logging
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from enum import Enum
 from typing import Any, Self
 
@@ -16,6 +17,8 @@ from runtime.events.event import Event
 from runtime.models.base_llm import BaseLlm
 
 logger = logging.getLogger(__name__)
+StageWait = Callable[[str, Any, datetime], dict[str, Any]]
+"""Function of the name of a wait, the context of its call, and its end. Returns the pending response to the call."""
 
 
 @dataclass(frozen=True)
@@ -125,6 +128,8 @@ class RunConfig(_IgnoredSettings):
             is committed. For an agent that runs as a tool, this is the event with the tool's answer.
         choose_model: returns the model for the next call of an LLM agent, from the session's state; None for the
             agent's own model.
+        stage_wait: takes over the waits of workflows, whose calls are then answered from outside; None: the process
+            waits.
         custom_metadata: metadata added to every event of the invocation.
         model_input_context: contents sent to the model before the user's message, but not stored.
         user_instructions_limit: characters of the user's own instructions, the state's `user:custom_instructions`, that
@@ -146,6 +151,7 @@ class RunConfig(_IgnoredSettings):
     on_failure: Callable[[str, str | None, Exception], None] | None = None
     on_model_call: Callable[[ModelCall], None] | None = None
     choose_model: Callable[[Mapping[str, Any]], BaseLlm | None] | None = None
+    stage_wait: StageWait | None = None
     save_input_blobs_as_artifacts: bool = False
     custom_metadata: dict[str, Any] | None = None
     model_input_context: list[types.Content] | None = None
@@ -175,6 +181,7 @@ class RunConfig(_IgnoredSettings):
                 "on_call_end": None,
                 "on_tool_error": None,
                 "on_failure": None,
+                "stage_wait": None,  # Nobody answers the calls of its own session.
                 "on_model_call": report_inside if report and call_id else None,
             }
         )

@@ -9,6 +9,7 @@ from runtime.workflow.graph import DEFAULT_ROUTE, Edge
 from runtime.workflow.join_node import JoinNode
 from runtime.workflow.node_context import NodeContext
 from runtime.workflow.retry_config import RetryConfig
+from runtime.workflow.wait_node import WaitNode
 from runtime.workflow.workflow import Workflow
 
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     "NodeDataError",
     "NodeTimeoutError",
     "RetryConfig",
+    "WaitNode",
     "Workflow",
     "node",
 ]

@@ -71,6 +71,11 @@ class BaseNode(BaseModel):
         """Return True if the node runs once when all nodes before it have ended, with their outputs by name."""
         return False
 
+    @property
+    def needs_slot(self) -> bool:
+        """Return True if the node counts towards `max_concurrency`."""
+        return True
+
     def clone(self) -> BaseNode:
         """Return a node for a copy of the graph: agents have one parent, so they are copied."""
         return self

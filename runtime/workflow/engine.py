@@ -87,6 +87,8 @@ class WorkflowEngine:
         Raises:
             Exception: the exception of the node, if it is not tried again.
         """
+        if not run.node.needs_slot:
+            slots = UNLIMITED
         record = self._ctx.node_runs().of(run.path)
         while not record.has_ended:
             self._ctx.node_runs()  # reads the events since

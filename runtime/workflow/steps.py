@@ -11,9 +11,10 @@ would do next.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from types import MappingProxyType
 from typing import Any
 
 from runtime.agents.base_agent import BaseAgent
@@ -56,6 +57,7 @@ class Step:
         ended_at: time of its last event once it has ended, with or without success.
         attempts: number of attempts that have begun.
         open_calls: ids of the calls that the run waits for.
+        waits_until: time when a job of the run begins, in seconds since the epoch; None if it has begun.
         error: code of the error that ended the last attempt.
         place: place of the run's latest event in the list of events, from 0; None without an event.
         steps: steps of a nested workflow, and of nodes that the node's code runs.
@@ -73,6 +75,7 @@ class Step:
     ended_at: float | None = None
     attempts: int = 0
     open_calls: list[str] = field(default_factory=list)
+    waits_until: float | None = None
     error: str = ""
     place: int | None = None
     steps: list[Step] = field(default_factory=list)
@@ -93,7 +96,11 @@ class WorkflowSteps:
 
 
 def steps_of(
-    root: BaseAgent | None, events: Sequence[Event], *, is_running: bool, jobs: Container[str] = ()
+    root: BaseAgent | None,
+    events: Sequence[Event],
+    *,
+    is_running: bool,
+    jobs: Mapping[str, float | None] = MappingProxyType({}),
 ) -> list[WorkflowSteps]:
     """Return the runs of workflows in an invocation, oldest first.
 
@@ -101,7 +108,7 @@ def steps_of(
         root: root agent, which has the graphs; None if the app is not served.
         events: effective events of the invocation, oldest first.
         is_running: True while a process runs the invocation, or will soon.
-        jobs: ids of the calls that run as jobs.
+        jobs: for each call that runs as a job, by its id, the time when the job begins; None if it has begun.
     """
     found: list[WorkflowSteps] = []
     numbered = list(enumerate(events))
@@ -140,7 +147,7 @@ class _Walk:
         events: events with a path, of one workflow.
     """
 
-    def __init__(self, events: Sequence[Event], is_running: bool, jobs: Container[str]) -> None:
+    def __init__(self, events: Sequence[Event], is_running: bool, jobs: Mapping[str, float | None]) -> None:
         self._invocation_id = events[0].invocation_id
         self._is_running = is_running
         self._jobs = jobs
@@ -191,8 +198,10 @@ class _Walk:
             step.route = record.route
             step.error = ""
         elif waiting:
-            is_job = any(call_id in self._jobs for call_id in step.open_calls)
-            step.state = StepState.IN_BACKGROUND if is_job else StepState.WAITING
+            jobs = [call_id for call_id in step.open_calls if call_id in self._jobs]
+            step.state = StepState.IN_BACKGROUND if jobs else StepState.WAITING
+            if jobs:
+                step.waits_until = self._jobs[jobs[0]]
         elif not self._is_running:
             step.state = StepState.FAILED if has_failed else StepState.STOPPED
         elif record.failed_attempts:

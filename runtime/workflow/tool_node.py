@@ -51,11 +51,13 @@ class ToolNode(AgentNode):
                 yield event
         yield self.result(ctx)
 
-    async def ask(self, ctx: NodeContext, arguments: dict[str, Any]) -> AsyncGenerator[Event, None]:
-        """Call the tool once, or finish the recorded call; yield its events."""
+    async def ask(
+        self, ctx: NodeContext, arguments: dict[str, Any], tool: BaseTool | None = None
+    ) -> AsyncGenerator[Event, None]:
+        """Call the tool once, or finish the recorded call; yield its events. `tool` takes the place of the node's."""
         invocation = replace(self._invocation(ctx), node=NodeCall(ctx.node_path))
         owner = cast("ToolCaller", self.agent)
-        calls = run_single_call(owner, invocation, self._tool, arguments)
+        calls = run_single_call(owner, invocation, tool or self._tool, arguments)
         async with aclosing(calls) as events:
             async for event in events:
                 yield event

@@ -12,7 +12,7 @@ from runtime.workflow.steps import Step, WorkflowSteps, steps_of
 from sessions_app.agent_apps import registry
 from sessions_app.base import client_ids
 from sessions_app.base.codec import event_to_show
-from sessions_app.models import Invocation, InvocationStatus, Session
+from sessions_app.models import Invocation, InvocationStatus, Session, ToolJob
 
 MAX_EVENTS = 5_000
 """Largest number of events that the steps of an invocation are read from."""
@@ -59,14 +59,20 @@ def load_steps(session: Session, invocation_id: str, until: int | None = None) -
     if continued and continued[-1].status == InvocationStatus.FAILED:
         failed_id = continued[-1].invocation_id
     app = registry.apps().get(session.app_name)
+    shown_jobs = jobs.exclude(status="waiting").only("call_id", "status", "run_at", "sent_at", "started_at")
     runs = steps_of(
         app.root_agent if app else None,
         [found[seq] for seq in seqs],
         is_running=is_running,
-        jobs=set(jobs.exclude(status="waiting").values_list("call_id", flat=True)),
+        jobs={job.call_id: _begin_of(job) for job in shown_jobs},
     )
     is_continued = bool(rows) and found[rows[0].seq].author != "user"
     return InvocationSteps(runs, failed_id, seqs, is_cut, is_continued)
+
+
+def _begin_of(job: ToolJob) -> float | None:
+    """Return the time when a job begins; None if it has begun."""
+    return job.run_at.timestamp() if job.run_at and job.is_delayed else None
 
 
 def _continued_by(

@@ -59,6 +59,7 @@ from sessions_app.invocations.outcome import COMPLETED, WAITING, Outcome
 from sessions_app.invocations.usage import InvocationUsage, model_calls
 from sessions_app.jobs.cancel import end_jobs_of_calls
 from sessions_app.jobs.staging import created_job, staging, take_staged_jobs
+from sessions_app.jobs.wait import stage_wait
 from sessions_app.live.hub import Hub
 from sessions_app.live.notices import call_notice
 from sessions_app.live.publish import publish_committed
@@ -219,6 +220,7 @@ class Execution:
             on_model_call=self._model_call_log.note,
             on_failure=self._note_failed_agent,  # `ending` records failures, with a sentence of the site.
             choose_model=partial(chosen_model, claim.app_name),
+            stage_wait=stage_wait,
             custom_metadata=marks_of(claim),
         )
         events = runner.run_async(

@@ -47,6 +47,7 @@ class StepView:
     name: str
     state: str
     words: str
+    waits_until: datetime | None
     began_at: datetime | None
     ended_at: datetime | None
     attempts: int
@@ -147,6 +148,7 @@ class CardMaker:
             name=as_words(step.name),
             state=step.state,
             words=str(words),
+            waits_until=_moment(step.waits_until),
             began_at=_moment(step.began_at),
             ended_at=_moment(step.ended_at),
             attempts=step.attempts,

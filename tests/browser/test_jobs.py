@@ -163,7 +163,7 @@ def test_a_delayed_job_shows_its_start_time_and_can_be_cancelled_before_it(
     chat.wait_for_answer("It starts later.")
     job = chat.job("Write report")
     expect(job).to_have_attribute("data-status", "queued")
-    expect(job).to_contain_text(re.compile(r"Starts at .*\d:\d\d"))
+    expect(job).to_contain_text(re.compile(r"Waiting until .*\d:\d\d"))
     expect(job.get_by_role("progressbar")).to_have_count(0)
     chat.reload()
     job.get_by_role("button", name="Cancel").click()

@@ -11,7 +11,7 @@ import pytest
 from adk_site.embedded.paths import CHECKOUT
 
 PAGE = CHECKOUT / "docs" / "runtime-contract.md"
-LAST = {"L": 11, "E": 8, "S": 8, "A": 11, "C": 4, "T": 13, "M": 6, "F": 5, "R": 4, "W": 5, "Q": 18}
+LAST = {"L": 11, "E": 8, "S": 8, "A": 11, "C": 4, "T": 13, "M": 6, "F": 5, "R": 4, "W": 6, "Q": 18}
 
 POINT = re.compile(r"^- \*\*([A-Z]\d+)\*\* (.*?)(?=^- \*\*|^## |\Z)", re.MULTILINE | re.DOTALL)
 SHOWN_BY = re.compile(r"\bShown by\s+(`[^`]+`(?:,\s+`[^`]+`)*)\.\s*\Z")

@@ -272,7 +272,7 @@ def test_a_delayed_job_is_sent_at_its_start_time(
 ) -> None:
     session, job = start_job(person, model, topic="ants", run_at="in 2 hours")
     assert job.run_at is not None and timezone.now() < job.run_at and job.args == {"topic": "ants"}
-    assert "Starts at" in notice_fields(job_notice(job), SITE_READER)["html"]
+    assert "Waiting until" in notice_fields(job_notice(job), SITE_READER)["html"]
     ToolJob.objects.update(created_at=timezone.now() - timedelta(hours=1))
     sweep_jobs()
     assert broker == []

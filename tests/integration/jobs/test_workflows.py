@@ -1,19 +1,21 @@
-"""Workflows on the site: a job and a question as nodes, each answered while no process waits (contract W4)."""
+"""Workflows on the site: jobs, questions and waits as nodes, while no process waits (contract W4, W6)."""
 
 from __future__ import annotations
 
 import re
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.db.models.functions import Now
 from django.test import Client
 from django.urls import reverse
 from pytest_django import Settings
 
 from runtime.events.calls import REQUEST_INPUT
 from runtime.events.request_input import RequestInput
-from runtime.workflow import JoinNode, Workflow
+from runtime.workflow import JoinNode, WaitNode, Workflow
 from sessions_app import use_cases
 from sessions_app.base import actors
 from sessions_app.errors import NotFoundError
@@ -24,7 +26,7 @@ from sessions_app.models import AnswerRequest, Invocation, Session, StaffAct, To
 from sessions_app.process import threads
 from sessions_app.sessions import sharing
 from tests.integration.chat.pages.page_helpers import body_of, page
-from tests.integration.jobs.job_helpers import run_queue, run_task, talk
+from tests.integration.jobs.job_helpers import run_queue, run_task, sweep_jobs, talk
 from tests.served_agents import Served
 
 COUNTED: list[str] = []
@@ -73,10 +75,10 @@ def answer(person: User, session: Session, call_id: str, response: dict[str, Any
     run_queue(session.pk)
 
 
-def steps_of(client: Client, session: Session) -> str:
+def steps_of(client: Client, session: Session, workflow: str = "refunds") -> str:
     """Return the card of the workflow, which the page places at its first event."""
     marks = re.findall(
-        r'data-invocation="([^"]+)"[^>]*data-node="refunds', client.get(page(session)).content.decode()
+        rf'data-invocation="([^"]+)"[^>]*data-node="{workflow}', client.get(page(session)).content.decode()
     )
     shown = client.get(reverse("chat:steps", args=[session.pk]), {"invocation": marks[0]})
     return shown.content.decode()
@@ -229,3 +231,51 @@ def test_staff_skip_a_question_and_try_a_failed_node_again_with_a_reason(
     assert "This did not fail" in act(failed=failed[1], reason="again")
     client.force_login(person)
     assert "Skipped by <bdi>admin</bdi> (staff)" in client.get(page(session)).content.decode()
+
+
+def wait_a_day(person: User, served: Served) -> Session:
+    """Return a session whose workflow waits for a day."""
+
+    def remind(node_input: str) -> str:
+        return f"Please pay {node_input}."
+
+    served(
+        Workflow(name="dunning", edges=[("START", WaitNode(name="term_of_payment", seconds=86_400), remind)])
+    )
+    return Session.objects.get(pk=talk(person, "dunning", "bill 7"))
+
+
+def test_a_wait_ends_at_its_time_while_no_process_waits(
+    person: User, served: Served, broker: list[tuple[str, str]], background_end: None, client: Client
+) -> None:
+    session = wait_a_day(person, served)
+    job = ToolJob.objects.get(session=session)
+    assert job.run_at is not None and job.run_at - job.created_at > timedelta(hours=23)
+    assert statuses(session) == ["waiting"]
+    client.force_login(person)
+    card = steps_of(client, session, "dunning")
+    assert re.search(
+        r'data-state="background" data-name="Term of payment".*Waiting until <time datetime="20', card
+    )
+    sweep_jobs()
+    assert broker == []
+    ToolJob.objects.update(run_at=Now())
+    sweep_jobs()
+    assert broker == [(str(job.pk), job.task_name)]
+    run_task(job)
+    run_queue(session.pk)
+    assert threads.run(effective_events(session))[-1].text() == "Please pay bill 7."
+    assert set(statuses(session)) == {"completed"}
+
+
+def test_nothing_follows_a_wait_that_the_person_cancels(
+    person: User, served: Served, broker: list[tuple[str, str]], background_end: None, client: Client
+) -> None:
+    session = wait_a_day(person, served)
+    job = ToolJob.objects.get(session=session)
+    threads.run(use_cases.cancel_job(actors.person(person), session.pk, job.pk))
+    run_queue(session.pk)
+    assert set(statuses(session)) == {"completed"}
+    client.force_login(person)
+    states = re.findall(r'data-state="(\w+)" data-name="([^"]+)"', steps_of(client, session, "dunning"))
+    assert states == [("stopped", "Term of payment"), ("pending", "Remind")]
