@@ -7,7 +7,8 @@ event's transaction: each step is idempotent, and a crash in between is repaired
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Awaitable, Callable, Collection
+from functools import partial
 
 from django.db.models import F, Q, QuerySet, Value
 from django.db.models.functions import Concat, Now
@@ -26,26 +27,38 @@ from sessions_app.models import Invocation, InvocationStatus, Session, ToolJob
 from sessions_app.process.threads import fetch_rows, in_thread
 from sessions_app.scheduling.cancel import cancel_task
 from sessions_app.store.session_service import DjangoSessionService
+from sessions_app.store.sql import session_lease
 
 UNDONE = "The conversation was taken back to before its call."
 """Reason of a cancellation, for staff."""
 
 
-async def reconcile_after_rewind(session: Session, by: Actor) -> None:
+async def reconcile_after_rewind(session: Session, lease_token: int, by: Actor) -> None:
     """Cancel work of rewound events, and reopen the calls without an answer in the effective events. Idempotent.
 
-    The caller holds the session's lease.
+    Args:
+        lease_token: token of the session's lease, which the caller holds.
+
+    Raises:
+        StaleLeaseError: the lease was lost.
     """
     events = await effective_events(session)
     calls = pending_calls(events)
     waiting = waiting_invocations(events)
-    await _cancel_rewound_jobs(session, calls, by)
-    await _cancel_rewound_answers(session, calls)
-    await _cancel_rewound_invocations(session, waiting)
-    await _reopen_invocations(session, waiting)
-    await _reopen_calls(session, calls)
-    await sync_answer_requests(session.pk, session.app_name, events)
-    await _cancel_rewound_tasks(session, by)
+    steps: list[Callable[[], Awaitable[None]]] = [
+        partial(_cancel_rewound_jobs, session, calls, by),
+        partial(_cancel_rewound_answers, session, calls),
+        partial(_cancel_rewound_invocations, session, waiting),
+        partial(_reopen_invocations, session, waiting),
+        partial(_reopen_calls, session, lease_token, calls),
+        partial(sync_answer_requests, session.pk, session.app_name, events),
+        partial(_cancel_rewound_tasks, session, by),
+    ]
+    for step in steps:
+        # In a slow process the lease may expire. The sweep then reconciles the session, which goes on, and the events
+        # read above are old.
+        await session_lease.require(session.pk, lease_token)
+        await step()
 
 
 async def _cancel_rewound_jobs(session: Session, calls: Collection[str], by: Actor) -> None:
@@ -93,18 +106,22 @@ async def _set_status(session: Session, rows: QuerySet[Invocation], status: Invo
         live().hub.publish_notice(session.pk, invocation_notice(row.invocation_id, row.client_id, status))
 
 
-async def _reopen_calls(session: Session, calls: Collection[str]) -> None:
+async def _reopen_calls(session: Session, lease_token: int, calls: Collection[str]) -> None:
     """Accept answers again for calls without an answer in effect. Ended jobs answer now, other jobs at their end."""
-    delivered = ToolJob.objects.filter(session=session, call_id__in=calls, delivered_at__isnull=False)
+    # Also in the statements that write: an answer that has run since must not be taken as rewound.
+    leased = Q(session=session, session__lease_token=lease_token)
+    delivered = ToolJob.objects.filter(leased, call_id__in=calls, delivered_at__isnull=False)
     queued_rows = session.invocations.filter(status=InvocationStatus.QUEUED)
     queued_client_ids = set(await fetch_rows(queued_rows.values_list("client_id", flat=True)))
     delivered_ids = await fetch_rows(delivered.values_list("pk", flat=True))
     job_ids = [job_id for job_id in delivered_ids if client_ids.of_job(job_id) not in queued_client_ids]
     answers = [*map(client_ids.of_answer, calls), *map(client_ids.of_job, job_ids)]
     # Rewound invocations give up their client ids. Otherwise the next answer would count as a repetition.
-    rewound = session.invocations.filter(client_id__in=answers).exclude(client_id__in=queued_client_ids)
+    rewound = Invocation.objects.filter(leased, client_id__in=answers).exclude(
+        client_id__in=queued_client_ids
+    )
     await in_thread(rewound.update, client_id=Concat(Value(client_ids.UNDONE), F("invocation_id")))
-    await in_thread(ToolJob.objects.filter(pk__in=job_ids).update, delivered_at=None)
+    await in_thread(ToolJob.objects.filter(leased, pk__in=job_ids).update, delivered_at=None)
     for job_id in job_ids:
         await in_thread(queue_response, job_id)
 

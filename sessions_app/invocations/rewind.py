@@ -43,7 +43,9 @@ async def rewind_before(session: Session, invocation_id: str, by: Actor) -> None
     """
     async with hold_lease(session.pk) as lease_token:
         if await _was_just_rewound(session, invocation_id):
-            await reconcile_after_rewind(session, by)  # An earlier request may have crashed before this.
+            await reconcile_after_rewind(
+                session, lease_token, by
+            )  # An earlier request may have crashed before this.
             return
         rewind = partial(Runner.rewind_async, rewind_before_invocation_id=invocation_id)
         act = Act(by, ActionKind.REWIND, ("invocation", invocation_id))
@@ -64,7 +66,7 @@ async def switch_to(session: Session, seq: int, by: Actor) -> None:
     async with hold_lease(session.pk) as lease_token:
         left_by = await in_thread(_rewind_that_left, session, seq)
         if left_by is None:  # An earlier request may have crashed between its event and the reconciliation.
-            await reconcile_after_rewind(session, by)
+            await reconcile_after_rewind(session, lease_token, by)
             if await in_thread(_rewind_at_end, session) is None:
                 return
         else:
@@ -96,8 +98,8 @@ async def finish_interrupted_rewind(session_id: UUID) -> None:
     if session is None or await in_thread(_rewind_at_end, session) is None:
         return
     with suppress(ConflictError):
-        async with hold_lease(session_id):
-            await reconcile_after_rewind(session, actors.person(session.user))
+        async with hold_lease(session_id) as lease_token:
+            await reconcile_after_rewind(session, lease_token, actors.person(session.user))
 
 
 async def _was_just_rewound(session: Session, invocation_id: str) -> bool:
@@ -132,7 +134,9 @@ async def _append_rewind(
         raise NotFoundError(
             "That message is not in this chat any more: it may have been replaced already."
         ) from error
-    await reconcile_after_rewind(session, act.by)
-    for commit in committed:  # Last: at this event a tab reads the statuses, which must be reconciled.
-        first_rewound = await rewound_from(session.pk, commit.seq)
-        publish_committed(live().hub, commit, rewound_from=first_rewound)
+    try:
+        await reconcile_after_rewind(session, lease_token, act.by)
+    finally:
+        for commit in committed:  # Last: at this event a tab reads the statuses, which must be reconciled.
+            first_rewound = await rewound_from(session.pk, commit.seq)
+            publish_committed(live().hub, commit, rewound_from=first_rewound)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from uuid import UUID
 
 from sessions_app.base.statuses import InvocationStatus, sql_list
+from sessions_app.errors import StaleLeaseError
 from sessions_app.process.pool import fetch_one
 
 
@@ -25,6 +26,17 @@ async def acquire(session_id: UUID, *, owner: str, lease_seconds: float) -> int 
         RETURNING lease_token"""  # noqa: S608
     row = await fetch_one(query, {"session": session_id, "owner": owner, "ttl": lease_seconds})
     return row["lease_token"] if row else None
+
+
+async def require(session_id: UUID, lease_token: int) -> None:
+    """Check that the lease is still held.
+
+    Raises:
+        StaleLeaseError: it was lost.
+    """
+    query = "SELECT id FROM sessions_app_session WHERE id = %(session)s AND lease_token = %(token)s"
+    if await fetch_one(query, {"session": session_id, "token": lease_token}) is None:
+        raise StaleLeaseError(f"Another process has taken over session {session_id}.")
 
 
 async def release(session_id: UUID, lease_token: int) -> bool:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
+from django.utils import timezone
 
 from runtime import types
 from runtime.agents import LlmAgent
@@ -140,7 +141,7 @@ async def test_a_message_sent_during_a_rewind_is_answered_after_it(
     first = await ask(person, session, model, "one")
     model.turns = ["answer"]
 
-    async def send_message(session: Session, by: Actor) -> None:
+    async def send_message(session: Session, lease_token: int, by: Actor) -> None:
         _, status = await use_cases.send_message(actors.person(person), session.pk, "two", "two")
         assert status == "queued" and not worker()._running
         with pytest.raises(ConflictError):
@@ -264,12 +265,31 @@ async def test_an_answer_of_a_rewound_call_that_is_queued_during_the_rewind_is_c
     first = await ask(person, session, model, "one")
     job = await create_job(session, first, status="succeeded")
 
-    async def answer_first(session: Session, by: Actor) -> None:
+    async def answer_first(session: Session, lease_token: int, by: Actor) -> None:
         await sync_to_async(queue_response)(job.pk)
-        await reconcile_after_rewind(session, by)
+        await reconcile_after_rewind(session, lease_token, by)
 
     monkeypatch.setattr(rewind, "reconcile_after_rewind", answer_first)
     await go_back(person, session.id, first)
     await worker().wait_until_idle()
     queued = await Invocation.objects.aget(session=session, client_id=f"job:{job.pk}")
     assert (queued.status, len(model.requests)) == ("cancelled", 1)
+
+
+async def test_a_process_that_has_lost_the_lease_cancels_and_reopens_nothing(
+    person: User, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = await use_cases.create_session(person, "shop")
+    first = await ask(person, session, model, "one")
+    job = await create_job(session, first, status="waiting")
+
+    async def lose_lease(session: Session, lease_token: int, by: Actor) -> None:
+        await Session.objects.filter(pk=session.pk).aupdate(lease_expires_at=timezone.now())
+        assert await leases.take_back_expired() == [session.pk]
+        await reconcile_after_rewind(session, lease_token, by)
+
+    monkeypatch.setattr(rewind, "reconcile_after_rewind", lose_lease)
+    with pytest.raises(ConflictError):
+        await go_back(person, session.id, first)
+    await job.arefresh_from_db()
+    assert (job.status, job.delivered_at) == ("waiting", None)
