@@ -17,14 +17,17 @@ BUSY = gettext_noop("An answer is being written in this chat. Stop it first, the
 
 
 @asynccontextmanager
-async def hold_lease(session_id: UUID) -> AsyncGenerator[int]:
+async def hold_lease(session_id: UUID, *, before_queue: bool = False) -> AsyncGenerator[int]:
     """Hold the session's lease: no invocation begins. Afterwards run invocations queued in between.
+
+    Args:
+        before_queue: True to hold it also if invocations are queued already.
 
     Raises:
         ConflictError: an invocation runs or is queued, or the lease was lost and an append of the block was refused.
     """
     lease_token = await session_lease.acquire(
-        session_id, owner=worker().owner, lease_seconds=conf().lease_seconds
+        session_id, owner=worker().owner, lease_seconds=conf().lease_seconds, before_queue=before_queue
     )
     if lease_token is None:
         raise ConflictError(BUSY)

@@ -92,13 +92,13 @@ def _rewind_that_left(session: Session, seq: int) -> Rewind | None:
 async def finish_interrupted_rewind(session_id: UUID) -> None:
     """Reconcile a session whose log ends with a rewind, since the rewinding process may have died. Idempotent.
 
-    Do nothing while an invocation runs or is queued.
+    Do nothing while an invocation runs. A queued one waits: after its events, nobody would see the rewind.
     """
     session = await in_thread(Session.objects.select_related("user").filter(pk=session_id).first)
     if session is None or await in_thread(_rewind_at_end, session) is None:
         return
     with suppress(ConflictError):
-        async with hold_lease(session_id) as lease_token:
+        async with hold_lease(session_id, before_queue=True) as lease_token:
             await reconcile_after_rewind(session, lease_token, actors.person(session.user))
 
 

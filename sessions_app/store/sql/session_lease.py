@@ -9,19 +9,25 @@ from sessions_app.errors import StaleLeaseError
 from sessions_app.process.pool import fetch_one
 
 
-async def acquire(session_id: UUID, *, owner: str, lease_seconds: float) -> int | None:
+async def acquire(
+    session_id: UUID, *, owner: str, lease_seconds: float, before_queue: bool = False
+) -> int | None:
     """Take the lease of an idle session, and return its fencing token. Messages are queued until its release.
 
     Return None when the session is leased, has an active invocation, or does not exist. After a crash the sweep
     releases the lease.
+
+    Args:
+        before_queue: True to take the lease also if invocations are queued.
     """
+    hindering = [InvocationStatus.RUNNING] if before_queue else InvocationStatus.active()
     query = f"""
         UPDATE sessions_app_session s
         SET lease_token = lease_token + 1, lease_owner = %(owner)s,
             lease_expires_at = now() + make_interval(secs => %(ttl)s)
         WHERE id = %(session)s AND lease_owner = '' AND NOT EXISTS (
             SELECT FROM sessions_app_invocation i
-            WHERE i.session_id = s.id AND i.status IN {sql_list(InvocationStatus.active())}
+            WHERE i.session_id = s.id AND i.status IN {sql_list(hindering)}
         )
         RETURNING lease_token"""  # noqa: S608
     row = await fetch_one(query, {"session": session_id, "owner": owner, "ttl": lease_seconds})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from unittest.mock import AsyncMock
 
 import pytest
 from asgiref.sync import sync_to_async
@@ -293,3 +294,28 @@ async def test_a_process_that_has_lost_the_lease_cancels_and_reopens_nothing(
         await go_back(person, session.id, first)
     await job.arefresh_from_db()
     assert (job.status, job.delivered_at) == ("waiting", None)
+
+
+async def test_a_sweep_finishes_a_rewind_before_a_message_that_was_queued_during_it(
+    person: User, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = await use_cases.create_session(person, "shop")
+    first = await ask(person, session, model, "one")
+    job = await create_job(session, first, status="waiting")
+
+    async def die(session: Session, lease_token: int, by: Actor) -> None:
+        await use_cases.send_message(actors.person(person), session.pk, "two", "two")
+        raise ConnectionError("killed")
+
+    with monkeypatch.context() as patch, pytest.raises(ConnectionError):
+        patch.setattr(rewind, "reconcile_after_rewind", die)
+        patch.setattr(session_lease, "release", AsyncMock(return_value=False))
+        await go_back(person, session.id, first)
+    await Session.objects.filter(pk=session.pk).aupdate(lease_expires_at=timezone.now())
+    assert await leases.take_back_expired() == [session.pk]
+    model.turns = ["answer"]
+    await rewind.finish_interrupted_rewind(session.pk)
+    await worker().wait_until_idle()
+    await job.arefresh_from_db()
+    last = await Event.objects.filter(session=session).order_by("seq").alast()
+    assert (job.status, last and last.text) == ("cancelled", "answer")
