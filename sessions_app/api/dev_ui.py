@@ -37,7 +37,9 @@ POLICY = "; ".join(
     (
         "default-src 'self'",
         # The page has one inline script, an attribute that turns its stylesheet on; this is the script's hash.
-        "script-src 'self' 'unsafe-hashes' 'sha256-MhtPZXr7+LpJUY5qtMutB+qWfQtMaPccfe7QXtCcEYc='",
+        # Graphs are drawn by Graphviz as WebAssembly.
+        "script-src 'self' 'wasm-unsafe-eval' 'unsafe-hashes' "
+        "'sha256-MhtPZXr7+LpJUY5qtMutB+qWfQtMaPccfe7QXtCcEYc='",
         "style-src 'self' 'unsafe-inline' https://fonts.googleapis.com",
         "font-src 'self' data: https://fonts.gstatic.com",
         "img-src 'self' data: blob:",

@@ -16,7 +16,7 @@ Send = Callable[[str, str, Any], Awaitable[tuple[int, Any]]]
 
 OWN_FIELDS = frozenset(
     {
-        "nodeInfo",  # of google-adk's graphs, which the runtime does not have
+        "nodeInfo",  # google-adk gives it to all events, the runtime to those of workflows
         "canonicalUri",
         "customMetadata",
     }

@@ -112,6 +112,8 @@ def test_a_conversation_has_its_events_state_files_and_spans(adk: AdkWeb, model:
     adk.page.get_by_text("Traces", exact=True).first.click()
     for name in ("help_desk", "generate_content", "open_ticket"):
         expect(adk.page.locator("app-trace-tree")).to_contain_text(name)
+    adk.page.get_by_role("button").filter(has_text="account_tree").first.click()
+    expect(adk.page.locator("g.node", has_text="pay_back")).to_be_visible()
 
 
 def test_an_answer_grows_as_it_is_streamed(adk: AdkWeb, model: Model) -> None:

@@ -7,11 +7,10 @@ import platform
 from django.http import HttpRequest
 from ninja import Router
 
-from runtime.agents import BaseAgent
 from sessions_app.api.access.callers import caller_of
-from sessions_app.api.adk.schemas import AgentNode, AgentTree, AppDetails, AppList, Telemetry, Version
+from sessions_app.api.adk.schemas import AppDetails, AppList, Telemetry, Version
 from sessions_app.models import Scope
-from sessions_app.sessions.agent_access import usable_app, usable_apps
+from sessions_app.sessions.agent_access import usable_apps
 
 ADK_VERSION = "2.13.0"
 """Version of google-adk with whose server this API agrees."""
@@ -35,15 +34,6 @@ async def list_apps(request: HttpRequest, detailed: bool = False) -> list[str] |
     )
 
 
-@router.get("/dev/apps/{app_name}/build_graph", response=AgentTree)
-async def build_graph(request: HttpRequest, app_name: str) -> AgentTree:
-    """Return the agents of an app by name, without their instructions and tools."""
-    caller = caller_of(request)
-    caller.require(Scope.READ)
-    app = await usable_app(caller.user, app_name)
-    return AgentTree(name=app_name, root_agent=_node_of(app.root_agent))
-
-
 @router.get("/version", response=Version)
 async def version(request: HttpRequest) -> Version:
     """Return the version of google-adk with whose server this API agrees, and that of Python."""
@@ -54,8 +44,3 @@ async def version(request: HttpRequest) -> Version:
 async def telemetry(request: HttpRequest) -> Telemetry:
     """Tell that adk-web must not report its use."""
     return Telemetry(telemetry=False)
-
-
-def _node_of(agent: BaseAgent) -> AgentNode:
-    below = [_node_of(sub_agent) for sub_agent in agent.sub_agents]
-    return AgentNode(name=agent.name, description=agent.description or "", sub_agents=below)

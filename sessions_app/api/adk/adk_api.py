@@ -7,7 +7,7 @@ from django.http import HttpRequest
 
 from sessions_app.api.access.authentication import KeyAuth, SignInAuth
 from sessions_app.api.access.problems import add_problem_handlers
-from sessions_app.api.adk import about, artifacts, memory, sessions, traces
+from sessions_app.api.adk import about, artifacts, graphs, memory, sessions, traces
 from sessions_app.api.adk.runs import ADK_STREAMS
 from sessions_app.api.json_bodies import AdkParser
 from sessions_app.api.streaming_api import StreamingApi
@@ -24,7 +24,7 @@ class TokenAuth(SignInAuth):
         return super()._get_key(request)
 
 
-routers = [subject.router for subject in (about, sessions, artifacts, memory, traces)]
+routers = [subject.router for subject in (about, graphs, sessions, artifacts, memory, traces)]
 for extension in extensions():
     routers += extension.adk_routers()
 

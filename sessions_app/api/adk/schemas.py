@@ -34,21 +34,6 @@ class AppList(AdkSchema):
     apps: list[AppDetails]
 
 
-class AgentNode(Schema):
-    """An agent with the agents below it."""
-
-    name: str
-    description: str
-    sub_agents: list[AgentNode]
-
-
-class AgentTree(Schema):
-    """The agents of an app."""
-
-    name: str
-    root_agent: AgentNode
-
-
 class Version(Schema):
     """Version of ADK's contract, and of Python."""
 

@@ -57,6 +57,7 @@ GET    manage  404      200   /api/v1/webhooks/{webhook_id}/deliveries
 
 GET    read    200      200   /adk/list-apps
 GET    read    200      200   /adk/dev/apps/{app_name}/build_graph
+GET    read    200      200   /adk/dev/apps/{app_name}/build_graph_image
 GET    -       200      200   /adk/version
 GET    -       200      200   /adk/config/telemetry
 GET    read    404      200   /adk/apps/{app_name}/users/{user_id}/sessions
@@ -86,6 +87,7 @@ WITHOUT_ACCESS = {
     **dict.fromkeys(
         (
             "GET /adk/dev/apps/{app_name}/build_graph",
+            "GET /adk/dev/apps/{app_name}/build_graph_image",
             "POST /adk/apps/{app_name}/users/{user_id}/sessions",
             "POST /adk/apps/{app_name}/users/{user_id}/sessions/{session_id}",
             "POST /api/v1/sessions",
@@ -112,6 +114,7 @@ WITHOUT_ACCESS = {
 """What the owner gets who may not use the agent (any more), where this is not what the table says of the owner."""
 TO_HIDDEN = {
     "GET /adk/dev/apps/{app_name}/build_graph": "404",
+    "GET /adk/dev/apps/{app_name}/build_graph_image": "404",
     "POST /api/v1/sessions": "404",
     # Not about a conversation: the owner's account.
     "DELETE /api/v1/keys/{key_id}": "204",
