@@ -43,7 +43,9 @@ class EventAdmin(KeysetAdmin, SessionRowAdmin):
     ordering = ("-id",)
     time_field = "happened_at"
     search_fields = ("text",)  # the search box needs one
-    search_help_text = _("Whole words of the text, or the id of an event or invocation.")
+    search_help_text = _(
+        "Whole words of texts, calls, results and errors, the name of a file, or the id of an event or invocation."
+    )
 
     def get_queryset(self, request: HttpRequest) -> EventQuerySet:
         return with_stored(cast(EventQuerySet, super().get_queryset(request)))

@@ -27,7 +27,7 @@ from django.utils.safestring import SafeString, mark_safe
 from sessions_app.admin.base import ReadOnlyAdmin
 from sessions_app.admin.columns import field_column, short_time
 from sessions_app.admin.guarded_views import UncountedChangeList
-from sessions_app.admin.permissions import remits_of
+from sessions_app.admin.permissions import Right, may, remits_of
 from sessions_app.base.timing import in_utc
 from sessions_app.history.word_search import END_OF_HIT, START_OF_HIT, Search, excerpts_of, search_list
 
@@ -61,6 +61,7 @@ class KeysetChangeList(UncountedChangeList):
         estimated_rows: number of rows in the table by PostgreSQL's last estimate; None for a filtered list.
         search: search for the term in the search box; None without a term, and in a list without such a search.
         searched_to: as in `ListPage`.
+        may_read_causes: True if a search may find exceptions and their places.
         is_narrowed: True if filters or remits may leave few rows.
         is_full: True if the page has as many rows as a page can have.
     """
@@ -96,6 +97,7 @@ class KeysetChangeList(UncountedChangeList):
         position = request.GET.get(PAGE_VAR, "")
         is_filtered = bool(self.has_active_filters or remits_of(request))
         self.is_narrowed = self.model_admin.has_rare_filters and is_filtered
+        self.may_read_causes = may(request, Right.VIEW_ERROR_DETAIL)
         page = self.page_after(position, self.list_per_page)
         self.show_rows(page.rows, page.next_position or None, is_first=not position)
         self.searched_to = page.searched_to
@@ -109,7 +111,9 @@ class KeysetChangeList(UncountedChangeList):
     def search(self) -> Search | None:
         """Search for the term in the search box."""
         is_searched = self.model_admin.time_field and self.search_fields
-        return Search.of(self.model, self.query) if is_searched else None
+        if not is_searched:
+            return None
+        return Search.of(self.model, self.query, with_causes=self.may_read_causes)
 
     def page_after(self, position: str, count: int) -> ListPage:
         """Return up to `count` rows of the list after a position; an empty position is before the first row.

@@ -79,8 +79,8 @@ class SessionAdmin(StateCorrectionMixin, SessionActionsMixin, SessionExportMixin
     search_columns = ("last_seq",)
     search_fields = ("title",)  # the search box needs one
     search_help_text = _(
-        "Whole words of titles, texts and errors, a key, the name of a user or a tool, or the id of a session, event,"
-        " invocation or call."
+        "Whole words of titles, texts, calls, results and errors, the name of a file or user, a key, or the id of a"
+        " session, event, invocation or call."
     )
 
     class Media:

@@ -27,7 +27,7 @@ from sessions_app.base.actors import SITE, Act, ActionKind
 from sessions_app.data_protection.archive import MANIFEST
 from sessions_app.errors import ConflictError, InvalidInputError
 from sessions_app.history.integrity import HASH_OF_BODIES
-from sessions_app.models import Artifact, Session, SessionAct, UserState
+from sessions_app.models import Artifact, Session, SessionAct, SessionFigures, UserState
 from sessions_app.secrets.masking import MASK
 from sessions_app.store.artifact_service import check_artifact_size
 
@@ -137,6 +137,7 @@ def _store(archive: ZipFile, user_pk: Any, allow_unverified: bool) -> Imported:
         # The original times: lists and retention count from the last use.
         times = {name: row[name] for name in ("created_at", "updated_at")}
         Session.objects.filter(pk=session.pk).update(**times, last_event_at=row["updated_at"])
+        SessionFigures.objects.create(session=session)  # for the next sweep, which reads recent sessions only
         _record(session, doubt)
     return Imported(session, doubt)
 

@@ -1,4 +1,4 @@
-"""Search of staff in the rows of all sessions: texts by whole words, everything else by exact values.
+"""Search of staff in the rows of all sessions: texts and calls by whole words, everything else by exact values.
 
 A list is searched in its own order, within its filters and the remit of the reader, in slices:
 
@@ -9,7 +9,8 @@ A list is searched in its own order, within its filters and the remit of the rea
 3. So it continues until the page is full, the list ends or the time is over. `search_list` returns the last row that it
    has looked at: the next page begins after this row.
 
-Texts are masked before they are compared, so nobody finds a masked secret.
+Words of events are in an index some seconds after the append; younger events are read. Texts are masked before they are
+compared, so nobody finds a masked secret.
 """
 
 from __future__ import annotations
@@ -24,19 +25,28 @@ from time import monotonic
 from typing import Any
 
 from django.contrib.auth import get_user_model
-from django.contrib.postgres.search import SearchQuery, SearchVector
+from django.contrib.postgres.search import SearchQuery, SearchVector, SearchVectorField
 from django.db import connection
-from django.db.models import Model, Q, QuerySet, TextField, Value
+from django.db.models import Func, Model, Q, QuerySet, TextField, Value
 from django.db.models.expressions import Combinable
-from django.db.models.functions import Left
+from django.db.models.functions import Coalesce, Left
 
 from runtime.valid_text import storable
 from sessions_app.base.codec import parse_uuid
-from sessions_app.history.figures.labels import TOOL, label
-from sessions_app.models import Event, Invocation, Session, SessionFigures, StaffAccess, StaffAct, ToolJob
-from sessions_app.models.event import CONFIG, SEARCHED_CHARACTERS
+from sessions_app.history.figures.event_words import events_without_words
+from sessions_app.models import (
+    Event,
+    EventWords,
+    Failure,
+    Invocation,
+    Session,
+    StaffAccess,
+    StaffAct,
+    ToolJob,
+)
+from sessions_app.models.event import CONFIG, DETAILS
 from sessions_app.models.session import OF_OWN_KEY, WITH_OWN_TITLE
-from sessions_app.secrets.masking import mask_text
+from sessions_app.secrets.masking import mask_json, mask_text
 
 MAX_FEW = 5_000
 """Largest number of matching rows to look up at once."""
@@ -49,10 +59,15 @@ COMMON = 10
 """Matches in a slice that make a word common: an index would take long to return all rows with it."""
 MAX_EVENTS_OF_SLICE = 4_000
 """Events of the sessions of a slice; a longer session is a slice alone."""
+READ_CHARACTERS = 101_000
+"""Characters of a text to mask: 1,000 more than are searched, for a secret that begins before the end."""
 MAX_TERM_LENGTH = 200
 START_OF_HIT, END_OF_HIT = "\ue000", "\ue001"
 """Marks around a hit in an excerpt, from the private area of Unicode."""
 _WORD = re.compile(r"[^\W_]")
+_PUNCTUATION = re.compile(r'\\(?:u[0-9a-f]{4}|.)|["{}\[\]]')
+"""Escapes, quotes and brackets of JSON. They separate words."""
+_NOTHING = Value("", output_field=TextField())
 _OPTIONS = f"StartSel={START_OF_HIT}, StopSel={END_OF_HIT}, MaxWords=24, MinWords=12"
 _EXCERPTS = """\
 SELECT place, ts_headline(%s::regconfig, given.text, words, %s)
@@ -66,27 +81,31 @@ class Source:
     """One way in which rows match.
 
     Attributes:
-        rows: the rows that match, by an index.
+        rows: the rows that match, by an index unless `is_indexed` is False.
         key: look-up from such a row to the primary key of the row of the list.
         text: the text with the words; None for a match by an exact value.
+        details: JSON values with the words, in addition to the text.
         read: the same rows, found by reading texts: an index takes long to return all rows with a common word. None for
             rows whose index is fast for any words.
         repeats: field by which several rows match for one row of the list, the largest first; empty if only one does.
+        is_indexed: False if no index finds the rows, but only those of a slice can be read.
     """
 
     rows: QuerySet[Any]
     key: str = "pk"
     text: str | Combinable | None = None
+    details: str | Combinable | None = None
     read: QuerySet[Any] | None = None
     repeats: str = ""
+    is_indexed: bool = True
 
     def among(self, keys: Iterable[Any], *, first_only: bool) -> QuerySet[Any, Any]:
-        """Return keys and texts of the matches among these rows of the list."""
+        """Return keys, texts and details of the matches among these rows of the list."""
         matching = self.rows if self.read is None else self.read
         rows = matching.filter(**{f"{self.key}__in": list(keys)}).order_by()
         if self.repeats and first_only:
             rows = rows.order_by(self.key, f"-{self.repeats}").distinct(self.key)
-        return rows.values_list(self.key, self.text or Value("", output_field=TextField()))
+        return rows.values_list(self.key, self.text or _NOTHING, self.details or _NOTHING)
 
 
 @dataclass(frozen=True)
@@ -98,12 +117,19 @@ class Search:
     first_slice: int
 
     @classmethod
-    def of(cls, model: type[Model], term: str) -> Search | None:
-        """Return the search for what a person has typed; None for nothing but spaces."""
+    def of(cls, model: type[Model], term: str, *, with_causes: bool = False) -> Search | None:
+        """Return the search for what a person has typed; None for nothing but spaces.
+
+        Args:
+            with_causes: also find sessions by exceptions of tools and their places in the agent's code.
+        """
         term = cleaned(term)
         if not term:
             return None
-        return cls(term, _SOURCES[model](term), FIRST_SLICE.get(model, OTHER_FIRST_SLICE))
+        sources = _SOURCES[model](term)
+        if with_causes and model is Session:
+            sources.append(Source(_causes(term), "session_id", "cause", repeats="seq"))
+        return cls(term, sources, FIRST_SLICE.get(model, OTHER_FIRST_SLICE))
 
     @property
     def has_words(self) -> bool:
@@ -111,7 +137,9 @@ class Search:
         return bool(_WORD.search(self.term))
 
     def few_keys(self) -> set[Any] | None:
-        """Return the primary keys of all rows that match; None if more than `MAX_FEW` matches are found."""
+        """Return the primary keys of all rows that match; None if more than `MAX_FEW` are found, or some cannot be."""
+        if not all(source.is_indexed for source in self.sources):
+            return None
         first, *rest = [
             source.rows.order_by().values_list(source.key)[: MAX_FEW + 1] for source in self.sources
         ]
@@ -127,10 +155,11 @@ class Search:
         first, *rest = [source.among(keys, first_only=first_only) for source in self.sources]
         hits: dict[Any, str] = {}
         changed: list[tuple[Any, str]] = []
-        for key, text in first.union(*rest, all=True).order_by():
-            masked = mask_text(text)
-            if masked == text:
-                hits[key] = hits.get(key) or text
+        for key, text, details in first.union(*rest, all=True).order_by():
+            stored = f"{text} {_PUNCTUATION.sub(' ', details)}"
+            masked = f"{mask_text(text)} {_PUNCTUATION.sub(' ', mask_json(details))}"
+            if masked == stored:
+                hits[key] = hits.get(key) or stored.strip()
             else:
                 changed.append((key, masked))
         # The words may have been in the secret alone.
@@ -234,11 +263,9 @@ def sessions_named(term: str) -> Q:
 def _session_sources(term: str) -> list[Source]:
     named = {f"user__{get_user_model().USERNAME_FIELD}": term}
     return [
-        Source(**_event_texts(term), key="session_id", repeats="seq"),
+        *_events_with_words(term, "session_id"),
         Source(_invocation_errors(term), "session_id", "error_message", repeats="id"),
         Source(_job_errors(term), "session_id", "error", repeats="created_at"),
-        Source(_figures_with_tool(term), "session_id"),
-        Source(ToolJob.objects.filter(tool_name=term), "session_id", repeats="created_at"),
         *_named_sessions(term),
         Source(Session.objects.filter(**named)),
         Source(Event.objects.filter(event_id=term), "session_id"),
@@ -249,7 +276,7 @@ def _event_sources(term: str) -> list[Source]:
     # Events have an index by session, and none by invocation: the row of the invocation leads to the session.
     sessions = Invocation.objects.filter(invocation_id=term).values("session")
     return [
-        Source(**_event_texts(term)),
+        *_events_with_words(term, "pk"),
         Source(Event.objects.filter(event_id=term)),
         Source(Event.objects.filter(session__in=sessions, invocation_id=term)),
     ]
@@ -307,12 +334,20 @@ def _rows_of_named_sessions(rows: QuerySet[Any], term: str) -> list[Source]:
     ]
 
 
-def _event_texts(term: str) -> dict[str, Any]:
-    """Return the arguments of a source of events with the words in their texts."""
-    # The empty text makes another expression than the expression of the index.
-    vector = SearchVector(_EVENT_TEXT, Value(""), config=CONFIG)
-    read = Event.objects.filter(text__isnull=False).annotate(words=vector).filter(words=_words(term))
-    return {"rows": Event.objects.with_text(_words(term)), "read": read, "text": _EVENT_TEXT}
+def _events_with_words(term: str, key: str) -> list[Source]:
+    """Return the sources of events with the words in their texts or details: those in the index, and those after it."""
+    indexed = EventWords.objects.filter(words=_words(term))
+    # PostgreSQL does not use the index for the result of a function.
+    stripped = Func("words", function="strip", output_field=SearchVectorField())
+    read = EventWords.objects.annotate(read=stripped).filter(read=_words(term))
+    newest = Event.objects.without_words().filter(words=_words(term))
+    keys = events_without_words(MAX_EVENTS_OF_SLICE)
+    if keys is not None:
+        newest = newest.filter(pk__in=keys)
+    return [
+        Source(indexed, key, _text("event__text"), "details", read, "event_id"),
+        Source(newest, key, _text("text"), DETAILS, None, "seq", is_indexed=keys is not None),
+    ]
 
 
 def _invocation_errors(term: str) -> QuerySet[Any]:
@@ -323,9 +358,9 @@ def _job_errors(term: str) -> QuerySet[Any]:
     return _with_words(ToolJob.objects.exclude(error=""), "error", term)
 
 
-def _figures_with_tool(name: str) -> QuerySet[Any]:
-    """Return the figures of sessions with an answered call of the tool, as of some seconds ago."""
-    return SessionFigures.objects.filter(labels__contains=[label(TOOL, name)])
+def _causes(term: str) -> QuerySet[Any]:
+    """Return failures of tools and models as of some seconds ago."""
+    return _with_words(Failure.objects.all(), "cause", term)
 
 
 def _with_words(rows: QuerySet[Any], column: str, term: str) -> QuerySet[Any]:
@@ -338,7 +373,10 @@ def _words(term: str) -> SearchQuery:
     return SearchQuery(term, config=CONFIG, search_type="plain")
 
 
-_EVENT_TEXT = Left("text", SEARCHED_CHARACTERS)
+def _text(path: str) -> Combinable:
+    return Coalesce(Left(path, READ_CHARACTERS), _NOTHING, output_field=TextField())
+
+
 _SOURCES: Mapping[type[Model], Callable[[str], list[Source]]] = {
     Session: _session_sources,
     Event: _event_sources,

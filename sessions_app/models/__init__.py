@@ -10,7 +10,7 @@ from sessions_app.models.api_key import ApiKey, Scope
 from sessions_app.models.artifact import Artifact
 from sessions_app.models.call_error import CallError
 from sessions_app.models.evaluation import EvaluatedCase, Evaluation
-from sessions_app.models.event import Event, EventKind
+from sessions_app.models.event import Event, EventKind, EventWords
 from sessions_app.models.feedback import Feedback, Rating
 from sessions_app.models.figures import (
     ActiveDay,
@@ -62,6 +62,7 @@ __all__ = [
     "Evaluation",
     "Event",
     "EventKind",
+    "EventWords",
     "Failure",
     "FailureCause",
     "Feedback",

@@ -1,15 +1,15 @@
-"""Event: a row of a session's append-only log."""
+"""Event: a row of a session's append-only log, and the words that searches find it by."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from typing import Any
 
 from django.contrib.postgres.indexes import GinIndex, HashIndex
-from django.contrib.postgres.search import SearchQuery, SearchVector
+from django.contrib.postgres.search import SearchVectorField
 from django.db import models
 from django.db.models import F, Func, Q
 from django.db.models.fields.json import KeyTextTransform
-from django.db.models.functions import Left
+from django.db.models.functions import Coalesce
 
 
 # Migrations create these functions, in PL/pgSQL: a connection keeps the plans of such a function. PostgreSQL would
@@ -27,9 +27,9 @@ def _text(key: str) -> KeyTextTransform:
 
 CONFIG = "simple"
 """Text search configuration without stemming and stop words: the language of the texts is unknown."""
-SEARCHED_CHARACTERS = 100_000
-"""Characters of a text within reach of a search: PostgreSQL refuses to index a text with very many words."""
-_WORDS = SearchVector(Left("text", SEARCHED_CHARACTERS), config=CONFIG)
+DETAILS = _OfBody("adk_event_details", models.TextField())
+"""The beginning of what an event says besides its text, as JSON values: error, names, arguments, results, files."""
+_WORDS = Func(F("text"), DETAILS, function="adk_event_words", output_field=SearchVectorField())
 _IS_REWIND = Q(body__actions__has_key="rewindBeforeInvocationId")
 _SETS_SHARED_STATE = Q(body__actions__stateDelta__regex='"(app|user):')
 """Events with a possible change of app or user state. The admin reads them to show the state at an earlier event."""
@@ -63,20 +63,14 @@ class EventQuerySet(models.QuerySet["Event"]):
     def with_state_delta(self) -> EventQuerySet:
         return self.filter(body__actions__has_key="stateDelta").exclude(body__actions__stateDelta={})
 
-    def with_words(self, prefixes: Iterable[str]) -> EventQuerySet:
-        """Return the events whose text has a word with each of the prefixes.
+    def without_words(self) -> models.QuerySet[Any]:
+        """Return the events whose words are not in `EventWords` yet, with their words as `words`.
 
-        Args:
-            prefixes: letters and digits only, because they become part of the query.
+        Filter by few sessions: see `SessionQuerySet.without_words`.
         """
-        query = SearchQuery(
-            " & ".join(f"{prefix}:*" for prefix in prefixes), config=CONFIG, search_type="raw"
-        )
-        return self.with_text(query)
-
-    def with_text(self, query: SearchQuery) -> EventQuerySet:
-        """Return the events whose text matches a query of the configuration `CONFIG`."""
-        return self.filter(text__isnull=False).annotate(words=_WORDS).filter(words=query)
+        # As an annotation: in a filter, Django would leave out the sessions without figures.
+        counted = self.annotate(words_seq=Coalesce("session__figures__words_seq", 0))
+        return counted.filter(seq__gt=F("words_seq")).annotate(words=_WORDS)
 
 
 class Event(models.Model):
@@ -149,10 +143,35 @@ class Event(models.Model):
             # Partial: few events are rewinds, and each page of a chat looks for all of them.
             models.Index(fields=["session", "seq"], name="event_rewinds", condition=_IS_REWIND),
             models.Index(fields=["id"], name="event_shared_state", condition=_SETS_SHARED_STATE),
-            GinIndex(_WORDS, name="event_words", condition=Q(text__isnull=False)),
             HashIndex(fields=["event_id"], name="event_by_id"),  # an id may be too long for a B-tree
             models.Index(fields=["kind", "-id"], name="event_of_rare_kind", condition=Q(kind__in=RARE_KINDS)),
         ]
 
     def __str__(self) -> str:
         return f"#{self.seq} {self.author}"
+
+
+class EventWords(models.Model):
+    """Words of an event, stored by the sweep of the figures: an index of the events would make each append dearer.
+
+    Attributes:
+        words: the words of the text with the weight A, of the details with B.
+        details: see `DETAILS`.
+    """
+
+    event = models.OneToOneField(
+        Event, models.DO_NOTHING, primary_key=True, db_constraint=False, related_name="+"
+    )
+    # Deletes the words of an erased session; the sweep cannot store words of a session without a row.
+    session = models.ForeignKey("sessions_app.Session", on_delete=models.CASCADE, related_name="event_words")
+    words = SearchVectorField()
+    details = models.TextField()
+
+    class Meta:
+        """Only searches read the rows."""
+
+        default_permissions = ()
+        indexes = [GinIndex(fields=["words"], name="words_of_event")]
+
+    def __str__(self) -> str:
+        return f"words of event {self.event_id}"

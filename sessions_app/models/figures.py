@@ -5,9 +5,12 @@ from __future__ import annotations
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import GinIndex
+from django.contrib.postgres.search import SearchVector
 from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
+
+from sessions_app.models.event import CONFIG
 
 NAME_LENGTH = 128
 CAUSE_LENGTH = 300
@@ -45,6 +48,7 @@ class SessionFigures(models.Model):
         began_at: time of the first event of the newest invocation.
         has_word: True from the first text of the newest invocation on.
         is_settled: False while an invocation runs or events are not counted yet; the next sweep counts again.
+        words_seq: number of the last event whose words are in `EventWords`.
         flaw_seq: number of the event at which the last check of the log found a flaw; None without a flaw.
     """
 
@@ -52,6 +56,7 @@ class SessionFigures(models.Model):
         "sessions_app.Session", on_delete=models.CASCADE, primary_key=True, related_name="figures"
     )
     seq = models.BigIntegerField(default=0)
+    words_seq = models.BigIntegerField(default=0, db_default=0)
     tokens = models.BigIntegerField(default=0)
     cost = models.FloatField(default=0.0)
     errors = models.PositiveIntegerField(default=0)
@@ -155,6 +160,7 @@ class Failure(models.Model):
         indexes = [
             models.Index(fields=["-day", "-id"], name="failure_by_day"),
             models.Index(fields=["tool_name", "cause", "-day", "-id"], name="failure_of_tool"),
+            GinIndex(SearchVector("cause", config=CONFIG), name="failure_words"),
         ]
 
     def __str__(self) -> str:
@@ -190,10 +196,12 @@ class FiguresProgress(models.Model):
     Attributes:
         newest: sweeps read the sessions used since this time.
         oldest: sessions last used before this time are still to be counted; null when all are counted.
+        words_newest: copy of `newest`. It differs after a batch by a version of the site that stored no words.
     """
 
     newest = models.DateTimeField()
     oldest = models.DateTimeField(null=True)
+    words_newest = models.DateTimeField(null=True)
 
     class Meta:
         """Only the sweep reads and writes the row."""

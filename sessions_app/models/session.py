@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import uuid
+from typing import Any
 
 from django.conf import settings
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 from django.contrib.postgres.indexes import GinIndex
 from django.contrib.postgres.search import SearchVector
 from django.db import models
-from django.db.models.functions import Cast, Now
+from django.db.models import F
+from django.db.models.functions import Cast, Coalesce, Now
 
 from runtime.artifacts.borrowed_artifact_service import SessionArgs
 from sessions_app.conf import HIDDEN, conf
@@ -56,6 +58,11 @@ class SessionQuerySet(models.QuerySet["Session"]):
     def begun(self) -> SessionQuerySet:
         """Return the sessions with a message, or with a title of the user: see `Session.has_begun`."""
         return self.exclude(title="", last_seq=0)
+
+    def without_words(self) -> models.QuerySet[Any]:
+        """Return the sessions with events whose words are not in `EventWords` yet: events after `words_seq`."""
+        counted = self.annotate(words_seq=Coalesce("figures__words_seq", 0))
+        return counted.filter(last_seq__gt=F("words_seq"))
 
     def newest_first(self) -> SessionQuerySet:
         """Order by last use, the latest first."""

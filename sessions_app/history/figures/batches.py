@@ -1,4 +1,4 @@
-"""Batches of sessions for the figures: found, counted and stored in one transaction each.
+"""Batches of sessions for the figures: found, counted and stored in one transaction each, with the words of events.
 
 The figures of a session have the `seq` of the last counted event, and a batch adds its amounts to the days in the same
 transaction. So each event counts once, even if a process is killed. A batch takes the sessions in this order:
@@ -28,6 +28,7 @@ from django.utils import timezone
 from sessions_app.conf import conf
 from sessions_app.history.figures import log_facts
 from sessions_app.history.figures.day_amounts import add_amounts
+from sessions_app.history.figures.event_words import store_words
 from sessions_app.history.figures.log_facts import uncounted_facts
 from sessions_app.history.figures.session_counts import BatchAmounts, Outcomes, SessionCounter
 from sessions_app.models import FiguresProgress, Invocation, InvocationStatus, Session, SessionFigures
@@ -38,8 +39,8 @@ LOOK_BACK = timedelta(minutes=5)
 """Bound on the sum of: difference of clocks, duration of an append, and delay of `Session.updated_at` (a minute)."""
 PAUSE = timedelta(seconds=4)
 """Shortest time between two counts of a session with a running invocation."""
-_COUNTED = ["seq", "tokens", "cost", "errors", "seconds", "labels", "outcomes", "invocation_id", "began_at",
-            "has_word", "is_settled", "counted_at"]  # fmt: skip
+_COUNTED = ["seq", "words_seq", "tokens", "cost", "errors", "seconds", "labels", "outcomes", "invocation_id",
+            "began_at", "has_word", "is_settled", "counted_at"]  # fmt: skip
 
 
 def count_figures(seconds: float) -> bool:
@@ -66,12 +67,15 @@ def _count_batch() -> bool:
         progress = FiguresProgress.objects.select_for_update(skip_locked=True).filter(pk=1).first()
         if progress is None:
             return False
+        if progress.words_newest != progress.newest:
+            progress.oldest = timezone.now()
         ids = {*_changed(progress), *_unsettled()}
         is_looking_back = not ids and progress.oldest is not None
         if is_looking_back:
             ids = {*_earlier(progress)}
         if ids:
             _count(ids)
+        progress.words_newest = progress.newest
         progress.save()
     return bool(ids) or is_looking_back
 
@@ -108,7 +112,8 @@ def _earlier(progress: FiguresProgress) -> list[UUID]:
 
 
 def _with_uncounted_events(sessions: QuerySet[Session]) -> QuerySet[Session]:
-    return sessions.filter(Q(figures=None) | Q(figures__is_settled=True, figures__seq__lt=F("last_seq")))
+    is_behind = Q(figures__seq__lt=F("last_seq")) | Q(figures__words_seq__lt=F("last_seq"))
+    return sessions.filter(Q(figures=None) | Q(is_behind, figures__is_settled=True))
 
 
 def _count(ids: Iterable[UUID]) -> None:
@@ -120,16 +125,20 @@ def _count(ids: Iterable[UUID]) -> None:
     sessions = list(rows.only("app_name", "user_id", "last_seq", "figures"))
     facts = uncounted_facts(ids)
     is_all = len(facts) < log_facts.MAX_EVENTS
+    words, has_all_words = store_words(ids, log_facts.MAX_EVENTS)
     events = {pk: list(group) for pk, group in groupby(facts, lambda event: event.session_id)}
     amounts = BatchAmounts()
     for session in sessions:
         counter = SessionCounter(session, session.figures, amounts, conf())
         counter.add_events(events.get(session.pk, ()))
         counter.set_outcomes(outcomes[session.pk])
+        session.figures.words_seq = words.get(session.pk, session.figures.words_seq)
         is_counted = is_all or session.figures.seq >= session.last_seq
-        session.figures.is_settled = is_counted and session.pk not in active
+        has_words = has_all_words or session.figures.words_seq >= session.last_seq
+        is_done = is_counted and has_words
+        session.figures.is_settled = is_done and session.pk not in active
         session.figures.counted_at = timezone.now()
-        if not is_counted:  # The session is due again in the next batch, without the pause.
+        if not is_done:  # The session is due again in the next batch, without the pause.
             session.figures.counted_at -= PAUSE
     # An upsert: Django's `bulk_update` takes seconds for a batch.
     SessionFigures.objects.bulk_create(

@@ -1,7 +1,8 @@
 """Search in the titles and texts of a user's sessions.
 
-Two queries find sessions: words anywhere in a title, and prefixes of words in texts, by a full-text index. A third
-query looks up the newest matching text of each session for its `Hit`, without the texts of rewound events.
+Three queries find sessions: words anywhere in a title, and prefixes of words in texts, by a full-text index or, for
+events of the last seconds, by reading them. A fourth query looks up the newest matching text of each session for its
+`Hit`, without the texts of rewound events.
 """
 
 from __future__ import annotations
@@ -12,11 +13,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
+from django.contrib.postgres.search import SearchQuery
 from django.db.models import Max, Q
 
 from runtime.valid_text import storable
 from sessions_app.history.rewinds import find_rewinds
-from sessions_app.models import Event, Session
+from sessions_app.models import Event, EventWords, Session
+from sessions_app.models.event import CONFIG
 from sessions_app.sessions.list.listing import SessionListPage, with_activity
 from sessions_app.sessions.list.plain_text import plain_pieces
 from sessions_app.sessions.ownership import User
@@ -54,8 +57,12 @@ def search_sessions(person: User, query: str) -> SessionListPage:
     matches = Q(pk__in=own.filter(_title_has(words or [query])).values("pk"))
     # Nearly every text has a word that begins with a given letter.
     if prefixes := [word for word in words if _is_long_enough(word)]:
+        texts = _text_has(prefixes)
         # Without the user's sessions in this subquery PostgreSQL begins with the words, which the index finds.
-        matches |= Q(pk__in=Event.objects.with_words(prefixes).values("session"))
+        matches |= Q(pk__in=EventWords.objects.filter(words=texts).values("session"))
+        behind = list(own.without_words().values_list("pk", flat=True))
+        not_indexed = Event.objects.without_words().filter(session__in=behind, words=texts)
+        matches |= Q(pk__in=not_indexed.values("session"))
     found = list(with_activity(own.filter(matches)).newest_first()[: MAX_RESULTS + 1])
     is_cut = len(found) > MAX_RESULTS
     found = found[:MAX_RESULTS]
@@ -77,6 +84,11 @@ def _title_has(words: Sequence[str]) -> Q:
     return has_all
 
 
+def _text_has(prefixes: Sequence[str]) -> SearchQuery:
+    """Return the query for events whose text has a word with each of the prefixes: letters and digits only."""
+    return SearchQuery(" & ".join(f"{prefix}:*A" for prefix in prefixes), config=CONFIG, search_type="raw")
+
+
 def _attach_hit(session: Session, words: Sequence[str], hit: Hit | None) -> bool:
     """Set `hit` of the session. Return False if the words match only in rewound texts."""
     session.hit = hit  # type: ignore[attr-defined]
@@ -89,7 +101,10 @@ def _hits(sessions: Sequence[Session], prefixes: Sequence[str]) -> dict[UUID, Hi
     if not prefixes:
         return {}
     ids = [session.pk for session in sessions]
-    found = Event.objects.with_words(prefixes).filter(session__in=ids)
+    of_sessions = {"session__in": ids, "words": _text_has(prefixes)}
+    indexed = EventWords.objects.filter(**of_sessions).values("event")
+    not_indexed = Event.objects.without_words().filter(**of_sessions).values("pk")
+    found = Event.objects.filter(Q(pk__in=indexed) | Q(pk__in=not_indexed))
     rewinds = Event.objects.filter(session__in=ids).rewinds().order_by().values_list("session_id", flat=True)
     for session_id in rewinds.distinct():  # few sessions have rewinds; only these need the longer filter
         found = found.filter(~Q(session=session_id) | find_rewinds(session_id).in_effect)

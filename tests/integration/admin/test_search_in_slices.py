@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -19,10 +20,21 @@ from hypothesis import strategies as st
 
 from sessions_app.admin import keyset_list
 from sessions_app.history import word_search
+from sessions_app.history.figures import event_words
 from sessions_app.history.figures.batches import count_figures
-from sessions_app.models import Event, Invocation, Remit, Session
+from sessions_app.models import (
+    Event,
+    EventWords,
+    Failure,
+    FiguresProgress,
+    Invocation,
+    Remit,
+    Session,
+    SessionFigures,
+)
 from sessions_app.models.session import TitleSource
-from sessions_app.secrets.masking import mask_text
+from sessions_app.secrets.masking import mask, mask_text
+from sessions_app.store.erasing import delete_session_row
 from tests.integration.admin.audit_rows import append_event, list_url, make_job, read, sign_in
 
 pytestmark = pytest.mark.django_db
@@ -43,7 +55,10 @@ WORDS = (
 ODD = ("%", "_", "\\", "''", "&", "!x", "x & y", ":*", "ITEMS", "refun", "r" * 500)
 SECRET = "hunter2"
 DAY = timedelta(days=1)
-TERMS = (*WORDS, *ODD, SECRET, "refund items", "nobody", "bob", "s-3", "e-2", "id-2", "Broken lamp")
+TOOLS = ("refund_order", "look_up", "items")
+FILES = ("Straße.pdf", "report-7.csv")
+NAMES = (*TOOLS, *FILES, "order_id", "look up refund", "OVERLOADED", "refund 1001", "null", "true")
+TERMS = (*WORDS, *ODD, *NAMES, SECRET, "refund items", "nobody", "bob", "s-3", "e-2", "id-2", "Broken lamp")
 
 
 @pytest.fixture
@@ -80,16 +95,82 @@ def conversations() -> None:
             text = " ".join(dice.choices(WORDS, k=dice.randrange(1, 4)))
             if dice.random() < 0.2:
                 text += f" password={SECRET}"
-            append_event(session, {"text": text}, invocationId=f"e-{n}")
+            append_event(session, *parts_with(text, dice), invocationId=f"e-{n}", **odd_members(dice))
+
+
+def parts_with(text: str, dice: random.Random) -> list[dict[str, Any]]:
+    """Return a message, a call, a result or a file with the text."""
+    name = dice.choice(TOOLS)
+    values = {"order_id": 1001, "note": {"items": [text, None, True]}, "api_key": f"{SECRET} {text}"}
+    said: dict[str, Any] = dice.choice(
+        (
+            {"text": text},
+            {"functionCall": {"id": "c", "name": name, "args": values}},
+            {"functionResponse": {"id": "c", "name": name, "response": {"result": f"\n{text}\t\\{text}"}}},
+            {"inlineData": {"displayName": dice.choice(FILES), "mimeType": "text/csv", "data": "eA=="}},
+            {"executableCode": {"code": f"print('{text}')", "language": "PYTHON"}},
+        )
+    )
+    return [said, {"text": text}] if dice.random() < 0.2 else [said]
+
+
+def odd_members(dice: random.Random) -> dict[str, Any]:
+    members: tuple[dict[str, Any], ...] = (
+        {},
+        {},
+        {"errorCode": "OVERLOADED", "errorMessage": f"No paper; password={SECRET}"},
+        {"actions": {"artifactDelta": {dice.choice(FILES): 1}}},
+    )
+    return dice.choice(members)
+
+
+def document_of(event: Event) -> str:
+    """Return all words of an event that a search may find, masked."""
+    body = event.body
+    values = [body.get("errorCode", ""), body.get("errorMessage", "")]
+    values += body.get("actions", {}).get("artifactDelta", {})
+    for part in body.get("content", {}).get("parts", ()):
+        for said in part.values():
+            if isinstance(said, dict):
+                values += [
+                    said[key] for key in ("name", "args", "response", "code", "displayName") if key in said
+                ]
+    return "\n".join([mask_text(event.text or ""), *words_in(mask(values))])
+
+
+def words_in(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        for key, member in value.items():
+            yield key
+            yield from words_in(member)
+    elif isinstance(value, list):
+        for item in value:
+            yield from words_in(item)
+    else:
+        yield value if isinstance(value, str) else json.dumps(value)
+
+
+def store_words_of(part: str) -> None:
+    """Store the words of no event, of all, or of all but the newest of some sessions."""
+    for model in (EventWords, SessionFigures, FiguresProgress):
+        model._default_manager.all().delete()
+    if part == "none":
+        return
+    while count_figures(60):
+        pass
+    if part == "some":
+        behind = Session.objects.filter(key__endswith="3", last_seq__gt=1)
+        EventWords.objects.filter(session__in=behind, event__seq__gt=1).delete()
+        SessionFigures.objects.filter(session__in=behind).update(words_seq=1)
 
 
 def matching(texts: dict[Any, str], term: str) -> set[Any]:
-    """Return the keys of the texts with all words of the term, by reading each masked text."""
+    """Return the keys of the texts with all words of the term, by reading each text."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT n FROM unnest(%s::text[]) WITH ORDINALITY AS t(words, n)"
             " WHERE to_tsvector('simple', words) @@ plainto_tsquery('simple', %s)",
-            [[mask_text(text) for text in texts.values()], term],
+            [list(texts.values()), term],
         )
         places = [n - 1 for (n,) in cursor.fetchall()]
     keys = list(texts)
@@ -99,13 +180,13 @@ def matching(texts: dict[Any, str], term: str) -> set[Any]:
 def exact_events(term: str) -> set[Any]:
     events = list(Event.objects.all())
     named = {event.pk for event in events if term in (event.event_id, event.invocation_id)}
-    return named | matching({event.pk: event.text for event in events if event.text}, term)
+    return named | matching({event.pk: document_of(event) for event in events}, term)
 
 
 def exact_sessions(term: str) -> set[Any]:
     sessions = list(Session.objects.select_related("user"))
     with_hit = {event.session_id for event in Event.objects.filter(pk__in=exact_events(term))}
-    titles = {row.pk: row.title for row in sessions if row.title_source != TitleSource.MESSAGE}
+    titles = {row.pk: mask_text(row.title) for row in sessions if row.title_source != TitleSource.MESSAGE}
     named = {row.pk for row in sessions if term in (row.key, str(row.pk), row.user.username)}
     runs = {row.session_id for row in Invocation.objects.all() if term in (row.invocation_id, row.client_id)}
     return with_hit | matching(titles, term) | named | runs
@@ -145,7 +226,7 @@ def staff_for(app: str, people: Iterable[str]) -> User:
 
 
 @settings(
-    max_examples=15,
+    max_examples=25,
     deadline=None,
     phases=[Phase.generate],  # a smaller example takes minutes
     suppress_health_check=[HealthCheck.function_scoped_fixture],
@@ -174,6 +255,7 @@ def test_12_a_search_finds_what_reading_every_row_finds(
     Remit.objects.all().delete()
     Group.objects.all().delete()
     staff = staff_for("" if f"{path}app_name" in query else app, people)
+    store_words_of(data.draw(st.sampled_from(("none", "all", "some"))))
     expected = rows.order_by(*(admin.site.get_model_admin(model).ordering or ()))
     if cleaned := word_search.cleaned(term):
         expected = expected.filter(pk__in=EXACT[model](cleaned))
@@ -205,6 +287,7 @@ def test_a_page_says_that_a_search_has_no_words(client: Client, session: Session
 def test_a_rare_word_is_found_although_the_time_is_over(
     client: Client, small_slices: Callable[..., None], conversations: None
 ) -> None:
+    count_figures(60)  # the word is in no index yet
     append_event(Session.objects.order_by("updated_at")[0], {"text": "a zebra"})
     sign_in(client, "session", "event")
     small_slices(1, 99, 0)
@@ -222,6 +305,82 @@ def test_19_nobody_finds_a_masked_word(client: Client, session: Session) -> None
         assert str(session.pk) not in read(client, list_url(model, f"?q=lamp+{SECRET}")), model
         assert "<mark>lamp</mark>" in read(client, list_url(model, "?q=lamp")), model
     assert "the older <mark>text</mark>" in read(client, list_url("session", "?q=text"))
+
+
+@pytest.mark.parametrize("is_stored", [False, True])
+def test_19_nobody_finds_a_masked_argument_or_a_part_of_it(
+    client: Client, session: Session, is_stored: bool
+) -> None:
+    card = "4111 1111 1111 1111"
+    # The words end in the middle of the card, and the stored details after it.
+    filling = "z " * ((19_000 - len('"refund" {"note": "') - 10) // 2)
+    for args in (
+        {"password": f"{SECRET} lamp", "token": {"deep": [SECRET]}, "note": "shown"},
+        {"note": f"{filling}{card} lamp"},
+    ):
+        append_event(session, {"functionCall": {"id": "c", "name": "refund", "args": args}})
+    credential = {"id": "c", "name": "adk_request_credential", "response": {"scheme": SECRET}}
+    append_event(session, {"functionResponse": credential}, author="user")
+    if is_stored:
+        count_figures(60)
+    sign_in(client, "session", "event", rights=("view_text", "unmask_data"))
+    for model in ("session", "event"):
+        assert "<mark>shown</mark>" in read(client, list_url(model, "?q=refund+shown")), model
+        for term in (SECRET, "lamp", "4111", "1111", f"shown {SECRET}"):
+            assert str(session.pk) not in read(client, list_url(model, f"?q={term}")), (model, term)
+
+
+@pytest.mark.parametrize("is_stored", [False, True])
+def test_the_beginning_of_a_large_event_is_found(client: Client, session: Session, is_stored: bool) -> None:
+    # PostgreSQL refuses more than a megabyte of words: the longest letters, each word alone and in a compound.
+    letters = [chr(0x20000 + n) for n in range(40_000)]
+    text = "-".join("".join(letters[n : n + 9]) for n in range(0, 40_000, 9))
+    result = {"a": "needle", "b": text, "c": "x " * 5_000_000, "d": "haystack"}
+    response = {"functionResponse": {"id": "c", "name": "report", "response": result}}
+    append_event(session, response, {"text": 3 * text})
+    if is_stored:
+        count_figures(60)
+    sign_in(client, "session", "event")
+    for model in ("session", "event"):
+        assert "<mark>needle</mark>" in read(client, list_url(model, "?q=report+needle")), model
+        assert str(session.pk) not in read(client, list_url(model, "?q=haystack")), model
+
+
+def test_words_are_erased_with_their_session(session: Session) -> None:
+    append_event(session, {"text": "a zebra"})
+    count_figures(60)
+    assert EventWords.objects.count() == 1
+    delete_session_row(Session.objects.filter(pk=session.pk))
+    assert not EventWords.objects.exists()
+
+
+def test_a_sweep_of_an_older_version_leaves_no_gap(client: Client, session: Session) -> None:
+    count_figures(60)
+    append_event(session, {"text": "a zebra"})
+    # The older version counts the event without its words, and moves its progress.
+    SessionFigures.objects.update_or_create(session=session, defaults={"seq": 1, "is_settled": True})
+    Session.objects.update(updated_at=Now() - 9 * DAY)
+    FiguresProgress.objects.update(newest=Now())
+    assert event_words.events_without_words(99) is None
+    while count_figures(60):
+        pass
+    assert event_words.events_without_words(99) == [] and EventWords.objects.count() == 1
+
+
+def test_causes_of_failures_are_found_by_staff_who_may_see_them(client: Client, session: Session) -> None:
+    Failure.objects.create(
+        session=session,
+        seq=1,
+        day="2026-11-21",
+        tool_name="weigh",
+        cause="KeyError, /srv/shop.py:12 in weigh",
+    )
+    staff = sign_in(client, "session")
+    assert str(session.pk) not in read(client, list_url("session", "?q=KeyError"))
+    User.objects.get(username="staff").user_permissions.add(
+        Permission.objects.get(codename="view_error_detail")
+    )
+    assert "<mark>KeyError</mark>" in read(staff, list_url("session", "?q=KeyError"))
 
 
 @pytest.mark.parametrize("few", [0, 99])

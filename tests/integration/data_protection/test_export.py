@@ -22,6 +22,7 @@ from sessions_app.models import (
     AnswerRequest,
     ApiKey,
     Artifact,
+    EventWords,
     Failure,
     IdempotentRequest,
     LegalHold,
@@ -215,7 +216,7 @@ def test_every_table_of_a_session_is_counted_and_exported_or_left_out_on_purpose
     kept_for_a_day = {IdempotentRequest}
     exported_with_person = {Webhook}
     left_out = exported_with_events | exported_with_person | kept_for_a_day
-    derived = {AnswerRequest, SessionFigures, Failure} | left_out
+    derived = {AnswerRequest, EventWords, SessionFigures, Failure} | left_out
     assert of_session == {*ROWS_OF_SESSION.values(), LegalHold} | derived
     written_otherwise = {"events", "artifacts"}
     kept_for_staff = {"call_errors", "evaluated_cases"}

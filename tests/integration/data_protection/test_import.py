@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable
+from datetime import timedelta
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from zipfile import ZipFile
 import pytest
 from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
+from django.db.models.functions import Now
 
 from runtime.events import Event as AdkEvent
 from runtime.events import EventActions
@@ -20,6 +22,8 @@ from sessions_app.data_protection.erase import ErasureOrder, erase_session
 from sessions_app.data_protection.export import export_session
 from sessions_app.data_protection.import_session import import_session
 from sessions_app.errors import ConflictError, InvalidInputError, LimitExceededError
+from sessions_app.history.figures.batches import count_figures
+from sessions_app.history.figures.event_words import events_without_words
 from sessions_app.history.integrity import flaw_in
 from sessions_app.models import Artifact, Event, Session, SessionAct, UserState
 from sessions_app.models.session import TitleSource
@@ -99,8 +103,11 @@ def test_16_an_imported_session_equals_the_exported_one(
     session: Session, person: User, tmp_path: Path
 ) -> None:
     make_artifact(session, f"{ODD}.txt", b"\x00\xff" * 1000)
-    Session.objects.update(title=ODD, title_source=TitleSource.PERSON)
+    unused_since = Now() - timedelta(days=9)
+    Session.objects.update(title=ODD, title_source=TitleSource.PERSON, updated_at=unused_since)
     before = contents(session.pk)
+    while count_figures(60):
+        pass
     source = exported(session, tmp_path)
     erase_session(session.pk, ErasureOrder(reason="To be imported again"))
     UserState.objects.update(state={"diet": "bread"})
@@ -110,6 +117,10 @@ def test_16_an_imported_session_equals_the_exported_one(
     assert UserState.objects.get().state == {"diet": "bread"}, "The person's value of today stays."
     act = SessionAct.objects.get(session=session.pk, action="add")
     assert act.reason == "Imported; its log is the original one."
+    waiting = events_without_words(99)
+    assert waiting == [event.pk for event in Event.objects.all()], (
+        "The search must read them: no index has them."
+    )
 
 
 def test_another_person_gets_it_with_the_user_state_that_is_missing(session: Session, tmp_path: Path) -> None:
