@@ -18,6 +18,7 @@ from runtime.apps import App
 from runtime.events import Event
 from runtime.events.request_input import RequestInput
 from runtime.models import BaseLlm, LlmRequest, LlmResponse
+from runtime.plugins import BasePlugin
 from runtime.runners import Runner
 from runtime.tools import FunctionTool
 from runtime.workflow import DEFAULT_ROUTE, Edge, JoinNode, RetryConfig, Workflow, node
@@ -45,9 +46,9 @@ class Writer(BaseLlm):
         yield LlmResponse(content=types.Content(role="model", parts=[part]))
 
 
-async def run(world: World, workflow: Any, *messages: Message) -> None:
+async def run(world: World, workflow: Any, *messages: Message, plugins: Sequence[BasePlugin] = ()) -> None:
     """Send the messages and note what came of them."""
-    app = App(name="shop", root_agent=workflow)
+    app = App(name="shop", root_agent=workflow, plugins=list(plugins))
     runner = Runner(app=app, session_service=world.sessions)
     key: dict[str, Any] = {"user_id": "ada", "session_id": "graph"}
     await world.sessions.create_session(app_name="shop", **key)

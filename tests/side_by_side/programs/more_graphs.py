@@ -9,10 +9,12 @@ from typing import Any
 from google.genai import types
 from pydantic import BaseModel
 
-from runtime.agents import LlmAgent
+from runtime.agents import BaseAgent, LlmAgent
 from runtime.events import Event
 from runtime.events.request_input import RequestInput
-from runtime.tools import FunctionTool
+from runtime.plugins import BasePlugin
+from runtime.tools import BaseTool, FunctionTool
+from runtime.tools.base_toolset import BaseToolset
 from runtime.workflow import DEFAULT_ROUTE, Edge, JoinNode, Node, RetryConfig, Workflow, node
 from tests.side_by_side.program import program
 from tests.side_by_side.programs.graphs import Order, Writer, ans, run
@@ -650,6 +652,72 @@ async def tool_with_one_parameter(world: World) -> None:
         return node_input["n"]
 
     await run(world, flow(("START", x, FunctionTool(double), y)), "hi")
+
+
+class Around(BasePlugin):
+    """Notes the nodes that its hooks are called around. It answers `guess`, and changes the result of `double`."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__(name="around")
+        self.world = world
+
+    async def before_agent_callback(self, *, agent: BaseAgent, callback_context: Any) -> None:
+        # Here a workflow is an agent, too.
+        if agent.name != "w":
+            self.world.note(before=agent.name)
+
+    async def after_agent_callback(self, *, agent: BaseAgent, callback_context: Any) -> None:
+        if agent.name != "w":
+            self.world.note(after=agent.name)
+
+    async def before_tool_callback(self, *, tool: BaseTool, tool_args: Any, tool_context: Any) -> Any:
+        self.world.note(before=tool.name, args=dict(tool_args))
+        return {"n": 5} if tool.name == "guess" else None
+
+    async def after_tool_callback(
+        self, *, tool: BaseTool, tool_args: Any, tool_context: Any, result: Any
+    ) -> Any:
+        self.world.note(after=tool.name, result=result)
+        return {"n": 7} if tool.name == "double" else None
+
+    async def on_tool_error_callback(
+        self, *, tool: BaseTool, tool_args: Any, tool_context: Any, error: Exception
+    ) -> Any:
+        return {"n": 9} if tool.name == "fail" else None
+
+
+@program
+async def plugins_around_nodes(world: World) -> None:
+    def begin() -> Any:
+        return {}
+
+    def guess() -> Any:
+        """«Guess.»"""
+        raise AssertionError
+
+    def double(n: int) -> Any:
+        """«Double.»"""
+        return {"n": 2 * n}
+
+    def fail(n: int) -> Any:
+        """«Fail.»"""
+        raise LookupError(n)
+
+    writer = LlmAgent(name="writer", model=Writer(world=world, turns=["ok"]))
+    tools = [FunctionTool(guess), FunctionTool(double), FunctionTool(fail)]
+    await run(world, flow(("START", begin, *tools, writer)), "hi", plugins=[Around(world)])
+
+
+@program
+async def a_toolset_is_no_node(world: World) -> None:
+    class Empty(BaseToolset):
+        async def get_tools(self, readonly_context: Any = None) -> list[BaseTool]:
+            return []
+
+    try:
+        flow(("START", Empty()))
+    except ValueError:
+        world.note(refused=True)
 
 
 @program
