@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import replace
@@ -78,10 +77,7 @@ class AgentNode(BaseNode):
                 return event.actions.set_model_response
         if ctx.invocation.node_runs().open_calls(ctx.node_path):
             return None
-        number = len(ctx.record().answers) + 1
-        name = f"{ctx.invocation_id} {ctx.node_path} task {number}"
-        question_id = str(uuid.uuid5(uuid.NAMESPACE_OID, name))
-        return RequestInput(interrupt_id=question_id, message=ctx.record().message or None)
+        return RequestInput(message=ctx.record().message or None)
 
     def _output(self, ctx: NodeContext) -> Any:
         message = ctx.record().message

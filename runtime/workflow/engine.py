@@ -152,14 +152,17 @@ class WorkflowEngine:
             await execution.children.settle()
 
     async def _ask(self, execution: _Execution, request: RequestInput) -> None:
-        """Commit a question, unless the node has asked it before."""
-        execution.number_of_questions += 1
-        name = f"{execution.run.path}#{execution.number_of_questions}"
-        # The same in each run of the node, and another one in each invocation.
-        made_id = str(uuid.uuid5(uuid.NAMESPACE_OID, f"{self._ctx.invocation_id} {name}"))
-        question_id = request.interrupt_id or made_id
-        if any(made.call.id == question_id and made.waits for made in execution.record.questions):
-            return
+        """Commit a question, unless it is open already: the node may run again because of another answer."""
+        for question in execution.open_questions:
+            if request.is_asked_by(question):
+                execution.open_questions.remove(question)
+                return
+        question_id = request.interrupt_id
+        if not question_id:
+            number = len(self._ctx.node_runs().of(execution.run.path).questions) + 1
+            # Another process that repeats an interrupted run makes the same id.
+            name = f"{self._ctx.invocation_id} {execution.run.path}#{number}"
+            question_id = str(uuid.uuid5(uuid.NAMESPACE_OID, name))
         content = types.Content(role="model", parts=[types.Part(function_call=request.as_call(question_id))])
         event = agent_event(execution.ctx.invocation, content, execution.ctx.take_actions())
         event.actions.route = None
@@ -253,6 +256,7 @@ class _Execution:
     """One attempt of a node.
 
     Attributes:
+        open_questions: questions of earlier attempts without an answer that this attempt has not repeated yet.
         waits: True if a node that it runs waits for an answer.
     """
 
@@ -261,10 +265,10 @@ class _Execution:
     record: RunRecord
     children: ChildRuns
     waits: bool = False
-    number_of_questions: int = 0
 
     def __post_init__(self) -> None:
         self.outcome = _Outcome(self.run.node.name)
+        self.open_questions = [made.call for made in self.record.questions if made.waits]
 
 
 def _is_outcome(event: Event, path: str) -> bool:

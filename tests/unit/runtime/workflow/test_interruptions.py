@@ -262,6 +262,41 @@ async def test_a_node_that_reruns_asks_the_same_question_once() -> None:
     assert ran == 2
 
 
+async def test_a_node_asks_one_question_after_another_and_repeats_open_ones() -> None:
+    def ask(ctx: NodeContext) -> Any:
+        given = list(ctx.resume_inputs.values())
+        if len(given) < 3:
+            # Twice the same question, then another one: the id tells them apart.
+            return RequestInput(message="Next item?" if len(given) < 2 else "Which colour?")
+        return given
+
+    async def both() -> Any:
+        yield RequestInput(message="Who?")
+        yield RequestInput(message="Who?")
+        yield RequestInput(message="When?", payload=(1, None))
+
+    rerun = node(ask, rerun_on_resume=True)
+    conversation = Conversation(Workflow(name="flow", edges=[("START", rerun)]))
+    events = await conversation.say("go")
+    for item in ("pen", "ink", "blue"):
+        events = await conversation.say(answer_to(events[-1], {"result": item}))
+    assert ends(events) == {"flow@1/ask@1": ["pen", "ink", "blue"]}
+    questions = {
+        call.id for event in (await conversation.session()).events for call in event.get_function_calls()
+    }
+    assert len(questions) == 3
+
+    conversation = Conversation(Workflow(name="flow", edges=[("START", node(both, rerun_on_resume=True))]))
+    first, _, third = await conversation.say("go")
+    # The answered question is asked again, and the open ones are not.
+    [again] = await conversation.say(answer_to(first, {"result": "Ada"}))
+    [asked] = again.get_function_calls()
+    assert asked.args is not None and asked.args["message"] == "Who?"
+    assert again.long_running_tool_ids != first.long_running_tool_ids
+    [asked] = third.get_function_calls()
+    assert asked.args is not None and asked.args["payload"] == [1, None]
+
+
 async def test_a_question_in_a_loop_is_asked_in_each_round() -> None:
     def ask(n: int = 0) -> RequestInput:
         return RequestInput(interrupt_id="same", message=f"Round {n}?")
