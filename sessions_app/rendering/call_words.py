@@ -17,6 +17,7 @@ from typing import Any
 from django.utils.translation import gettext, gettext_noop
 
 from runtime.tools.base_tool import BaseTool
+from runtime.workflow.wait_node import WaitTool
 from sessions_app.base.languages import shown_language
 from sessions_app.rendering.outline import as_words
 from sessions_app.secrets.masking import shortened
@@ -81,7 +82,8 @@ def describe_call(tool: BaseTool | None, name: str, args: Mapping[str, Any]) -> 
         plain=_sentence(verb, rest),
         running=_sentence(running or verb, rest),
         done=_sentence(done or verb, rest),
-        names_arguments=ARGUMENT.search(title) is not None,
+        # The job of a wait says when it ends.
+        names_arguments=ARGUMENT.search(title) is not None or isinstance(tool, WaitTool),
     )
 
 

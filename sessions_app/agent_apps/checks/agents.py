@@ -33,6 +33,7 @@ from runtime.models import SetupProblem
 from runtime.tools.base_tool import BaseTool
 from runtime.tools.base_toolset import BaseToolset
 from runtime.workflow import Workflow
+from runtime.workflow.tool_node import ToolCaller
 from sessions_app.agent_apps.loading.load_errors import line_of, reason_of
 from sessions_app.agent_apps.loading.sources import folder_directories
 from sessions_app.agent_apps.registry import Registry, discover
@@ -108,8 +109,9 @@ def _problems_of_models(app: App, module_name: str) -> Iterator[Warning]:
     agents: dict[SetupProblem, list[str]] = {}
     for root in trees_of(app.root_agent):
         for agent in walk(root):
-            problems = agent.canonical_model.setup_problems() if isinstance(agent, LlmAgent) else []
-            for problem in problems:
+            if not isinstance(agent, LlmAgent) or isinstance(agent, ToolCaller):
+                continue
+            for problem in agent.canonical_model.setup_problems():
                 agents.setdefault(problem, []).append(agent.name)
     for problem, names in agents.items():
         message = f"{problem.problem} of {', '.join(names)}."

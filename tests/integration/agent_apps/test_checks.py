@@ -341,6 +341,7 @@ def test_the_graph_of_a_workflow_is_listed_and_a_circle_without_an_end_is_a_warn
     assert "    pay  tool node\n      tools: pay (long-running)\n" in out
     assert "    START -> again, pay\n    again -> again on any other route\n" in out
     assert "(sessions_app.W006) Workflow 'flow' cannot end after 'again'." in err
+    assert "API key" not in err  # the node of a tool asks no model
 
 
 @pytest.mark.parametrize(

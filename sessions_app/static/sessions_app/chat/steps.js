@@ -3,7 +3,7 @@
 import { make } from "./dom.js";
 import { readPart } from "./requests.js";
 import { loadStyles } from "./styles.js";
-import { showElapsed } from "./times.js";
+import { showElapsed, showLocalTimes } from "./times.js";
 
 const DELAY = 200; // events of parallel nodes come together
 const OPEN = '[data-state="running"], [data-state="retrying"], [data-state="waiting"], [data-state="background"]';
@@ -72,6 +72,7 @@ export class Steps {
     }
     keepOpened(place, cards);
     showElapsed(cards);
+    showLocalTimes(cards);
     const focused = [...place.querySelectorAll("summary")].indexOf(document.activeElement);
     place.replaceChildren(cards);
     if (first.previousElementSibling !== place) first.before(place);
