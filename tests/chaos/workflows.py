@@ -75,11 +75,12 @@ def _check_effects(row: Invocation, conversation: Conversation, counts: Effects)
     interruptions += sum(other.status in ("cancelled", "failed") for other in rows)
     ended = Counter(_path(event) for event in events if event.node_info and event.node_info.has_ended)
     failed = Counter(_path(event) for event in events if _has_failed(event))
-    for name in expected_outputs(row.client_id).keys() - {"obedient", "checked"}:
+    for name in expected_outputs(row.client_id).keys() - {"obedient", "checked", "due"}:
         path = f"flow@1/{name}@1"
         most = max(1, ended[path]) + failed[path] + interruptions
         if name == "pay":
-            most = sum(job.attempts for job in conversation.jobs if job.call_id in calls)
+            payments = [job for job in conversation.jobs if job.call_id in calls and job.tool_name == "pay"]
+            most = sum(job.attempts for job in payments)
         times = counts[row.client_id, name]
         if times > most or times < min(most, ended[path], 1):
             yield f"had the effect of {name} {times} times; {most} are explained by {interruptions} interruptions"
@@ -89,10 +90,16 @@ def _expected(row: Invocation, events: Sequence[Event], conversation: Conversati
     """Return the outputs of all nodes that end, by path."""
     expected = {f"flow@1/{name}@1": output for name, output in expected_outputs(row.client_id).items()}
     calls = {call_id for event in events for call_id in call_ids(event)}
-    cancelled = {job.call_id for job in conversation.jobs if job.status == "cancelled"}
+    jobs = [job for job in conversation.jobs if job.call_id in calls and job.status == "cancelled"]
     # A rewind cancels a job; the switch back to its version brings its answer back.
-    if row.invocation_id in conversation.rewound and calls & cancelled:
-        expected["flow@1/pay@1"] = {"status": "cancelled", "error": "The job was cancelled."}
+    if row.invocation_id not in conversation.rewound:
+        return expected
+    for job in jobs:
+        if job.tool_name == "pay":
+            cancelled = {"status": "cancelled", "error": "The job was cancelled."}
+            expected |= {"flow@1/pay@1": cancelled, "flow@1/due@1": cancelled}
+        else:  # Nothing follows a cancelled wait.
+            del expected["flow@1/due@1"], expected["flow@1/mail@1"]
     return expected
 
 

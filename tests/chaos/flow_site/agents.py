@@ -1,6 +1,6 @@
 """The workflow of some of the people. It has a node of each kind; the effects of the nodes outlive their processes.
 
-begin -> (stock, fraud, obedient) -> checked -> ask -> decide -> pay -> mail
+begin -> (stock, fraud, obedient) -> checked -> ask -> decide -> pay -> due -> mail
                                                               -> leave
 """
 
@@ -17,7 +17,7 @@ from runtime import types
 from runtime.agents import LlmAgent
 from runtime.apps import App
 from runtime.events import Event, RequestInput
-from runtime.workflow import JoinNode, NodeContext, RetryConfig, Workflow, node
+from runtime.workflow import JoinNode, NodeContext, RetryConfig, WaitNode, Workflow, node
 from sessions_app.jobs import job_tool
 from tests.chaos.site.agents import ObedientModel
 from tests.chaos.site.obedience import words_for
@@ -52,7 +52,8 @@ def expected_outputs(order: str) -> dict[str, Any]:
     start["decide"] = {"order": order}
     if not is_wanted(order):
         return {**start, "leave": {"left": order}}
-    return {**start, "pay": {"paid": order, "status": "succeeded"}, "mail": {"mailed": order}}
+    paid = {"paid": order, "status": "succeeded"}
+    return {**start, "pay": paid, "due": paid, "mail": {"mailed": order}}
 
 
 def _effect(order: str, name: str) -> None:
@@ -119,6 +120,7 @@ def leave(ctx: NodeContext) -> dict[str, str]:
 
 obedient = LlmAgent(name="obedient", model=ObedientModel(), tools=[note])
 checked = JoinNode(name="checked")
+due = WaitNode(name="due", seconds=1.0)
 app = App(
     name="chaos_flow",
     root_agent=Workflow(
@@ -126,7 +128,7 @@ app = App(
         edges=[
             ("START", begin, (stock, fraud, obedient), checked, ask, decide),
             (decide, {True: pay, False: leave}),
-            (pay, mail),
+            (pay, due, mail),
         ],
     ),
 )
