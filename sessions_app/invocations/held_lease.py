@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from typing import NoReturn
 from uuid import UUID
 
 from django.utils.translation import gettext_noop
@@ -11,8 +14,10 @@ from django.utils.translation import gettext_noop
 from sessions_app.conf import conf
 from sessions_app.errors import ConflictError, StaleLeaseError
 from sessions_app.invocations.worker import worker
-from sessions_app.store.sql import session_lease
+from sessions_app.process.threads import create_task
+from sessions_app.store.sql import leases, session_lease
 
+logger = logging.getLogger(__name__)
 BUSY = gettext_noop("An answer is being written in this chat. Stop it first, then try again.")
 
 
@@ -31,10 +36,23 @@ async def hold_lease(session_id: UUID, *, before_queue: bool = False) -> AsyncGe
     )
     if lease_token is None:
         raise ConflictError(BUSY)
+    renewal = create_task(_renew(session_id), f"renew the held lease of session {session_id}")
     try:
         yield lease_token
     except StaleLeaseError as error:
         raise ConflictError(BUSY) from error
     finally:
+        renewal.cancel()
+        await asyncio.wait([renewal])
         if await session_lease.release(session_id, lease_token):
             await worker().start_next(session_id)
+
+
+async def _renew(session_id: UUID) -> NoReturn:
+    """Renew the lease until this task is cancelled: a process that is only slow must finish what it has begun."""
+    while True:
+        await asyncio.sleep(conf().heartbeat_seconds)
+        try:
+            await leases.renew([session_id], owner=worker().owner, lease_seconds=conf().lease_seconds)
+        except Exception:  # PostgreSQL may be away for a moment. The fencing token protects the session.
+            logger.warning("A held lease could not be renewed; trying again", exc_info=True)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+from typing import Any
+
 import pytest
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import User
@@ -74,6 +77,15 @@ class TestFence:
                 writer = Writer(lease_token=lease_token, expected=expected)
                 await DjangoSessionService(writer).append_event(session, delta_event(a=1))
         assert await event_rows(session) == []
+
+    async def test_a_held_lease_is_renewed(self, person: User, settings: Any) -> None:
+        settings.ADK = {**settings.ADK, "heartbeat_seconds": 0.05}
+        pk = (await session_row(await create_session(person))).pk
+        session = models.Session.objects.filter(pk=pk)
+        async with hold_lease(pk):
+            await session.aupdate(lease_expires_at=Now())
+            while not await session.filter(lease_expires_at__gt=Now()).aexists():
+                await asyncio.sleep(0.01)
 
     async def test_a_writer_that_released_its_lease_stores_nothing(self, person: User) -> None:
         session = await create_session(person)
