@@ -116,16 +116,11 @@ class ReadOnlyAdmin(GuardedViewsMixin):
                 shown[field.name] = field_column(field, exact_time)
             elif field.related_model is get_user_model() and not may_open_accounts:
                 shown[field.name] = field_column(field, _name_of)
-        return [
-            (
-                name,
-                {
-                    **options,
-                    "fields": [shown.get(line, line) for line in options["fields"] if line not in empty],
-                },
-            )
-            for name, options in fieldsets
-        ]
+        filled = []
+        for name, options in fieldsets:
+            fields = [shown.get(line, line) for line in options["fields"] if line not in empty]
+            filled.append((name, {**options, "fields": fields}))
+        return filled
 
     def without_text(self, request: HttpRequest, names: Iterable[Any]) -> list[Any]:
         """Return the columns, replaced by `text_columns` if the user may not read texts."""

@@ -118,10 +118,10 @@ class ToolJobAdmin(CallRowMixin, RunAdmin):
     @admin.display(description=_("Answers"))
     def answered_questions(self, job: ToolJob) -> str:
         line = "<bdi>{}</bdi> <b><bdi>{}</bdi></b> (<bdi>{}</bdi>, {})"
-        lines = (
-            (_question_text(answer), _answer_text(answer["answer"]), answer["by"], _format_time(answer["at"]))
-            for answer in job.answers
-        )
+        lines = []
+        for answer in job.answers:
+            at = _format_time(answer["at"])
+            lines.append((_question_text(answer), _answer_text(answer["answer"]), answer["by"], at))
         return format_html_join(mark_safe("<br>"), line, lines) or NOTHING
 
     @admin.display(description=_("Result"))

@@ -50,15 +50,10 @@ def acts_on(subject_kind: str, session_id: UUID, key: object) -> SafeString:
     """Return the newest acts on a row of a session, one on each line."""
     # By session first: the index of the acts begins with the session.
     acts = SessionAct.objects.filter(session=session_id, subject_kind=subject_kind, subject_id=str(key))
-    lines = (
-        (
-            exact_time(act.at),
-            act.get_action_display(),
-            actor_in_words(act),
-            format_html(": <bdi>{}</bdi>", excerpt(act.reason)) if act.reason else "",
-        )
-        for act in acts.order_by("-id")[:MAX_SHOWN_ACTS]
-    )
+    lines = []
+    for act in acts.order_by("-id")[:MAX_SHOWN_ACTS]:
+        reason = format_html(": <bdi>{}</bdi>", excerpt(act.reason)) if act.reason else ""
+        lines.append((exact_time(act.at), act.get_action_display(), actor_in_words(act), reason))
     return format_html_join(mark_safe("<br>"), "{}: {}, {}{}", lines) or SafeString(NOTHING)
 
 

@@ -91,16 +91,10 @@ class RunAdmin(StoppableAdmin, KeysetAdmin):
     # The row's other fields describe the newest attempt.
     @admin.display(description=_("Earlier attempts"))
     def earlier_attempts(self, row: Any) -> str:
-        lines = (
-            (
-                attempt["number"],
-                _time(attempt),
-                attempt["worker"],
-                attempt["agent"],
-                excerpt(attempt["error"]),
-            )
-            for attempt in _attempts_of(row)
-        )
+        lines = []
+        for attempt in _attempts_of(row):
+            error = excerpt(attempt["error"])
+            lines.append((attempt["number"], _time(attempt), attempt["worker"], attempt["agent"], error))
         return format_html_join(mark_safe("<br>"), "{}: {} <bdi>{}</bdi> {}: <bdi>{}</bdi>", lines) or NOTHING
 
     @admin.display(description=_("Earlier attempts"))

@@ -131,14 +131,10 @@ def _waiting(request: HttpRequest, links: OverviewLinks) -> Part:
     ]
     oldest = requests.select_related("session__user").defer("session__state", "session__initial_state")
     now = timezone.now()
-    lines = [
-        Line(
-            row_url(row),
-            row.effect,
-            f"{row.session.user.get_username()}, {format_duration(now - row.asked_at)}",
-        )
-        for row in oldest[:MAX_SHOWN]
-    ]
+    lines = []
+    for row in oldest[:MAX_SHOWN]:
+        waited = format_duration(now - row.asked_at)
+        lines.append(Line(row_url(row), row.effect, f"{row.session.user.get_username()}, {waited}"))
     return Part("waits", _("What waits"), tiles, lines, _("Nothing waits for an answer."))
 
 

@@ -115,10 +115,11 @@ def load_session_page(session: Session, query: QueryDict) -> SessionPage:
 def _load_groups(session: Session, page: Page[Event], summary: SessionTotals) -> list[InvocationGroup]:
     loaded = [(event, read_stored_or_none(event)) for event in page.object_list]
     links = load_event_links(session, [(event, stored and stored.body) for event, stored in loaded])
-    entries = gather_answers(
-        TimelineEntry(event, build_row_or_none(event, stored, gap=event.gap, links=links))  # type: ignore[attr-defined]
-        for event, stored in loaded
-    )
+    unlinked = []
+    for event, stored in loaded:
+        row = build_row_or_none(event, stored, gap=event.gap, links=links)  # type: ignore[attr-defined]
+        unlinked.append(TimelineEntry(event, row))
+    entries = gather_answers(unlinked)
     named = {entry.event.invocation_id for entry in entries if entry.event.invocation_id}
     invocations = Invocation.objects.filter(session=session, invocation_id__in=named).defer(*LARGE_COLUMNS)
     return group_by_invocation(
@@ -132,12 +133,11 @@ def _load_seen(session: Session, page: Page[Event]) -> list[SeenEvent]:
 
 def _unlinked_entries(page: Page[Event]) -> list[TimelineEntry]:
     """Return the events one by one, without links to other rows."""
-    return [
-        TimelineEntry(
-            event, build_row_or_none(event, read_stored_or_none(event), gap=None, links=EventLinks())
-        )
-        for event in page.object_list
-    ]
+    entries = []
+    for event in page.object_list:
+        row = build_row_or_none(event, read_stored_or_none(event), gap=None, links=EventLinks())
+        entries.append(TimelineEntry(event, row))
+    return entries
 
 
 def _paginate(events: EventQuerySet, requested_page: str, highlighted: int | None) -> Page[Event]:
