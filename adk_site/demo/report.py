@@ -130,7 +130,10 @@ def _chunks(draws: int) -> list[int]:
 def _summary(table: Table, topic: Topic, group_by: Grouping, draws: int) -> str:
     by_total = sorted(table, key=lambda name: table[name].total)
     by_median = sorted(table, key=lambda name: table[name].median)
-    first, last, highest, lowest = by_total[-1], by_total[0], by_median[-1], by_median[0]
+    first = by_total[-1]
+    last = by_total[0]
+    highest = by_median[-1]
+    lowest = by_median[0]
     orders = sum(row.orders for row in table.values())
     total = sum(row.total for row in table.values())
     counted = "sales" if topic == "sales" else "returned orders"

@@ -51,8 +51,9 @@ def scope_of(key: str) -> StateScope | None:
 def state_changes(delta: Mapping[str, Any], before: Mapping[str, Any] | None) -> list[StateChange]:
     """Return an event's changes: its state delta compared with `Event.before`, recorded at the commit."""
     old = before or {}
-    return [
-        StateChange(key, scope, is_new=key not in old, before=old.get(key), after=after)
-        for key, after in delta.items()
-        if (scope := scope_of(key)) is not None
-    ]
+    changes = []
+    for key, after in delta.items():
+        scope = scope_of(key)
+        if scope is not None:
+            changes.append(StateChange(key, scope, is_new=key not in old, before=old.get(key), after=after))
+    return changes

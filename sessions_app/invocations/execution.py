@@ -305,11 +305,11 @@ class Execution:
         return without_failures(message_event, events)
 
     def _uncommitted_texts(self) -> list[TextChunk]:
-        return [
-            chunk
-            for chunk in self._hub.texts(self.claim.session_id)
-            if chunk.stream.invocation_id == self.claim.invocation_id and chunk.text.strip()
-        ]
+        texts = []
+        for chunk in self._hub.texts(self.claim.session_id):
+            if chunk.stream.invocation_id == self.claim.invocation_id and chunk.text.strip():
+                texts.append(chunk)
+        return texts
 
     def _publish(self, committed: CommittedEvent) -> None:
         """Publish a committed event, and send its jobs to the broker. Called by the service after each append."""

@@ -56,11 +56,10 @@ async def renew_leases(running: Mapping[str, RunningInvocation], owner: str) -> 
         held = {entry.claim.session_id: entry for entry in running.values() if not entry.is_ending}
         try:
             renewed = await leases.renew(list(held), owner=owner, lease_seconds=conf().lease_seconds)
-            closed = [
-                entry
-                for entry in held.values()
-                if not await may_use(entry.claim.user_id, entry.claim.app_name)
-            ]
+            closed = []
+            for entry in held.values():
+                if not await may_use(entry.claim.user_id, entry.claim.app_name):
+                    closed.append(entry)
         except Exception:  # PostgreSQL may be away for a moment. The fencing token protects the log.
             logger.warning("Leases could not be renewed; trying again", exc_info=True)
             continue

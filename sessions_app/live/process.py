@@ -74,8 +74,8 @@ async def close_live() -> None:
             await asyncio.wait([listening])
     except Exception:  # Redis may be away. News is a hint, so the last news can be lost.
         logger.warning("The channel layer did not answer at shutdown", exc_info=True)
-        sending = closing.relay.sending
-        await _cancel([listening, *([sending] if sending else [])])
+        running = [listening, closing.relay.sending]
+        await _cancel([task for task in running if task])
 
 
 async def _cancel(tasks: Iterable[asyncio.Task[None]]) -> None:

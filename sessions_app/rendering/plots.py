@@ -24,13 +24,13 @@ def stacked_bars(title: str, labels: Sequence[str], series: Series) -> SafeStrin
     """Return a bar for each label, stacked by series in their colours. None counts as 0."""
     columns = [[value or 0.0 for value in column] for column in zip(*series.values(), strict=True)]
     scale = _Scale(max((sum(column) for column in columns), default=0), len(labels))
-    bars = [
-        {"x": scale.x(n) + 1, "y": scale.y(top), "width": scale.step - 2, "height": scale.y(top - value) - scale.y(top),
-         "colour": colour}
-        for n, column in enumerate(columns)
-        for colour, (value, top) in enumerate(zip(column, accumulate(column), strict=True))
-        if value
-    ]  # fmt: skip
+    bars = []
+    for n, column in enumerate(columns):
+        for colour, (value, top) in enumerate(zip(column, accumulate(column), strict=True)):
+            if value:
+                height = scale.y(top - value) - scale.y(top)
+                bar = {"x": scale.x(n) + 1, "y": scale.y(top), "width": scale.step - 2, "height": height}
+                bars.append({**bar, "colour": colour})
     return _draw(title, labels, series, scale, bars=bars)
 
 

@@ -313,12 +313,13 @@ def credential_request_block(call: types.FunctionCall, event: Event) -> Credenti
 def payload_fields(payload: Any) -> list[Field]:
     """Return inputs for texts, numbers and booleans of a confirmation's payload. Other values get no input."""
     values = _by_name(payload)
-    types_of = ((name, _input_type(values[name])) for name in sorted(values))
-    return [
-        Field(name, as_words(name) or pgettext("noun", "Answer"), input_type, _input_value(values[name]))
-        for name, input_type in types_of
-        if input_type
-    ]
+    fields = []
+    for name in sorted(values):
+        input_type = _input_type(values[name])
+        if input_type:
+            label = as_words(name) or pgettext("noun", "Answer")
+            fields.append(Field(name, label, input_type, _input_value(values[name])))
+    return fields
 
 
 def schema_fields(schema: Mapping[str, Any]) -> list[Field]:

@@ -66,8 +66,10 @@ def package_directories() -> dict[str, Path]:
 def folder_directories() -> dict[str, Path]:
     """Return the agent folders by name, or by path if an earlier folder has the name."""
     found: dict[str, Path] = {}
-    for folder in (folder for directory in agent_dirs() for folder in _folders_in(directory)):
-        found[str(folder) if folder.name in found else folder.name] = folder
+    for directory in agent_dirs():
+        for folder in _folders_in(directory):
+            name = str(folder) if folder.name in found else folder.name
+            found[name] = folder
     return found
 
 

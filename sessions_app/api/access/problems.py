@@ -46,12 +46,8 @@ def add_problem_handlers(api: NinjaAPI) -> None:
     def handle(request: HttpRequest, error: Exception | type[Exception]) -> HttpResponse:
         return problem_of(cast(Exception, error))  # never a class
 
-    for kind in (
-        Exception,
-        Http404,
-        HttpError,
-        ValidationError,
-    ):  # django-ninja has handlers of its own for these
+    # Also for the classes for which django-ninja has handlers.
+    for kind in (Exception, Http404, HttpError, ValidationError):
         api.add_exception_handler(kind, handle)
 
 
