@@ -136,8 +136,6 @@ class DemoModel(BaseLlm):
 
 
 class _Script:
-    """The script, for the agent of a request."""
-
     def __init__(self, request: LlmRequest) -> None:
         self.contents = request.contents
         self.long_running = {name for name, tool in request.tools_dict.items() if tool.is_long_running}

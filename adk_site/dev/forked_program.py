@@ -39,7 +39,6 @@ class ForkedProgram:
 
 
 def _run(arguments: list[str], env: Mapping[str, str], output: int) -> NoReturn:
-    """Run the program in this process."""
     # A session for itself, as with Popen in honcho: honcho signals the process group.
     os.setsid()
     for standard in (sys.stdout, sys.stderr):

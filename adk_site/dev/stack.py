@@ -75,7 +75,6 @@ def _commands(address: Address) -> dict[str, list[str]]:
 
 
 def _environment() -> dict[str, str]:
-    """Return the environment of every process."""
     # With the values of this process: settings that read the environment again could choose other servers or keys.
     return {
         **os.environ,

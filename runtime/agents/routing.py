@@ -80,7 +80,6 @@ def latest_agent(root: BaseAgent, events: Sequence[Event]) -> BaseAgent:
 
 
 def _authors_newest_first(events: Sequence[Event]) -> Iterator[str]:
-    """Yield the names of the authors of the events, latest first."""
     # A failed invocation does not change which agent gets the next message (contract L5).
     failed: set[str] = set()
     for event in reversed(events):

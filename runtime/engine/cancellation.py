@@ -29,8 +29,6 @@ T = TypeVar("T")
 
 @dataclass
 class _StreamedText:
-    """Text streamed for an incomplete event."""
-
     author: str
     branch: str | None
     pieces: list[str] = field(default_factory=list)

@@ -99,7 +99,6 @@ async def _in_time(seconds: float | None, work: Coroutine[Any, Any, T]) -> T:
 
 
 def _reason(error: Exception) -> str:
-    """Return a sentence for people."""
     # Messages of other exceptions may hold secrets.
     if isinstance(error, ModelError):
         return f"{error.code}: {error.message}"

@@ -26,6 +26,5 @@ class MemoryEntry(BaseModel):
 
     @field_serializer("content", when_used="json")
     def _without_unset_fields(self, content: types.Content) -> dict[str, Any]:
-        """Leave out unset fields."""
         # A model reads this JSON, and most fields of a part are unset.
         return content.model_dump(mode="json", by_alias=True, exclude_none=True)

@@ -131,7 +131,6 @@ def whole_response(message: Message) -> types.GenerateContentResponse:
 
 
 def _parts(block: ContentBlock) -> Iterable[types.Part]:
-    """Yield the block's text or thought."""
     match block.type:
         case "text" if block.text:
             yield types.Part(text=block.text)
@@ -166,7 +165,6 @@ def _thought(text: str, mark: bytes, signature: str) -> types.Part:
 
 
 def _usage(usage: AnthropicUsage | None) -> Usage | None:
-    """Return the token counts."""
     if usage is None:
         return None
     # Google counts cached tokens within the prompt, Anthropic separately.

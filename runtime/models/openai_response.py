@@ -187,7 +187,6 @@ def _usage_response(model: str, usage: Usage | None) -> types.GenerateContentRes
 
 
 def _usage(usage: CompletionUsage | None) -> Usage | None:
-    """Return the token counts."""
     if usage is None:
         return None
     prompt = count_of(usage, "prompt_tokens")

@@ -100,7 +100,6 @@ class FunctionTool(BaseTool):
         return bound
 
     def _refuse(self, message: str) -> dict[str, Any]:
-        """Return an error for the model."""
         # Without the status of a failure, the invocation would pause and wait for an answer (contract T5).
         if self.is_long_running:
             return ToolError(message).as_response()

@@ -105,7 +105,6 @@ def _adapter_of_schema(schema: types.Schema) -> TypeAdapter[Any]:
 
 
 def _core_schema(schema: types.Schema) -> CoreSchema:
-    """Return pydantic's core schema for values of the schema."""
     if schema.any_of:
         core: CoreSchema = core_schema.union_schema([_core_schema(branch) for branch in schema.any_of])
     elif schema.enum:

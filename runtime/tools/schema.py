@@ -191,7 +191,6 @@ class _SchemaConverter:
         return types.Schema(any_of=flat)
 
     def _choice(self, node: Node, values: list[Any], path: tuple[str, ...]) -> types.Schema:
-        """Convert an enumeration."""
         # Gemini accepts only strings in `enum`; other values move to the description.
         non_null = [value for value in values if value is not None]
         if not non_null:

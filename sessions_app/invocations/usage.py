@@ -61,7 +61,6 @@ class InvocationUsage:
         )
 
     def _exceeded_limit(self) -> LimitExceededError | None:
-        """Return the error of the exceeded limit, if any."""
         conf = self._conf
         if conf.invocation_tokens and self._tokens > conf.invocation_tokens:
             return LimitExceededError(

@@ -59,7 +59,6 @@ def _recover(job: ToolJob) -> None:
 
 
 def _recovery_values(job: ToolJob) -> dict[str, Any]:
-    """Return the new column values."""
     lost = {"lost_attempts": F("lost_attempts") + 1}
     # A delivered job must not run again: its call was rewound, or answered by a stop.
     if job.delivered_at is not None:

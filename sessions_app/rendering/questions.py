@@ -381,7 +381,6 @@ def _title_alone(title: str) -> tuple[str, list[Field], list[tuple[str, str]], s
 
 
 def _answer_text(answer: Any) -> str:
-    """Return an answer on one line."""
     lines, _ = outline(answer, None)
     return one_line(" · ".join(lines.split("\n")))
 

@@ -103,7 +103,6 @@ async def cancel_scheduled_task(id: int, tool_context: ToolContext) -> dict[str,
 
 
 async def _load_session(tool_context: ToolContext) -> Session:
-    """Return the row of the session in which the tool is called."""
     session = tool_context.session
     rows = Session.objects.filter(app_name=session.app_name, user_id=user_pk(session.user_id), key=session.id)
     row = await in_thread(rows.first)
@@ -116,7 +115,6 @@ async def _load_session(tool_context: ToolContext) -> Session:
 
 
 def _describe(row: ScheduledTask) -> dict[str, Any]:
-    """Return the fields of a task for the model."""
     next_at = row.next_at and row.next_at.astimezone(_zone_or_utc(row))
     with translation.override(None):  # The model reads English in every language of the site.
         how_often = row.how_often

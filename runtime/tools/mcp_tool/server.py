@@ -136,7 +136,6 @@ class _ListRequest(Protocol[PageCo]):
 
 
 async def _pages(request: _ListRequest[Page]) -> AsyncIterator[Page]:
-    """Yield the pages of a list, at most `MAX_PAGES`."""
     cursor = None
     for _ in range(MAX_PAGES):
         page = await request(cursor=cursor)

@@ -191,7 +191,6 @@ def _only_answer(ask: RunRequest) -> types.FunctionResponse:
 
 
 async def _upload(blobs: list[types.Blob], user: Any, session: OwnSession, network: str) -> list[FileName]:
-    """Store the files of a message as uploads of the session."""
     return [
         await upload_bytes(user, session.pk, blob.display_name or "file", blob.data or b"", network)
         for blob in blobs

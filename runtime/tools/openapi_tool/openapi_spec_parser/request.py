@@ -121,7 +121,6 @@ def _url(endpoint: OperationEndpoint, given: Given, query: Sequence[tuple[str, s
 
 
 def _segment(template: str, texts: Mapping[str, str]) -> str:
-    """Fill in a segment of the path."""
     filled = PLACEHOLDER.sub(lambda found: texts[found[1]], template)
     # Slashes are encoded before, so only these segments could make the path lead elsewhere.
     if filled != template and filled in ("", ".", ".."):
