@@ -19,7 +19,7 @@ from sessions_app.live.notices import schedule_notice
 from sessions_app.live.publish import publish_notice_from_thread
 from sessions_app.models import Invocation, ScheduledTask
 from sessions_app.rendering.audit_values import NOTHING, status_badge
-from sessions_app.scheduling.cancel import cancel_task
+from sessions_app.scheduling.session_tasks import cancel_task
 
 MAX_SHOWN_RUNS = 20
 

@@ -13,12 +13,11 @@ from typing import Any, Protocol
 from uuid import UUID
 
 from sessions_app.history.invocation_events import last_event_of
-from sessions_app.jobs.listing import open_and_recent_jobs
 from sessions_app.live.notices import InvocationNotice, invocation_notice, job_notice
 from sessions_app.live.session_feed import SessionFeed
 from sessions_app.live.updates import EndReason, NoticeUpdate, StatusUpdate, Update
-from sessions_app.models import Invocation
-from sessions_app.process.threads import in_thread
+from sessions_app.models import Invocation, ToolJob
+from sessions_app.process.threads import fetch_rows, in_thread
 from sessions_app.store.sql.event_log import SessionStatus
 
 HEARTBEAT_SECONDS = 15.0
@@ -96,7 +95,8 @@ class RunStream:
             case StatusUpdate() if self._run_id:
                 self._end = await self._find_end(update.status)
             case StatusUpdate():
-                for job in await open_and_recent_jobs(self.feed.session_id):
+                jobs = ToolJob.objects.filter(session_id=self.feed.session_id).open_and_recent()
+                for job in await fetch_rows(jobs):
                     frames += self.encoder.frames(NoticeUpdate(job_notice(job)))
             case NoticeUpdate(notice=InvocationNotice() as notice):
                 if notice.id == self._run_id and not notice.is_active:

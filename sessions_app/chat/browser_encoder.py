@@ -17,12 +17,13 @@ from weakref import WeakValueDictionary
 from sessions_app.chat.drawn_text import draw_next, drawn_so_far
 from sessions_app.chat.server_frames import EventFrame, PartialFrame, ReadyFrame, notice_frame
 from sessions_app.history.rewinds import rewound_from
-from sessions_app.jobs.listing import open_and_recent_jobs
 from sessions_app.live.notices import job_notice, schedule_notice
 from sessions_app.live.updates import EventUpdate, NoticeUpdate, StatusUpdate, TextUpdate, Update
+from sessions_app.models import ToolJob
+from sessions_app.process.threads import fetch_rows
 from sessions_app.rendering.event_html import event_html, html_now
 from sessions_app.rendering.session_view import Reader, SessionView
-from sessions_app.scheduling.listing import tasks_of_session
+from sessions_app.scheduling.session_tasks import tasks_of_session
 from sessions_app.store.sql.event_log import SessionStatus
 
 
@@ -67,7 +68,8 @@ class BrowserEncoder:
         self.show_app(status.app_name)
         session_id = self.view.session_id
         # Query jobs after the status; otherwise an active job could be missing.
-        jobs = [job_notice(job) for job in await open_and_recent_jobs(session_id)]
+        open_and_recent = ToolJob.objects.filter(session_id=session_id).open_and_recent()
+        jobs = [job_notice(job) for job in await fetch_rows(open_and_recent)]
         schedules = [schedule_notice(task) for task in await tasks_of_session(session_id)]
         return ReadyFrame(
             session_id, status.last_seq, status.invocation, jobs, schedules, self.view.reader

@@ -25,7 +25,7 @@ from sessions_app.live.notices import invocation_notice, schedule_notice
 from sessions_app.live.process import live
 from sessions_app.models import Invocation, InvocationStatus, Session, ToolJob
 from sessions_app.process.threads import fetch_rows, in_thread
-from sessions_app.scheduling.cancel import cancel_task
+from sessions_app.scheduling.session_tasks import cancel_task
 from sessions_app.store.session_service import DjangoSessionService
 from sessions_app.store.sql import session_lease
 

@@ -17,13 +17,15 @@ from django.conf import settings
 from django.contrib.postgres.indexes import GinIndex
 from django.contrib.postgres.search import SearchVector
 from django.db import models
-from django.db.models import Q
+from django.db.models import F, Q
 from django.db.models.functions import Now
 
 from sessions_app.base.actors import NAME_LENGTH
 from sessions_app.base.statuses import JobStatus
 from sessions_app.models.past_attempts import PastAttemptsField
 from sessions_app.models.scheduled_task import END_OF_CALENDAR
+
+MAX_LISTED_JOBS = 50
 
 
 class ToolJobQuerySet(models.QuerySet["ToolJob"]):
@@ -44,6 +46,11 @@ class ToolJobQuerySet(models.QuerySet["ToolJob"]):
     def undelivered(self) -> ToolJobQuerySet:
         """Return jobs whose answer is not queued as an invocation yet, including all open jobs."""
         return self.filter(delivered_at__isnull=True)
+
+    def open_and_recent(self) -> ToolJobQuerySet:
+        """Return at most `MAX_LISTED_JOBS` jobs without arguments and results: open jobs, then the last ended jobs."""
+        newest = F("finished_at").desc(nulls_first=True)
+        return self.defer("result", "args").order_by(newest, "-created_at")[:MAX_LISTED_JOBS]
 
 
 class ToolJob(models.Model):

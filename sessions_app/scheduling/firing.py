@@ -27,7 +27,7 @@ from sessions_app.process import threads
 from sessions_app.process.celery_dispatch import offer_session
 from sessions_app.process.pool import UNAVAILABLE
 from sessions_app.process.sweeping import OverdueRows, Repair
-from sessions_app.scheduling.cancel import cancel_task
+from sessions_app.scheduling.session_tasks import cancel_task
 from sessions_app.sessions.agent_access import usable_names
 from sessions_app.store.sql.invocation_queue import NewInvocation, enqueue
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:  # A project may have no admin, and Django imports all templat
 logger = logging.getLogger(__name__)
 logger.addFilter(once)
 register = template.Library()
+register.filter("audit_json", format_json)
 FOLDER = "admin/sessions_app/session"
 
 
@@ -35,12 +36,6 @@ def masked(value: object) -> str:
 def pairs(values: Mapping[str, object]) -> list[tuple[str, object]]:
     """Return names and values. In a template, `values.items` would be the value of a key `items`."""
     return list(values.items())
-
-
-@register.filter
-def audit_json(value: object) -> str:
-    """Return the value as indented JSON, truncated if it is very long. The text is not escaped."""
-    return format_json(value)
 
 
 @register.filter

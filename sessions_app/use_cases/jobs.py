@@ -12,7 +12,7 @@ from sessions_app.live.notices import schedule_notice
 from sessions_app.live.process import live
 from sessions_app.models import Session, ToolJob
 from sessions_app.process.threads import in_thread
-from sessions_app.scheduling.cancel import cancel_task
+from sessions_app.scheduling.session_tasks import cancel_task
 from sessions_app.sessions.agent_access import own_usable_session
 from sessions_app.sessions.ownership import own_session
 

@@ -20,7 +20,7 @@ from sessions_app.jobs import response as job_response
 from sessions_app.jobs.cancel import cancel_job, cancellation_error
 from sessions_app.models import Invocation, LegalHold, ScheduledTask, Session, SessionAct, StaffAct, ToolJob
 from sessions_app.process import threads
-from sessions_app.scheduling.cancel import cancel_task
+from sessions_app.scheduling.session_tasks import cancel_task
 from tests.integration.admin.audit_rows import HOSTILE, make_job, make_scheduled_task, read
 from tests.integration.jobs.job_helpers import run_queue
 

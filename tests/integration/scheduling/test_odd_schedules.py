@@ -19,7 +19,7 @@ from sessions_app.models import ScheduledTask
 from sessions_app.process import threads
 from sessions_app.rendering.html import render_schedule
 from sessions_app.scheduling import cancel_scheduled_task, firing, list_scheduled_tasks, schedule_task
-from sessions_app.scheduling.listing import tasks_of_session
+from sessions_app.scheduling.session_tasks import tasks_of_session
 from tests.fakes import ScriptedModel, call
 from tests.integration.scheduling.schedule_helpers import (
     converse,

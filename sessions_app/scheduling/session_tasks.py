@@ -1,4 +1,4 @@
-"""Cancellation of scheduled tasks."""
+"""Scheduled tasks of a session: list and cancel them."""
 
 from __future__ import annotations
 
@@ -10,6 +10,13 @@ from django.db.models.functions import Now
 from sessions_app.base.actors import Act, ActionKind, Actor
 from sessions_app.errors import NotFoundError
 from sessions_app.models import ScheduledTask, SessionAct
+from sessions_app.process.threads import in_thread
+
+
+async def tasks_of_session(session_id: UUID) -> list[ScheduledTask]:
+    """Return the active and failed tasks of the session, the next task first."""
+    # The query is built in the thread, too: comparing with "" makes a connection object in the calling context.
+    return await in_thread(lambda: list(ScheduledTask.objects.filter(session_id=session_id).shown()))
 
 
 def cancel_task(session_id: UUID, task_id: int, by: Actor, reason: str = "") -> ScheduledTask:
