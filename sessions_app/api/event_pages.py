@@ -6,6 +6,7 @@ not grow with them.
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator
 
 from django.db.models import TextField
@@ -27,7 +28,7 @@ async def stream_page(events: EventQuerySet, limit: int, *, newest_first: bool) 
     # As text: otherwise the driver would parse each JSON, only for it to be dumped again.
     rows = events.annotate(json=Cast("body", TextField())).values_list("seq", "json")
     rows = rows.order_by("-seq" if newest_first else "seq")
-    following = b"null"
+    following: int | None = None
     separator = b""
     yield b'{"items":['
     while limit:
@@ -36,14 +37,12 @@ async def stream_page(events: EventQuerySet, limit: int, *, newest_first: bool) 
         if found:  # One piece for each batch: every piece costs a message of ASGI and a write to the socket.
             yield separator + b",\n".join(_item(seq, body) for seq, body in found[:size])
             separator = b",\n"
-        if len(found) <= size:
-            following = b"null"
+        following = found[size - 1][0] if len(found) > size else None
+        if following is None:
             break
-        last = found[size - 1][0]
-        following = b"%d" % last
-        rows = rows.filter(**{"seq__lt" if newest_first else "seq__gt": last})
+        rows = rows.filter(**{"seq__lt" if newest_first else "seq__gt": following})
         limit -= size
-    yield b'],"next":%s}' % following
+    yield b'],"next":%s}' % json.dumps(following).encode()
 
 
 def _item(seq: int, body: str) -> bytes:

@@ -21,7 +21,8 @@ def table_of(reports: Sequence[CaseReport]) -> Iterator[str]:
     rows = [["case", "result", *names], *(_row(report, names) for report in reports)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row, report in zip(rows, [None, *reports], strict=True):
-        yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
+        yield "  ".join(cells).rstrip()
         if report and report.row.status == CaseStatus.BROKEN:
             yield f"    {shorten(_printable(report.row.error), 200)}"
 

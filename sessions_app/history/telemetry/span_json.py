@@ -6,18 +6,14 @@ from collections.abc import Iterator, Sequence
 from hashlib import sha256
 from typing import Any
 
+from sessions_app.history.telemetry.span_export import OPERATIONS
 from sessions_app.history.traces.entries import MAX_ENTRIES, entries_of
 from sessions_app.history.traces.spans import WAITS, Span, SpanKind, derive_spans
 from sessions_app.models import Event, Session
 
 MAX_INVOCATIONS = 20
 """Largest number of invocations, the newest first."""
-_NAMES = {
-    SpanKind.AGENT: "invoke_agent",
-    SpanKind.MODEL: "generate_content",
-    SpanKind.TOOL: "execute_tool",
-    SpanKind.NODE: "invoke_node",
-}
+_NAMES = {**OPERATIONS, SpanKind.MODEL: "generate_content"}
 
 
 def spans_of_session(session: Session) -> list[dict[str, Any]]:
