@@ -24,7 +24,10 @@ from sessions_app.chat.event_stream import event_stream
 from sessions_app.extensions import extensions
 from sessions_app.live.account_changes import follow_accounts
 
-websocket_urlpatterns = [path("ws/chat/<uuid:session_id>/", ChatConsumer.as_asgi())]
+websocket_urlpatterns = [
+    path("ws/chat/", ChatConsumer.as_asgi()),  # of the user's list, without a session
+    path("ws/chat/<uuid:session_id>/", ChatConsumer.as_asgi()),
+]
 websocket_application = with_backpressure(
     from_own_pages(with_sign_in(without_script_prefix(URLRouter(websocket_urlpatterns))))
 )
@@ -42,9 +45,10 @@ def with_caller(stream: ApiStream) -> Application:
     return handle
 
 
-STREAMS = {"sse/chat/<uuid:session_id>/": from_own_pages(with_sign_in(event_stream))} | {
-    stream.route: with_caller(stream) for stream in (*API_STREAMS, *ADK_STREAMS)
-}
+STREAMS = {
+    route: from_own_pages(with_sign_in(event_stream))
+    for route in ("sse/chat/", "sse/chat/<uuid:session_id>/")
+} | {stream.route: with_caller(stream) for stream in (*API_STREAMS, *ADK_STREAMS)}
 for extension in extensions():
     STREAMS |= extension.streams()
 """ASGI applications of the event streams by route."""

@@ -1,4 +1,4 @@
-"""Connection of one browser tab to one session, by websocket or by event stream.
+"""Connection of one browser tab to one session, or to the user's list, by websocket or by event stream.
 
     open() --+-- not signed in -------------------------> close 4401
              +-- too many connections --- error frame --> close 4429
@@ -21,7 +21,7 @@ from sessions_app.base import actors
 from sessions_app.base.client_address import client_address, client_network
 from sessions_app.base.languages import activate_for_connection, time_zone_of
 from sessions_app.chat import protocol
-from sessions_app.chat.viewer import Viewer
+from sessions_app.chat.viewer import ListViewer, Viewer
 from sessions_app.conf import HIDDEN, conf
 from sessions_app.errors import LimitExceededError
 from sessions_app.limits import quotas
@@ -37,13 +37,13 @@ from sessions_app.use_cases.sessions import may_create_session
 
 
 class Connection:
-    """Admit the owner of a session, within the limits, until the sign-in ends. The sender sends the frames.
+    """Admit the owner of a session or list, within the limits, until the sign-in ends. The sender sends the frames.
 
     Create the object in the task of the socket or stream: the constructor activates the browser's language and time
     zone in the current task.
 
     Args:
-        scope: ASGI scope with `user`, and the session's id in `url_route`.
+        scope: ASGI scope with `user`, and the session's id in `url_route`; without an id the list is the user's own.
         send: sends a frame; see `FrameSender`.
         close: closes the socket or the stream with a code.
     """
@@ -56,11 +56,17 @@ class Connection:
         close: Callable[[int], Coroutine[Any, Any, None]],
     ) -> None:
         activate_for_connection(scope)
-        self.session_id: UUID = scope["url_route"]["kwargs"]["session_id"]
+        session_id: UUID | None = scope["url_route"]["kwargs"].get("session_id")
         self.user: User = scope["user"]
         self.actor = actors.person(self.user, client_address(scope))
         self.network = client_network(scope)
-        self.viewer = Viewer(self.session_id, self.user, send=send, close=close)
+        self.viewer: ListViewer
+        if session_id is None:
+            self.viewer = ListViewer(
+                self.user, f"the sessions of user {self.user.pk}", send=send, close=close
+            )
+        else:
+            self.viewer = Viewer(session_id, self.user, send=send, close=close)
         self.sender = self.viewer.sender
         self._scope = scope
         self._socket_id = ""
@@ -76,14 +82,17 @@ class Connection:
         self._sign_in = SignIn.of_scope(self._scope)
         # Before the first await: a sign-out during the checks must end this connection, too.
         self._sign_ins.watch(self._sign_in, self.sender.on_signed_out)
-        if not await self._count_open_socket():
-            return
-        if self.new_app and await may_create_session(self.user, self.new_app, self.session_id):
-            self.viewer.expect_session(self.new_app)
+        if await self._count_open_socket() and isinstance(self.viewer, Viewer):
+            await self._admit_owner(self.viewer)
+
+    async def _admit_owner(self, viewer: Viewer) -> None:
+        """Admit the owner of the session, or the user whose first message creates it."""
+        if self.new_app and await may_create_session(self.user, self.new_app, viewer.session_id):
+            viewer.expect_session(self.new_app)
             await self._remember_time_zone(self.new_app)
             return
         # On the asynchronous pool: `own_session` would take a thread for each tab that connects.
-        session_status = await event_log.session_status(self.session_id, self.user.pk)
+        session_status = await event_log.session_status(viewer.session_id, self.user.pk)
         if session_status is None or conf().access_of(session_status.app_name) == HIDDEN:
             await self.sender.end(protocol.CLOSE_NOT_FOUND)
         else:

@@ -1,4 +1,4 @@
-"""Websocket of one browser tab on one session.
+"""Websocket of one browser tab on one session, or on the user's list of sessions.
 
 Sites have many sockets and few of them are active, so an idle socket has to be small: about 20 KB with the person and
 the session. Each part of Channels that this module replaces costs a task, a copy of the scope or a database
@@ -22,7 +22,8 @@ from sessions_app.chat.frame_handlers import begin_session, handle_frame
 from sessions_app.chat.frame_limits import count_frame
 from sessions_app.chat.protocol import AnyClientFrame, Hello, Message, Ping
 from sessions_app.chat.server_frames import PongFrame
-from sessions_app.errors import LimitExceededError, TooLargeError
+from sessions_app.chat.viewer import Viewer
+from sessions_app.errors import InvalidInputError, LimitExceededError, TooLargeError
 from sessions_app.process.failures import log_unexpected
 from sessions_app.process.pool import UNAVAILABLE
 
@@ -100,20 +101,25 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # Channels ha
     async def _write(self, frame: AnyClientFrame) -> None:
         """Handle a frame that changes something, if the user is still signed in."""
         connection = self._connection
+        viewer = self._viewer
+        if not isinstance(viewer, Viewer):
+            raise InvalidInputError(
+                "This connection has no chat. Send the frame on the connection of its chat."
+            )
         try:
             # A sign-out in another process may not have reached this one yet.
             if not await connection.is_signed_in():
                 await self._sender.end(protocol.CLOSE_NOT_SIGNED_IN)
                 return
-            if self._viewer.is_new and isinstance(frame, Message) and frame.replaces is None:
+            if viewer.is_new and isinstance(frame, Message) and frame.replaces is None:
                 app = connection.new_app
-                await begin_session(frame, connection.user, connection.session_id, app, connection.network)
-                self._viewer.begin()
-            await handle_frame(frame, connection.actor, connection.session_id)
+                await begin_session(frame, connection.user, viewer.session_id, app, connection.network)
+                viewer.begin()
+            await handle_frame(frame, connection.actor, viewer.session_id)
         except (AdkError, *UNAVAILABLE):
             raise  # `receive` answers an AdkError; `dispatch` closes the socket while PostgreSQL is away.
         except Exception as error:
-            raise log_unexpected(error, f"Serving session {connection.session_id}") from error
+            raise log_unexpected(error, f"Serving session {viewer.session_id}") from error
 
     async def _send_frame(self, frame: str) -> None:
         await self.base_send({"type": "websocket.send", "text": frame})

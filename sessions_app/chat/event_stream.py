@@ -28,7 +28,7 @@ HEARTBEAT_SECONDS = 5.0
 
 
 async def event_stream(scope: AsgiScope, receive: Receive, send: Send) -> None:
-    """ASGI application: serve the stream of a session until the browser leaves or the viewer closes the stream.
+    """ASGI application: serve the stream of a session or list until the browser leaves or the viewer closes the stream.
 
     The query has the fields of a `hello` frame: `?after=<seq>`, and `list=1` for a page with the list of sessions.
     """

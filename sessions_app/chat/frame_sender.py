@@ -19,7 +19,6 @@ import logging
 from collections.abc import Awaitable, Callable, Coroutine
 from functools import partial
 from typing import Any
-from uuid import UUID
 
 from sessions_app.chat import protocol
 from sessions_app.conf import conf
@@ -38,6 +37,7 @@ class FrameSender:
     """Send frames until the socket is closed.
 
     Args:
+        subject: names what the browser follows, for the log.
         send: sends a frame, and returns when the socket has room for the next frame.
         close: closes the socket with a code.
         is_full: returns True while so many updates wait that the browser must read.
@@ -50,7 +50,7 @@ class FrameSender:
 
     def __init__(
         self,
-        session_id: UUID,
+        subject: str,
         reader: Reader,
         *,
         send: Callable[[str], Awaitable[None]],
@@ -59,7 +59,7 @@ class FrameSender:
         on_drop: Callable[[], object],
         on_leave: Callable[[], object],
     ) -> None:
-        self._session_id = session_id
+        self._subject = subject
         self._reader = reader
         self._send = send
         self._close = close
@@ -123,10 +123,10 @@ class FrameSender:
         """Log an unexpected error, send the browser its reference, and close. The browser connects again."""
         if isinstance(error, UNAVAILABLE):
             # Every tab fails while PostgreSQL is away: a line without traceback each, and no message for the users.
-            logger.warning("Closing a viewer of session %s: PostgreSQL is away (%s)", self._session_id, error)
+            logger.warning("Closing a viewer of %s: PostgreSQL is away (%s)", self._subject, error)
             await self.end(protocol.CLOSE_TRY_AGAIN)
             return
-        unexpected = log_unexpected(error, f"Serving session {self._session_id}")
+        unexpected = log_unexpected(error, f"Serving {self._subject}")
         await self.end(protocol.CLOSE_TRY_AGAIN, protocol.error_frame(unexpected).json())
 
     def on_signed_out(self) -> None:
@@ -159,8 +159,8 @@ class FrameSender:
         if self.has_ended or not (self._is_full() or self._has_many_replies):
             return
         logger.warning(
-            "A browser on session %s did not read its frames within %.0f seconds; it is disconnected",
-            self._session_id,
+            "A browser on %s did not read its frames within %.0f seconds; it is disconnected",
+            self._subject,
             seconds,
         )
         self.start(partial(self.end, protocol.CLOSE_TOO_SLOW))
@@ -171,7 +171,7 @@ class FrameSender:
 
     def start(self, work: Callable[[], Coroutine[Any, Any, None]]) -> asyncio.Task[None]:
         """Start a task, which `leave` cancels. An error of the task closes the socket by `fail`."""
-        task = asyncio.create_task(self._run_task(work), name=f"viewer of {self._session_id}")
+        task = asyncio.create_task(self._run_task(work), name=f"viewer of {self._subject}")
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task

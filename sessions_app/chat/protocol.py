@@ -40,8 +40,8 @@ class Hello(ClientFrame):
     """The first frame of a socket; sent again to ask for the session's status.
 
     Attributes:
-        after: `seq` of the last event that the browser has.
-        list: True to get `sessions` frames when the user's list of sessions changes.
+        after: `seq` of the last event that the browser has; without meaning on a connection without a session.
+        list: True to get `sessions` and `activity` frames when the user's list, or the activity in it, changes.
     """
 
     type: Literal["hello"]

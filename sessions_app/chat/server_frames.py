@@ -170,10 +170,24 @@ class ErrorFrame(ServerFrame):
 
 
 @dataclass(frozen=True)
+class ReadyForListFrame(ServerFrame):
+    """The answer to `hello` on a connection without a session."""
+
+    type = "ready"
+
+
+@dataclass(frozen=True)
 class SessionsFrame(ServerFrame):
-    """The list of the person's sessions has changed: the page should read it again."""
+    """The list of the person's sessions has changed, and the activity in them: the page should read them again."""
 
     type = "sessions"
+
+
+@dataclass(frozen=True)
+class ActivityFrame(ServerFrame):
+    """The activity in the person's sessions has changed, and their list has not."""
+
+    type = "activity"
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Viewer: shows one browser tab the news of its session.
+"""Viewer: shows one browser tab the news of its session. A tab without a session has a `ListViewer`.
 
     hub --> SessionFeed -- take() --> BrowserEncoder -- frames --> FrameSender --> socket or stream
 
@@ -19,7 +19,8 @@ from uuid import UUID
 from sessions_app.chat import protocol
 from sessions_app.chat.browser_encoder import BrowserEncoder
 from sessions_app.chat.frame_sender import FrameSender
-from sessions_app.chat.server_frames import ReadyFrame, SessionsFrame
+from sessions_app.chat.server_frames import ActivityFrame, ReadyForListFrame, ReadyFrame, SessionsFrame
+from sessions_app.live.list_news import ListChange
 from sessions_app.live.process import live
 from sessions_app.live.session_feed import SessionFeed
 from sessions_app.rendering.session_view import Reader
@@ -30,14 +31,64 @@ GREETING_SECONDS = 1.0
 """Minimum time between two greetings; each reads the session's status, jobs and schedules."""
 
 
-class Viewer:
-    """Greet the tab, and send the updates of a feed as frames.
+class ListViewer:
+    """Tell the tab of changes of the user's list of sessions, and of the activity in it.
 
     Args:
+        subject: names what the tab follows, for the log.
         send, close: see `FrameSender`.
 
     Attributes:
         sender: sends the frames, and the replies to the tab's own frames.
+    """
+
+    def __init__(
+        self,
+        user: User,
+        subject: str,
+        *,
+        send: Callable[[str], Awaitable[None]],
+        close: Callable[[int], Coroutine[Any, Any, None]],
+    ) -> None:
+        self._user_id = user.pk
+        # A socket may leave after the process has closed its live view. `live()` would then start another.
+        self._list_news = live().list_news
+        self.sender = FrameSender(
+            subject,
+            Reader.of(user),
+            send=send,
+            close=close,
+            is_full=self._is_full,
+            on_drop=self._on_drop,
+            on_leave=self._leave,
+        )
+
+    async def on_hello(self, after: int) -> None:
+        """Answer the tab's greeting."""
+        self.sender.post(ReadyForListFrame().json())
+
+    def follow_list(self) -> None:
+        """Send a frame whenever the user's list of sessions, or the activity in it, changes. Idempotent."""
+        self._list_news.watch(self._user_id, self._on_list_change)
+
+    def _on_list_change(self, change: ListChange) -> None:
+        frame = ActivityFrame() if change is ListChange.ACTIVITY else SessionsFrame()
+        self.sender.post(frame.json())
+
+    def _is_full(self) -> bool:
+        return False
+
+    def _on_drop(self) -> None:
+        """Make up for a dropped reply."""
+
+    def _leave(self) -> None:
+        self._list_news.unwatch(self._user_id, self._on_list_change)
+
+
+class Viewer(ListViewer):
+    """Greet the tab, and send the updates of a feed as frames.
+
+    Attributes:
         is_new: True until the first message has created the session.
     """
 
@@ -49,23 +100,10 @@ class Viewer:
         send: Callable[[str], Awaitable[None]],
         close: Callable[[int], Coroutine[Any, Any, None]],
     ) -> None:
-        self._session_id = session_id
-        self._user_id = user.pk
-        reader = Reader.of(user)
-        self._encoder = BrowserEncoder(session_id, "", reader)
-        # A socket may leave after the process has closed its hub. `live()` would then start another hub.
+        super().__init__(user, f"session {session_id}", send=send, close=close)
+        self.session_id = session_id
+        self._encoder = BrowserEncoder(session_id, "", Reader.of(user))
         self._hub = live().hub
-        self._list_news = live().list_news
-        self.sender = FrameSender(
-            session_id,
-            reader,
-            send=send,
-            close=close,
-            is_full=lambda: self._feed.is_full,
-            # The dropped reply may have been news: a greeting repeats the status of the session.
-            on_drop=lambda: self._feed.greet(),
-            on_leave=self._leave,
-        )
         self._feed = SessionFeed(
             session_id,
             user.pk,
@@ -102,11 +140,11 @@ class Viewer:
     async def _greet(self, after: int) -> None:
         if self.is_new:
             # Expect first, query second: in the other order a session created in between would be missed.
-            self._hub.expect(self._session_id, self._on_created)
-            if await event_log.session_status(self._session_id, self._user_id) is not None:
+            self._hub.expect(self.session_id, self._on_created)
+            if await event_log.session_status(self.session_id, self._user_id) is not None:
                 self._on_created()
             elif self.is_new:
-                self.sender.post(ReadyFrame(self._session_id, 0, None, [], []).json())
+                self.sender.post(ReadyFrame(self.session_id, 0, None, [], []).json())
         else:
             self._is_open = True
             self._feed.greet(after)
@@ -121,7 +159,7 @@ class Viewer:
         self.is_new = False
         self._is_open = True
         self._feed.begin()
-        self._hub.stop_expecting(self._session_id, self._on_created)
+        self._hub.stop_expecting(self.session_id, self._on_created)
 
     def _on_created(self) -> None:
         """Greet the browser after another tab, or another user, has created the session."""
@@ -130,13 +168,6 @@ class Viewer:
             self.is_new = False
             self._is_open = True
             self._feed.greet()
-
-    def follow_list(self) -> None:
-        """Send a `sessions` frame whenever the user's list of sessions changes. Idempotent."""
-        self._list_news.watch(self._user_id, self._on_list_change)
-
-    def _on_list_change(self) -> None:
-        self.sender.post(SessionsFrame().json())
 
     def _on_wake(self) -> None:
         """Start to send updates, after the first greeting and unless a task is sending them."""
@@ -155,7 +186,14 @@ class Viewer:
             # No await between the last `take` and this line, so `_on_wake` cannot miss an update in between.
             self._is_sending = False
 
+    def _is_full(self) -> bool:
+        return self._feed.is_full
+
+    def _on_drop(self) -> None:
+        # The dropped reply may have been news: a greeting repeats the status of the session.
+        self._feed.greet()
+
     def _leave(self) -> None:
+        super()._leave()
         self._feed.leave()
-        self._hub.stop_expecting(self._session_id, self._on_created)
-        self._list_news.unwatch(self._user_id, self._on_list_change)
+        self._hub.stop_expecting(self.session_id, self._on_created)

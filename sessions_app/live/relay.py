@@ -29,6 +29,7 @@ from channels.layers import get_channel_layer
 from sessions_app.conf import conf
 from sessions_app.live.followers import Followers, person_topic, session_of, session_topic
 from sessions_app.live.hub import Hub
+from sessions_app.live.list_news import ListChange
 from sessions_app.live.notices import Notice, notice_from, values_of
 from sessions_app.live.streamed_text import StreamKey, TextChunk
 from sessions_app.process.event_wait import wait_until_set
@@ -52,7 +53,7 @@ class Relay:
         on_cancel: called with the id of an invocation to cancel, requested in another process.
         on_sign_out: called with the digest of a Django session, signed out elsewhere.
         on_account_change: called with the id of a person whose account was changed elsewhere.
-        on_list_change: called with the id of a person whose list of sessions was changed elsewhere.
+        on_list_change: called with the id of a person whose list or activity was changed elsewhere, and the change.
         on_followed: called with the sessions whose news arrives from now on; earlier news may have been missed.
     """
 
@@ -72,7 +73,7 @@ class Relay:
         self.on_cancel: Callable[[str], object] | None = None
         self.on_sign_out: Callable[[str], object] | None = None
         self.on_account_change: Callable[[str], object] | None = None
-        self.on_list_change: Callable[[str], object] | None = None
+        self.on_list_change: Callable[[str, ListChange], object] | None = None
         self.on_followed: Callable[[list[UUID]], object] | None = None
 
     # Following
@@ -142,9 +143,9 @@ class Relay:
         """Report that a person's account was changed."""
         self._tell_all_now({"kind": "account", "user": user_id})
 
-    def send_list_change(self, user_id: str) -> None:
-        """Report that a person's list of sessions has changed."""
-        self._post_to_followers(person_topic(user_id), {"kind": "sessions", "user": user_id})
+    def send_list_change(self, user_id: str, change: ListChange) -> None:
+        """Report a change of a person's list of sessions, or of the activity."""
+        self._post_to_followers(person_topic(user_id), {"kind": change.value, "user": user_id})
 
     @property
     def sending(self) -> asyncio.Task[None] | None:
@@ -315,7 +316,7 @@ class Relay:
     def _dispatch(self, news: dict[str, Any], sender: str) -> None:
         assert self._hub is not None  # noqa: S101 - set by `listen`
         kind = news["kind"]
-        if kind in ("cancel", "sign_out", "account", "sessions"):
+        if kind in ("cancel", "sign_out", "account", *ListChange):
             self._dispatch_to_process(kind, news)
             return
         if kind in ("follow", "unfollow", "followed", "leave"):
@@ -357,8 +358,8 @@ class Relay:
             self.on_sign_out(news["digest"])
         elif kind == "account" and self.on_account_change:
             self.on_account_change(news["user"])
-        elif kind == "sessions" and self.on_list_change:
-            self.on_list_change(news["user"])
+        elif kind in tuple(ListChange) and self.on_list_change:
+            self.on_list_change(news["user"], ListChange(kind))
 
 
 def _sessions_of(topics: Iterable[str]) -> list[UUID]:

@@ -1,4 +1,4 @@
-"""Contract: the panel "Activity" shows what waits, runs and comes in all chats, live, by keyboard and on a phone."""
+"""Contract: the activity shows what waits, runs and comes in all chats, live, by keyboard and on a phone."""
 
 from __future__ import annotations
 
@@ -125,6 +125,35 @@ def test_a_job_is_approved_and_cancelled_in_the_panel_with_its_progress(
     expect(other.job("Write report")).to_have_attribute("data-status", "cancelled")
     expect(other.answers).to_have_text(["Begun.", "Begun."])
     other.wait_until_idle()
+
+
+def test_the_pages_of_all_chats_follow_what_happens_in_a_chat(
+    chat: ChatPage, open_tab: OpenTab, model: Model
+) -> None:
+    play(model)
+    title = f"Report {uuid4().hex[:8]}"
+    home, inbox = open_tab().page, open_tab().page
+    home.goto(chat.base_url)
+    inbox.goto(chat.address("/activity/"))
+    chat.send(title)
+    item = inbox.get_by_role("listitem").filter(has_text=title)
+    expect(item.get_by_role("button", name="Approve")).to_be_visible()
+    waiting = inbox.locator("#inbox [data-asked]").count()
+    expect(inbox.get_by_role("status")).to_have_text(re.compile(rf"^{waiting} questions? waits? for you$"))
+    expect(home.get_by_role("link", name=title)).to_be_visible()
+    expect(home.locator("#activity .count")).to_have_text(re.compile(rf"^{waiting} "))
+    chat.job("Write report").get_by_role("button", name="Approve").click()
+    expect(item.filter(has_text="Answered elsewhere").get_by_role("button")).to_have_count(0)
+    job = item.filter(has=inbox.get_by_role("progressbar"))
+    cancel = job.get_by_role("button", name="Cancel")
+    cancel.focus()
+    percent = job.locator(".job-percent")
+    expect(percent).not_to_have_text(percent.inner_text())
+    expect(cancel).to_be_focused()
+    cancel.press("Enter")
+    expect(job).to_have_count(0)
+    expect(chat.answers).to_have_text(["Begun.", "Begun."])
+    chat.wait_until_idle()
 
 
 def test_the_panel_closes_by_keyboard_and_gives_the_focus_back(chat: ChatPage) -> None:

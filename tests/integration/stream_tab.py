@@ -19,12 +19,12 @@ CLOSE = "event: close\ndata: "
 
 
 class StreamTab:
-    """A tab of a browser. `status` is that of the stream's response, once it is open."""
+    """A tab of a browser; without a session, of the list. `status` is that of the response, once it is open."""
 
     def __init__(
         self,
         browser: Client | AsyncClient,
-        session_id: UUID,
+        session_id: UUID | None,
         query: str = "",
         *,
         origin: str = "",
@@ -39,7 +39,7 @@ class StreamTab:
             "http_version": "1.1",
             "scheme": "http",
             "method": method,
-            "path": f"{root_path}/sse/chat/{session_id}/",
+            "path": f"{root_path}/sse/chat/" + (f"{session_id}/" if session_id else ""),
             "root_path": root_path,
             "query_string": query.encode(),
             "client": [ADDRESS, 4000],
@@ -95,7 +95,9 @@ class StreamTab:
 
 
 @asynccontextmanager
-async def open_stream(browser: AsyncClient, session_id: UUID, query: str = "") -> AsyncIterator[StreamTab]:
+async def open_stream(
+    browser: AsyncClient, session_id: UUID | None, query: str = ""
+) -> AsyncIterator[StreamTab]:
     """Open a tab; yield it before its first frame."""
     tab = StreamTab(browser, session_id, query)
     await tab.open()

@@ -26,6 +26,8 @@ from runtime.events.calls import REQUEST_CONFIRMATION
 from runtime.tools import LongRunningFunctionTool, get_user_choice
 from sessions_app.chat.protocol import AnyClientFrame
 from sessions_app.jobs import response as job_response
+from sessions_app.live.notices import job_notice
+from sessions_app.live.process import live
 from sessions_app.models import Artifact, Invocation, JobStatus, Session
 from sessions_app.process import celery_dispatch
 from sessions_app.routing import websocket_application, websocket_urlpatterns
@@ -169,11 +171,12 @@ def make_people() -> dict[str, Client]:
 
 
 def socket_of(
-    client: Client, session: Session, origin: bytes = ORIGIN, query: str = ""
+    client: Client, session: Session | None, origin: bytes = ORIGIN, query: str = ""
 ) -> WebsocketCommunicator:
+    path = f"/ws/chat/{session.pk}/{query}" if session else "/ws/chat/"
     cookies = "; ".join(f"{name}={morsel.value}" for name, morsel in client.cookies.items())
     headers = [(b"cookie", cookies.encode()), (b"host", b"localhost"), (b"origin", origin)]
-    return WebsocketCommunicator(websocket_application, f"/ws/chat/{session.pk}/{query}", headers=headers)
+    return WebsocketCommunicator(websocket_application, path, headers=headers)
 
 
 def standing(session: Session) -> list[Any]:
@@ -205,7 +208,58 @@ def test_each_frame_of_the_protocol_has_a_row() -> None:
 
 def test_each_websocket_has_this_matrix() -> None:
     routes = [str(pattern.pattern) for pattern in websocket_urlpatterns]
-    assert routes == ["ws/chat/<uuid:session_id>/"], "A new websocket needs a matrix of its own."
+    assert routes == ["ws/chat/", "ws/chat/<uuid:session_id>/"], "A new websocket needs a matrix of its own."
+
+
+async def test_the_news_of_the_list_are_told_to_the_person_whose_list_it_is() -> None:
+    clients = await sync_to_async(make_people)()
+    owner = await User.objects.aget(username="ada")
+    session = await sync_to_async(make_session)(owner)
+    sockets = {name: socket_of(client, None) for name, client in clients.items()}
+    for name, socket in sockets.items():
+        assert (await socket.connect())[0]
+        if CLOSE_CODES.get(name) == 4401:
+            assert await socket.receive_output(timeout=10) == {"type": "websocket.close", "code": 4401}, name
+        else:
+            await socket.send_to(text_data='{"v": 1, "type": "hello", "list": true}')
+            assert await frames_until(socket, "ready") == ["ready"]
+    stream = StreamTab(browser_of(clients["owner"]), None, "list=1")
+    await stream.open()
+    await stream.receive("ready")
+    job = await sync_to_async(make_job)(session, status=JobStatus.RUNNING)
+    live().hub.publish_notice(session.pk, job_notice(job))
+    assert await frames_until(sockets["owner"], "activity") == ["activity"]
+    await stream.receive("activity")
+    live().list_news.publish(owner.pk)
+    assert await frames_until(sockets["owner"], "sessions") == ["sessions"]
+    await stream.receive("sessions")
+    await stream.leave()
+    for name, socket in sockets.items():
+        if CLOSE_CODES.get(name) != 4401 and name != "owner":
+            await socket.send_to(text_data='{"v": 1, "type": "ping"}')
+            assert await frames_until(socket, "pong") == ["pong"], name
+        await socket.disconnect()
+
+
+@pytest.mark.parametrize("frame", sorted({*ROWS} - {"hello", "ping"}))
+async def test_a_frame_to_a_chat_is_refused_on_the_socket_of_the_list(frame: str) -> None:
+    clients = await sync_to_async(make_people)()
+    session = await sync_to_async(make_session)(await User.objects.aget(username="ada"))
+    sent = json.dumps({"v": 1, "type": frame, **await sync_to_async(ROWS[frame].fields)(session)})
+    before = await sync_to_async(standing)(session)
+    socket = socket_of(clients["owner"], None)
+    await socket.connect()
+    await socket.send_to(text_data=sent)
+    assert await frames_until(socket, "error") == ["error"]
+    await socket.disconnect()
+    assert await sync_to_async(standing)(session) == before
+
+
+@pytest.mark.parametrize("origin", [b"http://evil.example", b""])
+async def test_pages_of_other_sites_cannot_open_the_socket_of_the_list(origin: bytes) -> None:
+    clients = await sync_to_async(make_people)()
+    socket = socket_of(clients["owner"], None, origin)
+    assert not (await socket.connect())[0]
 
 
 @pytest.mark.parametrize("frame", ROWS)

@@ -141,11 +141,12 @@ async def test_the_first_message_creates_the_session_in_each_tab_that_expects_it
 
 
 async def test_a_refused_first_message_creates_no_session(browser: AsyncClient) -> None:
-    tab = StreamTab(browser, uuid4(), "new=echo")
+    session_id = uuid4()
+    tab = StreamTab(browser, session_id, "new=echo")
     response = await tab.post(type="message", id="m1", text=" ")
     refusal = json.loads(response.content)
     assert (response.status_code, refusal["type"], refusal["in_reply_to"]) == (400, "error", "m1")
-    assert not await Session.objects.filter(pk=tab.session_id).aexists()
+    assert not await Session.objects.filter(pk=session_id).aexists()
 
 
 async def test_a_message_sent_twice_starts_one_invocation_and_is_acknowledged_twice(

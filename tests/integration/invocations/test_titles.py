@@ -231,10 +231,10 @@ async def test_a_new_title_reaches_the_lists_of_the_person(
     async with asyncio.timeout(20):
         await TitleModel.is_asked.wait()
         await live().list_news.stop()  # news of the invocation
-        live().list_news.watch(person.pk, lambda: news.append("list"))
+        live().list_news.watch(person.pk, news.append)
         TitleModel.gate.set()
         await titled
-    assert news == ["list"]
+    assert news == ["sessions"]
 
 
 @pytest.mark.parametrize("agents", ["one", "in a workflow"])

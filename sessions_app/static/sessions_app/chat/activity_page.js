@@ -1,25 +1,20 @@
-// Page of the activity, read again every few seconds while it is visible.
+// Page of the activity.
 
 import { Inbox } from "./inbox.js";
+import { followListNews } from "./list_news.js";
 import { readPart } from "./requests.js";
 import { forgetOnSignOut } from "./storage.js";
 import { showElapsed, showLocalTimes } from "./times.js";
 
-const READ_INTERVAL = 5000;
 const root = document.getElementById("inbox");
-const inbox = new Inbox(root, { onChange: read });
+const inbox = new Inbox(root, { read: () => readPart(root.dataset.url).then(showTimes, () => null) });
 
-async function read() {
-  if (document.hidden) return;
-  const fresh = await readPart(root.dataset.url).catch(() => null);
-  if (!fresh) return;
-  showLocalTimes(fresh);
-  showElapsed(fresh);
-  inbox.update(fresh);
+function showTimes(part) {
+  showLocalTimes(part);
+  showElapsed(part);
+  return part;
 }
 
-showLocalTimes(root);
-showElapsed(root);
-setInterval(read, READ_INTERVAL);
-document.addEventListener("visibilitychange", read);
+showTimes(root);
+followListNews({ onActivity: () => inbox.refresh() });
 forgetOnSignOut();

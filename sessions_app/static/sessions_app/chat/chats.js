@@ -80,7 +80,7 @@ export class Chats {
     this.#query = query;
     const focused = document.activeElement?.closest?.(".chat")?.dataset.id;
     const focusedTag = document.activeElement?.tagName;
-    showCount(fresh.querySelector("[data-asked]")?.dataset.asked);
+    this.#showCount(fresh.querySelector("[data-asked]")?.dataset.asked);
     this.body.replaceChildren(fresh);
     this.#decorate();
     if (focused) this.body.querySelector(`[data-id="${focused}"] ${focusedTag}`)?.focus();
@@ -121,19 +121,23 @@ export class Chats {
     this.status.textContent = query ? plural("{count} chat found", "{count} chats found", count) : "";
   }
 
+  // Show the number of questions to the person at the links to the activity. The results of a search come without it.
+  #showCount(asked) {
+    if (asked === undefined) return;
+    const number = Number(asked);
+    for (const count of document.querySelectorAll(".count")) {
+      if (number > Number(count.firstChild.textContent)) {
+        this.status.textContent = plural("{count} question waits for you", "{count} questions wait for you", number);
+      }
+      count.firstChild.textContent = asked;
+      count.hidden = asked === "0";
+    }
+  }
+
   #decorate() {
     const current = this.body.querySelector(`[data-id="${this.currentId}"] a`);
     current?.setAttribute("aria-current", "page");
     if (current) this.onTitle(current.querySelector(".item-title").textContent);
     showLocalTimes(this.body);
-  }
-}
-
-// Show the number of questions to the person at the links to the activity. The results of a search come without it.
-function showCount(asked) {
-  if (asked === undefined) return;
-  for (const count of document.querySelectorAll(".count")) {
-    count.firstChild.textContent = asked;
-    count.hidden = asked === "0";
   }
 }

@@ -1,7 +1,8 @@
-// Home page: the list of chats, read again every 15 seconds while the page is visible.
+// Home page: the list of chats, and the activity in them.
 
 import { Activity } from "./activity.js";
 import { Chats } from "./chats.js";
+import { followListNews } from "./list_news.js";
 import { setUpShortcuts } from "./shortcuts.js";
 import { listenForStarters } from "./starters.js";
 import { forgetOnSignOut } from "./storage.js";
@@ -11,12 +12,11 @@ import "./menu.js";
 import "./palette.js";
 import "./panel.js";
 
-const READ_INTERVAL = 15000;
 const chats = new Chats(document.getElementById("chats"));
 const activity = new Activity(document.getElementById("activity"));
 // Further pages of the list have older chats, which seldom change.
-if (!location.search.includes("before=")) setInterval(() => chats.refresh(), READ_INTERVAL);
-setInterval(() => activity.refresh(), READ_INTERVAL);
+const isFirstPage = !location.search.includes("before=");
+followListNews({ onSessions: () => isFirstPage && chats.refresh(), onActivity: () => activity.refresh() });
 setUpShortcuts();
 listenForStarters(document.getElementById("apps")); // null in the archive
 forgetOnSignOut();

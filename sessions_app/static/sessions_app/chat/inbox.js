@@ -4,22 +4,28 @@ import { Answers, listenForAnswers } from "./answers.js";
 import { listenForConfirmations } from "./confirmations.js";
 import { make, moveFocus, setEnabled } from "./dom.js";
 import { Jobs, replaceCard } from "./jobs.js";
-import { t } from "./language.js";
+import { plural, t } from "./language.js";
 import { postFrame, problemOf } from "./posts.js";
 import { showElapsed } from "./times.js";
 
 const LISTS = "ul.activities";
+const NEWS_DELAY = 300;
 
 export class Inbox {
+  #isReading = false;
+  #isStale = false;
   #answered = new Map(); // words for what the person has answered here, by the id of its item
 
   /**
    * @param root - Element with the lists, as the server renders them.
-   * @param onChange - Callback when something was answered or cancelled: the lists should be read again.
+   * @param read - Read the lists again; return a fragment, or null if the shown lists should stay.
    */
-  constructor(root, { onChange }) {
+  constructor(root, { read }) {
     this.root = root;
-    this.onChange = onChange;
+    this.read = read;
+    this.status = make("p", "visually-hidden");
+    this.status.setAttribute("role", "status");
+    root.after(this.status);
     const sender = (type, words) => (fields, element) => this.#send(type, fields, element, words);
     const answers = new Answers(null, {
       onAnswer: sender("respond", t("Answered")),
@@ -41,15 +47,39 @@ export class Inbox {
       this.#send("cancel_schedule", { id: Number(button.dataset.cancelSchedule) }, button, "");
     });
     setInterval(() => showElapsed(root), 1000);
+    document.addEventListener("visibilitychange", () => this.refresh());
   }
 
-  /** True while a job of the lists runs, or starts soon. */
-  get hasProgress() {
-    return this.root.querySelector(".job:has(progress)") !== null;
+  /** Read the lists again soon; on a hidden page, when it is shown. */
+  refresh() {
+    this.#isStale = true;
+    if (this.#isReading || document.hidden) return;
+    this.#isReading = true; // of two reads at once, the older one could end last
+    setTimeout(() => this.#readAgain(), NEWS_DELAY);
   }
 
-  /** Show the lists as they were read again. An item in use keeps its elements; an answered question stays and says so. */
-  update(fresh) {
+  get #asked() {
+    return this.root.querySelectorAll("[data-asked]").length;
+  }
+
+  async #readAgain() {
+    this.#isStale = false;
+    const fresh = await this.read();
+    this.#isReading = false;
+    if (this.#isStale) this.refresh();
+    const asked = this.#asked;
+    if (fresh) this.#update(fresh);
+    if (this.#asked !== asked) this.#announce(this.#asked);
+  }
+
+  // The number only: a screen reader would read every change of a job.
+  #announce(asked) {
+    const words = plural("{count} question waits for you", "{count} questions wait for you", asked);
+    this.status.textContent = asked ? words : t("Nothing waits for you.");
+  }
+
+  // Show the lists as they were read again. An item in use keeps its elements; an answered question stays and says so.
+  #update(fresh) {
     for (const list of fresh.querySelectorAll(LISTS)) this.#updateList(this.root.querySelector(`#${list.id}`), list);
     const cut = "#activity-cut";
     this.root.querySelector(cut)?.replaceWith(fresh.querySelector(cut));
@@ -93,7 +123,7 @@ export class Inbox {
       setEnabled(item, true);
       item.append(Object.assign(make("p", "error", problem), { role: "alert" }));
     }
-    this.onChange();
+    this.refresh();
   }
 }
 
@@ -108,6 +138,7 @@ function updateItem(item, fresh) {
     replaceCard(slot, card);
     return;
   }
+  if (item.innerHTML === fresh.innerHTML) return;
   const focused = item.contains(document.activeElement) ? document.activeElement.tagName : "";
   item.replaceChildren(...fresh.childNodes);
   if (focused) item.querySelector(focused)?.focus();

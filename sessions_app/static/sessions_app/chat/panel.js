@@ -51,11 +51,11 @@ class Panel {
     this.#replace(part, { url: "", label, isBeside: true });
   }
 
-  /** Read the part at `url` again if the panel shows it, and call `update` with it. */
-  async refresh(url, update) {
-    if (!this.shows(url)) return;
+  /** Read the part at `url` again if the panel shows it; return it, or null if the shown part should stay. */
+  async readAgain(url) {
+    if (!this.shows(url)) return null;
     const fresh = await read(url).catch(() => null); // without a connection the old part stays
-    if (fresh && this.shows(url)) update(fresh);
+    return this.shows(url) ? fresh : null;
   }
 
   #replace(part, { url, label, isBeside }) {

@@ -2,6 +2,7 @@
 globalThis.sentences = {
 "Sign out": "تسجيل الخروج",
 "Copy": "نسخ",
+"Nothing waits for you.": "لا شيء ينتظرك.",
 "Activity": "النشاط",
 "All chats and agents": "جميع المحادثات والوكلاء",
 "Files": "الملفات",
@@ -41,6 +42,7 @@ globalThis.sentences = {
 "Allowed earlier": "مسموح به سابقًا",
 "Cause of the error": "سبب الخطأ",
 "{count} chat found": {"zero": "لم يُعثر على محادثات", "one": "عُثر على محادثة واحدة", "two": "عُثر على محادثتين", "few": "عُثر على {count} محادثات", "many": "عُثر على {count} محادثة", "other": "عُثر على {count} محادثة"},
+"{count} question waits for you": {"zero": "لا أسئلة في انتظارك", "one": "سؤال واحد في انتظارك", "two": "سؤالان في انتظارك", "few": "{count} أسئلة في انتظارك", "many": "{count} سؤالاً في انتظارك", "other": "{count} سؤال في انتظارك"},
 "Wrap": "التفاف الأسطر",
 "Open": "فتح",
 "The text has {count} characters; a message may have {most}. Cut a part and paste it: it becomes a file.": "عدد أحرف النص {count}؛ ويمكن أن تحتوي الرسالة على {most}. قُصّ جزءًا منه والصقه: يصبح ملفًا.",

@@ -2,6 +2,7 @@
 globalThis.sentences = {
 "Sign out": "Abmelden",
 "Copy": "Kopieren",
+"Nothing waits for you.": "Nichts wartet auf Sie.",
 "Activity": "Aktivität",
 "All chats and agents": "Alle Chats und Agenten",
 "Files": "Dateien",
@@ -41,6 +42,7 @@ globalThis.sentences = {
 "Allowed earlier": "Schon erlaubt",
 "Cause of the error": "Ursache des Fehlers",
 "{count} chat found": {"one": "{count} Chat gefunden", "other": "{count} Chats gefunden"},
+"{count} question waits for you": {"one": "{count} Frage wartet auf Sie", "other": "{count} Fragen warten auf Sie"},
 "Wrap": "Umbrechen",
 "Open": "Öffnen",
 "The text has {count} characters; a message may have {most}. Cut a part and paste it: it becomes a file.": "Der Text hat {count} Zeichen; eine Nachricht darf {most} haben. Schneiden Sie einen Teil aus und fügen Sie ihn ein: Er wird eine Datei.",

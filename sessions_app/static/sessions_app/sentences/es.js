@@ -2,6 +2,7 @@
 globalThis.sentences = {
 "Sign out": "Cerrar sesión",
 "Copy": "Copiar",
+"Nothing waits for you.": "No hay nada pendiente de usted.",
 "Activity": "Actividad",
 "All chats and agents": "Todos los chats y agentes",
 "Files": "Archivos",
@@ -41,6 +42,7 @@ globalThis.sentences = {
 "Allowed earlier": "Permitido antes",
 "Cause of the error": "Causa del error",
 "{count} chat found": {"one": "{count} chat encontrado", "other": "{count} chats encontrados"},
+"{count} question waits for you": {"one": "{count} pregunta pendiente de usted", "other": "{count} preguntas pendientes de usted"},
 "Wrap": "Ajustar líneas",
 "Open": "Abrir",
 "The text has {count} characters; a message may have {most}. Cut a part and paste it: it becomes a file.": "El texto tiene {count} caracteres; un mensaje puede tener {most}. Corte una parte y péguela: se convierte en un archivo.",
