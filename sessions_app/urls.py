@@ -64,6 +64,12 @@ urlpatterns = [
     _page(
         "settings/sign-ins/<int:credential_id>/forget/", settings_views.forget_sign_in, name="forget_sign_in"
     ),
+    _page("settings/allowances/withdraw/", settings_views.withdraw_allowances, name="withdraw_allowances"),
+    _page(
+        "settings/allowances/<uuid:session_id>/withdraw/",
+        settings_views.withdraw_allowances,
+        name="withdraw_allowance",
+    ),
     _page("settings/export/", settings_views.export_data, name="export_data"),
     _page("settings/delete/", settings_views.delete_account, name="delete_account"),
     _page("keys/", key_views.keys, name="keys"),

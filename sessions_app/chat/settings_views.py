@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from http import HTTPStatus
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import MappingProxyType
 from typing import Any
+from uuid import UUID
 
 from django.contrib.auth import logout
 from django.contrib.auth.decorators import login_required
@@ -27,18 +29,29 @@ from sessions_app.chat.knowledge_views import back_to_settings, knowledge_of
 from sessions_app.conf import conf
 from sessions_app.data_protection.erase import ErasureOrder, erase_user
 from sessions_app.data_protection.export import export_user
-from sessions_app.errors import InvalidInputError, LegalHoldError, StateChangedError, http_status
+from sessions_app.errors import (
+    InvalidInputError,
+    LegalHoldError,
+    NotFoundError,
+    StateChangedError,
+    http_status,
+)
+from sessions_app.invocations.answers.allowances import allowances_of
 from sessions_app.models import SavedCredential
 from sessions_app.process.threads import in_thread
+from sessions_app.rendering.faces import face_of
 from sessions_app.rendering.sentences import in_language
 from sessions_app.sessions.agent_access import usable_names
+from sessions_app.sessions.ownership import User
 from sessions_app.store.credential_service import forget_credential
 from sessions_app.store.stored_values import MAX_VALUE_LENGTH, StoredValue, read_user_values
-from sessions_app.use_cases import change_own_state
+from sessions_app.use_cases import change_own_state, withdraw_all_allowances, withdraw_allowance
 
 BY_USER = "The account was deleted by its user."
 WRONG_NAME = gettext_noop("Type your user name exactly as it is shown.")
 
+MAX_ALLOWANCES = 100
+"""Largest number of allowances that the page shows."""
 CHANGED = gettext_noop(
     "This was changed meanwhile, for example in another tab. Nothing is overwritten: compare, and save again."
 )
@@ -96,6 +109,20 @@ def forget_sign_in(request: HttpRequest, credential_id: int) -> HttpResponse:
 
 @require_POST
 @login_required
+async def withdraw_allowances(request: HttpRequest, session_id: UUID | None = None) -> HttpResponse:
+    """Withdraw an allowance of a session, or all of the user. Idempotent: another tab may have done it."""
+    by = actors.person(await request.auser(), client_address(request))
+    if session_id is None:
+        await withdraw_all_allowances(by)
+    else:
+        with suppress(NotFoundError):
+            agent, tool = request.POST.get("agent", ""), request.POST.get("tool", "")
+            await withdraw_allowance(by, session_id, agent, tool)
+    return back_to_settings(request, "allowances", gettext("You are asked again before each call."))
+
+
+@require_POST
+@login_required
 def export_data(request: HttpRequest) -> StreamingHttpResponse:
     """Return all data of the user as an archive."""
     # A file first: an error in the middle of a stream would leave the user with a broken archive.
@@ -145,6 +172,18 @@ def _instructions(user_pk: Any, entered: Mapping[str, str]) -> list[dict[str, An
     return forms
 
 
+def _allowances(user: User) -> dict[str, Any]:
+    """Return the user's newest allowances, each with the face of its agent."""
+    found = allowances_of(user)
+    shown = found[:MAX_ALLOWANCES]
+    faces = [face_of(allowance.session.app_name, allowance.subject.agent) for allowance in shown]
+    return {
+        "shown": list(zip(shown, faces, strict=True)),
+        "is_cut": len(found) > MAX_ALLOWANCES,
+        "most_rows": MAX_ALLOWANCES,
+    }
+
+
 def _page(
     request: HttpRequest,
     status: HTTPStatus = HTTPStatus.OK,
@@ -158,6 +197,7 @@ def _page(
         "time_zones": offered_time_zones(),
         "chosen_time_zone": chosen_time_zone(request.COOKIES),
         "saved_credentials": SavedCredential.objects.filter(user=user.pk).order_by("app_name", "-saved_at"),
+        "allowances": _allowances(user),
         "known": knowledge_of(user.pk),
         "instructions": _instructions(user.pk, entered),
         "deletion_error": deletion_error,

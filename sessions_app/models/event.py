@@ -11,6 +11,9 @@ from django.db.models import F, Func, Q
 from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Coalesce
 
+from runtime.events.allowances import WITHDRAWAL_KEY
+from runtime.events.calls import REQUEST_CONFIRMATION
+
 
 # Migrations create these functions, in PL/pgSQL: a connection keeps the plans of such a function. PostgreSQL would
 # inline a function in SQL again for each INSERT, which takes twice the CPU of an insert (docs/performance.md).
@@ -33,6 +36,11 @@ _WORDS = Func(F("text"), DETAILS, function="adk_event_words", output_field=Searc
 _IS_REWIND = Q(body__actions__has_key="rewindBeforeInvocationId")
 _SETS_SHARED_STATE = Q(body__actions__stateDelta__regex='"(app|user):')
 """Events with a possible change of app or user state. The admin reads them to show the state at an earlier event."""
+_CONFIRMS = Q(body__content__parts__contains=[{"functionResponse": {"name": REQUEST_CONFIRMATION}}])
+# The answer may be one text of JSON. Few answers are confirmations: only these are read as text.
+_ALLOWS_SESSION = _CONFIRMS & Q(body__content__regex=r"for(_s|S)ession")
+_CHANGES_ALLOWANCES = Q(author="user") & (_ALLOWS_SESSION | Q(body__customMetadata__has_key=WITHDRAWAL_KEY))
+"""Answers that may allow later calls, and withdrawals of such allowances (contract T7)."""
 
 
 class EventKind(models.TextChoices):
@@ -59,6 +67,10 @@ class EventQuerySet(models.QuerySet["Event"]):
     def rewinds(self) -> EventQuerySet:
         """Return the rewind events (contract R3); a partial index finds them."""
         return self.filter(_IS_REWIND)
+
+    def changing_allowances(self) -> EventQuerySet:
+        """Return the answers that may allow later calls, and the withdrawals; a partial index finds them."""
+        return self.filter(_CHANGES_ALLOWANCES)
 
     def with_state_delta(self) -> EventQuerySet:
         return self.filter(body__actions__has_key="stateDelta").exclude(body__actions__stateDelta={})
@@ -143,6 +155,7 @@ class Event(models.Model):
             # Partial: few events are rewinds, and each page of a chat looks for all of them.
             models.Index(fields=["session", "seq"], name="event_rewinds", condition=_IS_REWIND),
             models.Index(fields=["id"], name="event_shared_state", condition=_SETS_SHARED_STATE),
+            models.Index(fields=["session", "seq"], name="event_allowances", condition=_CHANGES_ALLOWANCES),
             HashIndex(fields=["event_id"], name="event_by_id"),  # an id may be too long for a B-tree
             models.Index(fields=["kind", "-id"], name="event_of_rare_kind", condition=Q(kind__in=RARE_KINDS)),
         ]

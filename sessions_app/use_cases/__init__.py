@@ -4,7 +4,12 @@ Chat page, HTTP API, A2A and terminal all call these functions, so permission an
 function finds the user's session, checks the input, and then acts.
 """
 
-from sessions_app.use_cases.answers import answer_call, answer_long_running_call, withdraw_allowance
+from sessions_app.use_cases.answers import (
+    answer_call,
+    answer_long_running_call,
+    withdraw_all_allowances,
+    withdraw_allowance,
+)
 from sessions_app.use_cases.client_sessions import (
     change_client_state,
     create_client_session,
@@ -56,5 +61,6 @@ __all__ = [
     "switch_alternative",
     "upload_bytes",
     "upload_file",
+    "withdraw_all_allowances",
     "withdraw_allowance",
 ]

@@ -1,18 +1,21 @@
-"""Use cases about pending calls: answer them, and withdraw an allowance."""
+"""Use cases about pending calls: answer them, and withdraw allowances."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 from uuid import UUID
 
 from sessions_app.base import actors
 from sessions_app.base.actors import UserActor
-from sessions_app.invocations.answers.allowances import withdraw
+from sessions_app.errors import NotFoundError
+from sessions_app.invocations.answers.allowances import allowances_of, withdraw
 from sessions_app.invocations.answers.answering import check_may_answer, find_waiting_call, queue_answer
 from sessions_app.invocations.answers.form_answers import FormAnswer
 from sessions_app.invocations.state_delta import validated_delta
 from sessions_app.models import Session
+from sessions_app.process.threads import in_thread
 from sessions_app.sessions.agent_access import own_usable_session
 from sessions_app.sessions.ownership import User, own_session
 
@@ -88,3 +91,12 @@ async def withdraw_allowance(by: UserActor, session_id: UUID, agent: str, tool: 
         NotFoundError: the user has no such session, or the session no such allowance.
     """
     await withdraw(await own_session(by.user, session_id), agent, tool, by)
+
+
+async def withdraw_all_allowances(by: UserActor) -> None:
+    """Withdraw all allowances of the user."""
+    for allowance in await in_thread(allowances_of, by.user):
+        with suppress(NotFoundError):  # Another tab has withdrawn it, or deleted the session.
+            await withdraw_allowance(
+                by, allowance.session.pk, allowance.subject.agent, allowance.subject.tool
+            )

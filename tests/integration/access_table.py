@@ -33,6 +33,10 @@ GET    405       405    405   405   405       -          /settings/known/<entry_
 POST   login     302    302   302   302       -          /settings/known/<entry_id>/forget/
 GET    405       405    405   405   405       -          /settings/instructions/
 POST   login     404    404   404   404       -          /settings/instructions/
+GET    405       405    405   405   405       -          /settings/allowances/withdraw/
+POST   login     302    302   302   302       -          /settings/allowances/withdraw/
+GET    405       405    405   405   405       -          /settings/allowances/<session_id>/withdraw/
+POST   login     302    302   302   302       -          /settings/allowances/<session_id>/withdraw/
 GET    405       405    405   405   405       -          /settings/export/
 POST   login     200    200   200   200       -          /settings/export/
 GET    405       405    405   405   405       -          /settings/delete/

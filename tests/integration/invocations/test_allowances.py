@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from typing import Any
 
 import pytest
 from channels.testing import WebsocketCommunicator
 from django.contrib.auth.models import User
+from django.db import connection, transaction
 from django.urls import reverse
 
 from runtime.agents import LlmAgent
@@ -19,9 +21,11 @@ from sessions_app import use_cases
 from sessions_app.base import actors
 from sessions_app.chat.consumers import ChatConsumer
 from sessions_app.errors import ConflictError, InvalidInputError, NotFoundError
+from sessions_app.invocations.answers.allowances import allowances_of
 from sessions_app.invocations.worker import worker
 from sessions_app.jobs import as_job
 from sessions_app.models import Event, Session, ToolJob
+from sessions_app.process.threads import in_thread
 from sessions_app.store import history_cache
 from tests.fakes import ScriptedModel, call
 from tests.served_agents import Served
@@ -121,6 +125,7 @@ async def test_an_allowance_counts_after_a_summary(person: User, bank: Bank, ser
     bank.model.turns = ["Paid.", "A summary."]
     await answer(person, session, call_id, ALLOW)
     await asyncio.gather(*worker()._background_tasks)
+    assert [given.session for given in await in_thread(allowances_of, person)] == [session]
     compaction = "body__actions__compaction__isnull"
     assert await Event.objects.filter(**{"session": session, compaction: False}).acount() == 1
     bank.model.turns = [call("pay", amount=2), "Paid.", "A summary."]
@@ -158,6 +163,50 @@ async def test_a_tool_whose_calls_are_jobs_may_be_allowed_too(
     assert await ToolJob.objects.filter(session=session).acount() == 2
     metadata = {"session": session, "body__customMetadata__has_key": "adk_allowed_earlier"}
     assert await Event.objects.filter(**metadata).acount() == 1
+
+
+async def test_the_settings_list_what_is_allowed_in_all_chats_and_withdraw_it(
+    person: User, bank: Bank, async_client: Any
+) -> None:
+    sessions = [await allowed(person, bank) for _ in range(5)]
+    first, second, third, withdrawn, rewound = sessions
+    await use_cases.withdraw_allowance(actors.person(person), withdrawn.pk, "bank", "pay")
+    message = await Event.objects.filter(session=rewound, author="user", kind="message").afirst()
+    assert message is not None
+    bank.model.turns = ["Nothing to pay."]
+    by = actors.person(person)
+    await use_cases.edit_message(by, rewound.pk, "e1", "hi", str(message.invocation_id))
+    await worker().wait_until_idle()
+    stranger = await User.objects.acreate_user("eve")
+    address = reverse("chat:withdraw_allowance", args=[second.pk])
+    subject = {"agent": "bank", "tool": "pay"}
+    await async_client.aforce_login(stranger)
+    await async_client.post(address, subject)
+    await async_client.post(reverse("chat:withdraw_allowances"))
+    assert await in_thread(allowances_of, stranger) == []
+    await async_client.aforce_login(person)
+    page = (await async_client.get("/settings/")).content.decode()
+    shown = re.findall(r'action="/settings/allowances/([\w-]+)/withdraw/"', page)
+    assert shown == [str(session.pk) for session in (third, second, first)]  # the newest one first
+    for posted in (subject, subject, {"agent": "bank", "tool": "\0"}):
+        assert (await async_client.post(address, posted)).status_code == 302
+    assert [given.session for given in await in_thread(allowances_of, person)] == [third, first]
+    assert await pay(person, second, bank, 2)
+    assert await pay(person, first, bank, 2) == ""
+    await async_client.post(reverse("chat:withdraw_allowances"))
+    assert await in_thread(allowances_of, person) == []
+    assert await pay(person, first, bank, 3)
+
+
+async def test_allowances_are_found_by_their_index(person: User, bank: Bank) -> None:
+    await allowed(person, bank)
+
+    def plan() -> str:
+        with transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute("SET LOCAL enable_seqscan = off")
+            return Event.objects.changing_allowances().explain()
+
+    assert "event_allowances" in await in_thread(plan)
 
 
 async def test_nobody_else_may_withdraw_an_allowance(person: User, bank: Bank) -> None:
