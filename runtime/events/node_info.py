@@ -31,12 +31,17 @@ class NodeInfo(BaseModel):
 
     @property
     def name(self) -> str:
-        return self.path.rpartition("/")[2].rpartition("@")[0]
+        return name_of_run(self.path)
 
     @property
     def run_id(self) -> str:
         """Id of the run: its number among the runs of the node."""
         return self.path.rpartition("@")[2]
+
+
+def name_of_run(path: str) -> str:
+    """Return the name of the node of a run."""
+    return path.rpartition("/")[2].rpartition("@")[0]
 
 
 def child_path(path: str, name: str, run_id: str | int) -> str:

@@ -88,12 +88,12 @@ class NodeRuns:
     def open_calls(self, path: str) -> list[MadeCall]:
         """Return the long-running calls of the run, and of the runs below, that wait for their answers."""
         self._pending = [made for made in self._pending if made.is_pending]
-        return [made for made in self._pending if is_at_or_below(_path_of(made.event), path)]
+        return [made for made in self._pending if is_at_or_below(path_of(made.event), path)]
 
     def _add(self, event: Event) -> None:
         count = len(self._made.in_order)
         self._made.add([event])
-        path = _path_of(event)
+        path = path_of(event)
         if not path:
             return
         record = self._records[path]
@@ -125,5 +125,6 @@ class NodeRuns:
             self._ended_below[path.rpartition("/")[0]].append(path)
 
 
-def _path_of(event: Event) -> str:
+def path_of(event: Event) -> str:
+    """Return the path of the run that an event belongs to; empty for none."""
     return event.node_info.path if event.node_info else ""

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from runtime.events.branch import child_of
-from runtime.events.node_info import child_path
+from runtime.events.node_info import child_path, name_of_run
 from runtime.events.node_runs import NodeRuns
 from runtime.workflow.base_node import START, BaseNode
 from runtime.workflow.graph import Graph
@@ -77,7 +77,7 @@ class Plan:
                 yield run
 
     def _end(self, path: str, runs: NodeRuns) -> None:
-        name = path.rpartition("/")[2].rpartition("@")[0]
+        name = name_of_run(path)
         queue = self._queues.get(name)
         # A path that is not expected: the graph has changed since. What still fits goes on.
         if not queue or queue[0].path != path:

@@ -19,8 +19,8 @@ from typing import Any
 
 from runtime.agents.base_agent import BaseAgent
 from runtime.events.event import Event
-from runtime.events.node_info import is_at_or_below
-from runtime.events.node_runs import NodeRuns, RunRecord
+from runtime.events.node_info import is_at_or_below, name_of_run
+from runtime.events.node_runs import NodeRuns, RunRecord, path_of
 from runtime.workflow.agent_node import AgentNode
 from runtime.workflow.base_node import BaseNode
 from runtime.workflow.graph import Graph
@@ -112,15 +112,16 @@ def steps_of(
     """
     found: list[WorkflowSteps] = []
     numbered = list(enumerate(events))
+    answers = _answers_in(numbered)
     message = next((event.text() for event in events if event.author == "user"), "")
     for path, own in _by_child("", numbered).items():
-        agent = root.find_agent(_name_of(path)) if root else None
+        agent = root.find_agent(name_of_run(path)) if root else None
         graph = agent.graph if isinstance(agent, Workflow) else None
         walk = _Walk([event for _, event in own], is_running, jobs)
         first = own[0][0]
         began_at = events[max(0, first - 1)].timestamp
-        step = Step(_name_of(path), path, input=message, began_at=began_at)
-        step.steps = walk.steps(graph, path, _with_answers(own, numbered), step)
+        step = Step(name_of_run(path), path, input=message, began_at=began_at)
+        step.steps = walk.steps(graph, path, _with_answers(own, answers), step)
         _settle_workflow(step, own)
         found.append(WorkflowSteps(step, graph))
     return found
@@ -157,16 +158,16 @@ class _Walk:
         level = _Level(graph, path, self._invocation_id, parent)
         for _, event in numbered:
             level.add(event)
-        answers = [(number, event) for number, event in numbered if not _path_of(event)]
+        answers = _answers_in(numbered)
         for child, own in _by_child(path, numbered).items():
             step = level.step_at(child)
             node = level.nodes.get(child)
             inner = None
             if isinstance(node, AgentNode) and isinstance(node.agent, Workflow):
                 inner = node.agent.graph
-            is_leaf = all(_path_of(event) == child for _, event in own)
+            is_leaf = all(path_of(event) == child for _, event in own)
             if inner is not None or not is_leaf:
-                step.steps = self.steps(inner, child, sorted([*own, *answers], key=_number_of), step)
+                step.steps = self.steps(inner, child, _with_answers(own, answers), step)
             self._note_events(step, own)
         for step in level.steps:
             self._settle(step, level.runs.of(step.path), level.runs)
@@ -175,7 +176,7 @@ class _Walk:
     def _note_events(self, step: Step, own: Numbered) -> None:
         errors = 0
         for number, event in own:
-            if _path_of(event) == step.path:
+            if path_of(event) == step.path:
                 step.place = number
             if event.error_code:
                 errors += 1
@@ -223,7 +224,7 @@ class _Level:
         self._plan: Plan | None = None
         self._ranks: dict[str, int] = {}
         if graph is not None:
-            self._plan = Plan(graph, _name_of(path), path, parent.input, None)
+            self._plan = Plan(graph, name_of_run(path), path, parent.input, None)
             self._begin_next(0, parent.began_at)
 
     @property
@@ -235,7 +236,7 @@ class _Level:
         """Take in the next event."""
         self._events.append(event)
         self.runs.read(self._events)
-        path = _path_of(event)
+        path = path_of(event)
         if not event.node_info or not event.node_info.has_ended or path.rpartition("/")[0] != self._path:
             return
         step = self.step_at(path)
@@ -247,7 +248,7 @@ class _Level:
         """Return the step of a run; a run that the graph does not expect gets one after all others."""
         if path not in self._steps:
             rank = 0 if self._graph is None else max(self._ranks.values(), default=-1) + 1
-            self._steps[path] = Step(_name_of(path), path, rank)
+            self._steps[path] = Step(name_of_run(path), path, rank)
         return self._steps[path]
 
     def steps_without_run(self) -> Iterator[Step]:
@@ -315,7 +316,7 @@ def _by_child(path: str, numbered: Numbered) -> dict[str, list[tuple[int, Event]
     found: dict[str, list[tuple[int, Event]]] = {}
     start = len(path) + 1 if path else 0
     for number, event in numbered:
-        event_path = _path_of(event)
+        event_path = path_of(event)
         if not event_path or event_path == path or (path and not is_at_or_below(event_path, path)):
             continue
         end = event_path.find("/", start)
@@ -324,19 +325,14 @@ def _by_child(path: str, numbered: Numbered) -> dict[str, list[tuple[int, Event]
     return found
 
 
-def _with_answers(own: Numbered, numbered: Numbered) -> Numbered:
-    """Return the events, and those without a path: the answers to questions of nodes."""
-    answers = [(number, event) for number, event in numbered if not _path_of(event)]
+def _answers_in(numbered: Numbered) -> Numbered:
+    """Return the events without a path: the answers to questions of nodes."""
+    return [(number, event) for number, event in numbered if not path_of(event)]
+
+
+def _with_answers(own: Numbered, answers: Numbered) -> Numbered:
     return sorted([*own, *answers], key=_number_of)
 
 
 def _number_of(item: tuple[int, Event]) -> int:
     return item[0]
-
-
-def _name_of(path: str) -> str:
-    return path.rpartition("/")[2].rpartition("@")[0]
-
-
-def _path_of(event: Event) -> str:
-    return event.node_info.path if event.node_info else ""
