@@ -312,7 +312,10 @@ def _settle_workflow(step: Step, own: Numbered) -> None:
 
 
 def _by_child(path: str, numbered: Numbered) -> dict[str, list[tuple[int, Event]]]:
-    """Return the events below `path`, by the path of the run directly below it."""
+    """Return the events below `path`, by the path of the run directly below it.
+
+    The work of an agent for another, which is a call, is left out.
+    """
     found: dict[str, list[tuple[int, Event]]] = {}
     start = len(path) + 1 if path else 0
     for number, event in numbered:
@@ -322,7 +325,7 @@ def _by_child(path: str, numbered: Numbered) -> dict[str, list[tuple[int, Event]
         end = event_path.find("/", start)
         child = event_path if end < 0 else event_path[:end]
         found.setdefault(child, []).append((number, event))
-    return found
+    return {child: own for child, own in found.items() if not all(event.isolation_scope for _, event in own)}
 
 
 def _answers_in(numbered: Numbered) -> Numbered:

@@ -89,7 +89,7 @@ def _origin(seq: int, event: Event) -> dict[str, Any]:
         "data_event_id": event.id,
         "data_invocation": event.invocation_id,
         "data_writer": writer if writer not in ("", event.invocation_id) else None,
-        "data_node": event.node_info and event.node_info.path,
+        "data_node": event.node_info.path if event.node_info and not event.isolation_scope else None,
         "data_time": event.timestamp,
     }
 

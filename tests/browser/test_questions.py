@@ -358,3 +358,22 @@ def test_a_text_goes_along_to_a_new_chat_with_another_agent(chat: ChatPage) -> N
     expect(chat.page.locator(".invitation-name")).to_have_text("Help desk")
     expect(chat.page.get_by_label("Message", exact=True)).to_have_value("Where is my order?")
     chat.page.get_by_label("Message", exact=True).fill("")
+
+
+def test_a_task_agent_talks_to_the_person_until_its_task_is_done(chat: ChatPage, model: Model) -> None:
+    model.play(
+        Turn(calls=[Call(name="booker", args={"request": "a table"})]),
+        Turn(text=["For how many?"]),
+        Turn(calls=[Call(name="finish_task", args={"place": "Roma", "seats": 4})]),
+        Turn(text=["A table for four is booked."]),
+    )
+    chat.send("Book a table")
+    chat.wait_for_answer("For how many?")
+    expect(chat.tool("booker")).to_have_attribute("data-state", "open")
+    chat.wait_until_idle()
+    chat.send("Four")
+    chat.wait_for_answer("A table for four is booked.")
+    expect(chat.tool("booker")).to_have_attribute("data-state", "ok")
+    expect(chat.tool("finish_task")).to_contain_text("Place: Roma, Seats: 4")
+    expect(chat.log.locator(".author")).to_have_text(["You", "Booker", "You", "Questions"])
+    expect(chat.log.locator("[data-node], .steps")).to_have_count(0)

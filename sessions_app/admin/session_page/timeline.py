@@ -80,7 +80,8 @@ class InvocationGroup:
     @property
     def has_nodes(self) -> bool:
         """True when an event is of a node of a workflow."""
-        return any(row.body.get("nodeInfo") for entry in self.entries for row in entry.rows)
+        bodies = [row.body for entry in self.entries for row in entry.rows]
+        return any(body.get("nodeInfo") and not body.get("isolationScope") for body in bodies)
 
 
 def group_by_invocation(

@@ -239,7 +239,7 @@ _FACTS = RawSQL(  # noqa: S611  # no value from outside
         'branch', left(body ->> 'branch', {_NAME_LENGTH}),
         'model', left(body ->> 'modelVersion', {_NAME_LENGTH}),
         'error', left(body ->> 'errorCode', {_NAME_LENGTH}),
-        'node', left(body #>> '{{nodeInfo,path}}', {_NAME_LENGTH}),
+        'node', CASE WHEN body ->> 'isolationScope' IS NULL THEN left(body #>> '{{nodeInfo,path}}', {_NAME_LENGTH}) END,
         'ends_node', body @> '{{"nodeInfo": {{"hasEnded": true}}}}',
         'interrupted', body @> '{{"interrupted": true}}',
         {_numbers("usage", "usageMetadata")},

@@ -1,4 +1,7 @@
-"""The agent `questions`: its tools ask the person something, or wait for the test, before they answer."""
+"""The agent `questions`: its tools ask the person something, or wait for the test, before they answer.
+
+Its task agent asks by messages of its own.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from django.conf import settings
+from pydantic import BaseModel
 
 from runtime import types
 from runtime.agents import LlmAgent
@@ -108,9 +112,24 @@ def _lengths(value: Any) -> Any:
     return len(value)
 
 
+class Booking(BaseModel):
+    """A table."""
+
+    place: str
+    seats: int
+
+
+booker = LlmAgent(
+    name="booker",
+    description="Books a table.",
+    mode="task",
+    model=settings.ADK_MODEL,
+    output_schema=Booking,
+)
 root_agent = LlmAgent(
     name="questions",
     model=settings.ADK_MODEL,
+    sub_agents=[booker],
     tools=[
         get_user_choice,
         check_credential,

@@ -6,12 +6,13 @@ from typing import Any
 
 import pytest
 
-from runtime.agents import BaseAgent
+from runtime.agents import BaseAgent, LlmAgent
 from runtime.events import Event, RequestInput
 from runtime.workflow import JoinNode, NodeContext, Workflow
 from runtime.workflow.build import node
 from runtime.workflow.retry_config import RetryConfig
 from runtime.workflow.steps import steps_of
+from tests.fakes import ScriptedModel, call
 from tests.unit.runtime.conversation import Conversation, answer_to
 
 
@@ -142,3 +143,20 @@ async def test_without_the_graph_the_steps_are_those_that_the_events_tell_of() -
     conversation = Conversation(make())
     await conversation.say("x")
     assert shown(None, await all_events(conversation)) == [(0, "look_up", "done"), (0, "refuse", "done")]
+
+
+async def test_the_work_of_an_agent_for_another_is_no_step() -> None:
+    def make_desk() -> LlmAgent:
+        poet = LlmAgent(name="poet", mode="single_turn", model=ScriptedModel(turns=["Roses."]))
+        turns = [call("poet", "c1", request="of roses"), "Here."]
+        return LlmAgent(name="desk", model=ScriptedModel(turns=turns), sub_agents=[poet])
+
+    conversation = Conversation(make_desk())
+    await conversation.say("A poem")
+    events = await all_events(conversation)
+    assert [event.text() for event in events if event.isolation_scope] == ["Roses."]
+    assert steps_of(make_desk(), events, is_running=False) == []
+    flow = Workflow(name="flow", edges=[("START", make_desk())])
+    conversation = Conversation(flow)
+    await conversation.say("A poem")
+    assert shown(flow, await all_events(conversation)) == [(0, "desk", "done")]
