@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import field, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from django.conf import settings
 from pydantic import ConfigDict, Field
@@ -60,6 +60,7 @@ RENAMED = {
 EVERYONE = "everyone"
 PERMISSION = "permission"
 HIDDEN = "hidden"
+HourOfDay = Annotated[int, Field(ge=0, le=24)]
 QueuePolicy = Literal["enqueue", "reject", "interrupt"]
 
 
@@ -313,6 +314,13 @@ class AuditConf:
     """Acts of staff to which a second member of staff with the same right must agree first (docs/security.md)."""
     second_person_hours: float = Field(default=24.0, gt=0)
     """Hours after a request to a second person in which the act may be agreed to and done."""
+    reading_alert_rows: int = Field(default=0, ge=0)
+    """Sessions and other rows that a member of staff opens within an hour without an alert; 0 is no limit."""
+    working_hours: tuple[HourOfDay, HourOfDay] | None = None
+    """Begin and end of the working hours in the site's time zone, such as `(7, 19)`: staff who read at other hours
+    cause an alert. None is no limit."""
+    reading_alert_group: str = ""
+    """Group of users who get the alerts, by mail and by their webhooks for `reading.unusual`."""
     error_detail_limit: int = 8_000
     """Maximum characters of an error's details to keep for staff; 0 keeps none."""
     access_log_days: int = Field(default=365, ge=0)

@@ -25,6 +25,7 @@ from sessions_app.data_protection.leftovers import (
     delete_old_accesses,
     delete_orphaned_files,
 )
+from sessions_app.data_protection.reading_alerts import reading_alerts
 from sessions_app.data_protection.retain import erase_expired_sessions
 from sessions_app.extensions import extensions
 from sessions_app.history.figures.batches import count_figures, recount_all_sessions
@@ -101,6 +102,7 @@ def sweep() -> None:
         *job_repairs(),
         due_task_repair(),
         *escalations(),
+        *reading_alerts(),
         deleted_session_repair(),
         offer_due_deliveries,
         count_figures,

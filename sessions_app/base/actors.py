@@ -38,7 +38,8 @@ class ActionKind(models.TextChoices):
     """Kinds of acts.
 
     In the record of staff, `ANSWER` is an answer other than a yes or a no. The text of the answer is only in the
-    session, and is erased with it. `ASK` asks a second person to agree to an act.
+    session, and is erased with it. `ASK` asks a second person to agree to an act, and `ALERT` tells
+    of unusual reading.
     """
 
     ADD = "add"
@@ -57,6 +58,7 @@ class ActionKind(models.TextChoices):
     LIFT = "lift"
     SHARE = "share"
     REVOKE = "revoke"
+    ALERT = "alert"
 
 
 @dataclass(frozen=True)

@@ -18,14 +18,15 @@ URL_LENGTH = 2000
 class WebhookEvent(models.TextChoices):
     """Events of webhooks.
 
-    Database triggers insert the deliveries in the transaction of their cause. Python inserts only tests and the first
-    push notification of a configuration.
+    Database triggers insert the deliveries in the transaction of their cause. Python inserts only tests, the first push
+    notification of a configuration, and alerts on unusual reading, which are for members of a group of staff.
     """
 
     RUN_ENDED = "run.ended", "A run has ended"
     APPROVAL_NEEDED = "approval.needed", "A call or a question waits for somebody"
     JOB_ENDED = "job.ended", "A job has ended"
     TASK_CHANGED = "task.changed", "A task of A2A may have come to rest"
+    READING_UNUSUAL = "reading.unusual", "A member of staff reads unusually much, or at unusual hours"
     TEST = "test", "Somebody asked for a test"
 
 

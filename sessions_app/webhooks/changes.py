@@ -98,6 +98,19 @@ def stage_test(hooks: QuerySet[Webhook], hook_id: UUID, message_id: UUID | None 
     return delivery
 
 
+def stage_reading_alert(group: str, staff_id: str, rows: int, odd_rows: int) -> None:
+    """Stage an alert on unusual reading for the webhooks of the group's members that asked for it."""
+    event = WebhookEvent.READING_UNUSUAL
+    data = {"staff_id": staff_id, "rows": rows, "outside_of_working_hours": odd_rows}
+    payload = {"type": event.value, "timestamp": timezone.now().isoformat(), "data": data}
+    members = get_user_model()._base_manager.filter(is_active=True, groups__name=group)
+    hooks = Webhook.objects.filter(
+        user__in=members.values("pk"), people=None, disabled_at=None, events__contains=[event.value]
+    )
+    for hook in hooks:
+        WebhookDelivery.objects.create(webhook=hook, event=event, subject=staff_id, payload=payload)
+
+
 def find_webhook(hooks: QuerySet[Webhook], hook_id: UUID) -> Webhook:
     """Return the webhook with this id.
 

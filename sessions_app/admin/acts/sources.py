@@ -169,10 +169,10 @@ class _RecordSource(Source):
 
 
 class StaffActSource(_RecordSource):
-    """Acts in the admin, with answers to calls."""
+    """Acts in the admin, with answers to calls, and alerts of the site on unusual reading."""
 
     model = StaffAct
-    kinds = frozenset({ActorKind.STAFF})
+    kinds = frozenset({ActorKind.STAFF, ActorKind.SITE})
 
     def entry(self, record: StaffAct) -> Entry:
         entry = super().entry(record)

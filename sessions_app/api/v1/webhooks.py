@@ -25,7 +25,7 @@ from sessions_app.webhooks.changes import delete_webhook, find_webhook, make_web
 router = Router(tags=["webhooks"])
 MAX_LISTED_WEBHOOKS = 200
 DELIVERIES_ON_A_PAGE = 100
-SubscribedEvent = Literal["run.ended", "approval.needed", "job.ended"]
+SubscribedEvent = Literal["run.ended", "approval.needed", "job.ended", "reading.unusual"]
 
 
 class NewWebhook(Schema):
@@ -37,7 +37,7 @@ class NewWebhook(Schema):
     """
 
     url: Annotated[str, Field(min_length=1, max_length=URL_LENGTH, examples=["https://example.org/hook"])]
-    events: Annotated[list[SubscribedEvent], Field(min_length=1, max_length=3, examples=[["run.ended"]])]
+    events: Annotated[list[SubscribedEvent], Field(min_length=1, max_length=4, examples=[["run.ended"]])]
     user_id: str | None = None
     is_of_group: bool = False
 

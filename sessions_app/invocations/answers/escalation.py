@@ -12,8 +12,6 @@ from collections.abc import Iterable
 from contextlib import suppress
 from datetime import timedelta
 
-from django.contrib.auth import get_user_model
-from django.core.mail import send_mail
 from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.db.models.functions import Now
@@ -26,6 +24,7 @@ from sessions_app.errors import ConflictError
 from sessions_app.invocations.answers.staff_answers import answer_request
 from sessions_app.models import AnswerRequest, RequestKind
 from sessions_app.process import threads
+from sessions_app.process.group_mail import mail_group
 from sessions_app.process.sweeping import BATCH_SIZE, OverdueRows, Repair
 
 logger = logging.getLogger(__name__)
@@ -69,13 +68,7 @@ def _mail_once(of_tools: Q, limit: AnswerLimit) -> None:
         rows = list(locked.order_by("asked_at")[:BATCH_SIZE])
         if not rows:
             return
-        members = get_user_model()._base_manager.filter(is_active=True, groups__name=limit.mail_group)
-        addresses = [address for address in members.values_list("email", flat=True) if address]
-        if addresses:
-            subject = f"{conf().site_name}: {len(rows)} waiting for an answer"
-            send_mail(subject, "\n".join(_lines(rows)), None, addresses)
-        else:
-            logger.warning("No member of the group %r has a mail address", limit.mail_group)
+        mail_group(limit.mail_group, f"{len(rows)} waiting for an answer", _lines(rows))
         AnswerRequest.objects.filter(pk__in=[row.pk for row in rows]).update(escalated_at=Now())
 
 
