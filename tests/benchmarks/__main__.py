@@ -13,6 +13,7 @@ from tests.benchmarks.servers import bench_site
 NAMES = (
     "appends",
     "turns",
+    "pauses",
     "traces",
     "requests",
     "cancel",
