@@ -213,6 +213,10 @@ class MadeCalls:
                     answered = _find_answered(candidates, event, response) or candidates[-1]
                     answered.answers.append(Answer(event, part))
 
+    def waits(self, call_id: str) -> bool:
+        """Return True if a call with the id waits, see `MadeCall.waits`."""
+        return any(made.waits for made in self._by_id.get(call_id, ()))
+
 
 def made_calls(events: Iterable[Event]) -> list[MadeCall]:
     """Return the calls in the order of the events, each with its responses."""

@@ -16,10 +16,10 @@ from typing import Any
 
 from runtime.context import AgentProtocol, InvocationContext
 from runtime.events.calls import (
+    MadeCalls,
     answered_call_events,
     call_ids,
     is_framework_request,
-    made_calls,
     response_ids,
 )
 from runtime.events.event import Event
@@ -65,11 +65,11 @@ def find_latest_start(events: Sequence[Event]) -> int:
     start = 0
     start_of_call: dict[str, int] = {}
     requests: set[str] = set()
+    made = MadeCalls()
     for position, event in enumerate(events):
         answered = response_ids(event) & start_of_call.keys() if event.author == "user" else set()
         if answered:
-            waiting = {made.call.id for made in made_calls(events[:position]) if made.waits}
-            pending_starts = [start_of_call[call_id] for call_id in answered if call_id in waiting]
+            pending_starts = [start_of_call[call_id] for call_id in answered if made.waits(call_id)]
             # An answer to a pending call resumes the work that made the call. Without a pending call the agents have
             # continued since the first answer (a progress report, for example), so this answer starts new work.
             # Answers to framework requests are no start: they let the original call run.
@@ -80,6 +80,7 @@ def find_latest_start(events: Sequence[Event]) -> int:
         start_of_call.update(dict.fromkeys(call_ids(event), start))
         if is_framework_request(event):
             requests |= call_ids(event)
+        made.add([event])
     return start
 
 
