@@ -12,6 +12,8 @@ from _pytest.runner import runtestprotocol
 from django.conf import settings
 from django.db import connection
 from django.test import TransactionTestCase
+from hypothesis import HealthCheck
+from hypothesis import settings as hypothesis_settings
 from pytest_django import DjangoDbBlocker
 from xdist.remote import Producer
 
@@ -30,6 +32,11 @@ from tests.whole_files import BROWSER, LateFile, WholeFiles
 
 # A run that is stopped ends as with Ctrl-C: its fixtures stop the servers.
 signal.signal(signal.SIGTERM, signal.default_int_handler)
+# Time limits of examples fail on a busy machine.
+hypothesis_settings.register_profile(
+    "untimed", hypothesis_settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+)
+hypothesis_settings.load_profile("untimed")
 if not os.environ.get("DATABASE_URL"):
     os.environ["ADK_POSTGRES_TEMPLATE"] = str(template_cluster())
 LONGEST_FIRST = (

@@ -227,7 +227,6 @@ def staff_for(app: str, people: Iterable[str]) -> User:
 
 @settings(
     max_examples=25,
-    deadline=None,
     phases=[Phase.generate],  # a smaller example takes minutes
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )

@@ -107,7 +107,6 @@ def test_an_operation_keeps_to_the_document(program: Program, person: User, oper
     @seed(12)
     @settings(
         max_examples=EXAMPLES,
-        deadline=None,
         database=None,
         phases=[Phase.generate],
         suppress_health_check=list(HealthCheck),

@@ -98,7 +98,7 @@ def calls_on_the_loop(event: Event) -> int:
     return asyncio.run(measure())
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=60, suppress_health_check=list(HealthCheck))
 @given(st.lists(st.sampled_from(PIECES), min_size=1, max_size=4), st.integers(1, MAX_CHARACTERS))
 def test_no_answer_of_32_kb_takes_the_event_loop_for_long(pieces: list[str], length: int) -> None:
     event = answer(("".join(pieces) * length)[:length])

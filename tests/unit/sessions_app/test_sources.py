@@ -150,7 +150,7 @@ def test_only_the_answer_of_an_agent_has_sources() -> None:
     assert "sources" not in event_html({"text": "One."}, groundingMetadata={})
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(
     pieces=st.lists(st.sampled_from(UNITS) | st.text(max_size=5), min_size=1, max_size=8),
     ends=st.lists(st.integers(0, 200), min_size=1, max_size=5),

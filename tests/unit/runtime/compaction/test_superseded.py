@@ -126,7 +126,7 @@ def responses_without_calls(kept: list[Event]) -> list[str | None]:
     return [response.id for response in responses if response.id not in made and response.id in known]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.lists(STEP, max_size=15), st.integers(0, 2))
 @example(steps=[("call", "waits"), ("say", "helper"), ("answer", 0), ("compact", 0), ("begin", 0)], overlap=0)
 def test_without_superseded_events_contents_agent_and_pending_calls_are_the_same(

@@ -151,7 +151,7 @@ TWO_CALLS_ANSWERED_APART = [
 ]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.lists(INVOCATION, min_size=1, max_size=5), st.sampled_from([None, "p.a"]))
 @example([TWO_CALLS_ANSWERED_APART, []], None)
 def test_cached_contents_equal_uncached_contents(
@@ -166,7 +166,7 @@ def test_cached_contents_equal_uncached_contents(
             assert history.cached(branch) == history.uncached(branch)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.lists(INVOCATION, min_size=1, max_size=3), st.lists(INVOCATION, min_size=1, max_size=3))
 def test_a_recreated_session_does_not_reuse_the_cache_of_the_deleted_one(
     old: list[list[tuple[str, str, Any]]], new: list[list[tuple[str, str, Any]]]

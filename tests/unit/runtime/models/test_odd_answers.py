@@ -14,7 +14,7 @@ from anthropic.types import (
     RawMessageDeltaEvent,
     RawMessageStreamEvent,
 )
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from openai.types.chat import ChatCompletion, ChatCompletionChunk
 from pydantic import TypeAdapter
@@ -264,7 +264,6 @@ PIECES = st.lists(
 )
 
 
-@settings(deadline=None)
 @given(PIECES)
 def test_no_order_of_pieces_runs_a_call_twice(pieces: list[dict[str, Any]]) -> None:
     streamed = chat_stream(*json.loads(json.dumps(pieces)))

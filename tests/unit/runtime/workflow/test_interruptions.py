@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runtime import types
@@ -376,7 +376,7 @@ def graphs(draw: st.DrawFn) -> list[tuple[str, str]]:
 
 
 @given(edges=graphs(), asking=st.sets(st.integers(0, 6)), data=st.data())
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=40)
 def test_an_interrupted_graph_ends_as_an_uninterrupted_one(
     edges: list[tuple[str, str]], asking: set[int], data: st.DataObject
 ) -> None:
