@@ -35,6 +35,7 @@ from sessions_app.invocations.answer_requests import repair_requests
 from sessions_app.invocations.answers.escalation import escalations
 from sessions_app.invocations.background import run_in_background
 from sessions_app.invocations.credentials import delete_expired_credentials
+from sessions_app.invocations.held_lease import take_over_expired
 from sessions_app.invocations.rewind import finish_interrupted_rewind
 from sessions_app.jobs.repairs import job_repairs
 from sessions_app.jobs.run_tool import run_tool_job
@@ -115,17 +116,18 @@ def sweep() -> None:
 
 def _take_back_expired(seconds: float) -> bool:
     """Free sessions whose process died, and send them to workers. True if there may be more."""
-    released = threads.run(leases.take_back_expired())
-    for session_id in released:
-        logger.info("The lease of session %s has expired", session_id, extra={"session_id": str(session_id)})
+    taken_over = threads.run(take_over_expired())
+    for session_id, lease_token in taken_over:
         try:
-            threads.run(finish_interrupted_rewind(session_id))
+            threads.run(finish_interrupted_rewind(session_id, lease_token))
         except Exception:  # one session must not keep the others from going on
             logger.exception("Session %s was not reconciled after a rewind", session_id)
+    released = threads.run(leases.take_back_expired())
     # Last, because the broker may be away: no later sweep finishes the rewinds of these sessions.
-    for session_id in released:
+    for session_id in [*dict(taken_over), *released]:
+        logger.info("The lease of session %s has expired", session_id, extra={"session_id": str(session_id)})
         send_run_session(session_id)
-    return len(released) == leases.BATCH_SIZE
+    return leases.BATCH_SIZE in (len(taken_over), len(released))
 
 
 def _delete_expired_credentials(seconds: float) -> bool:

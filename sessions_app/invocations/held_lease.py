@@ -22,23 +22,32 @@ BUSY = gettext_noop("An answer is being written in this chat. Stop it first, the
 
 
 @asynccontextmanager
-async def hold_lease(session_id: UUID, *, before_queue: bool = False) -> AsyncGenerator[int]:
+async def hold_lease(session_id: UUID) -> AsyncGenerator[int]:
     """Hold the session's lease: no invocation begins. Afterwards run invocations queued in between.
-
-    Args:
-        before_queue: True to hold it also if invocations are queued already.
 
     Raises:
         ConflictError: an invocation runs or is queued, or the lease was lost and an append of the block was refused.
     """
     lease_token = await session_lease.acquire(
-        session_id, owner=worker().owner, lease_seconds=conf().lease_seconds, before_queue=before_queue
+        session_id, owner=worker().owner, lease_seconds=conf().lease_seconds
     )
     if lease_token is None:
         raise ConflictError(BUSY)
+    async with keep_lease(session_id, lease_token):
+        yield lease_token
+
+
+async def take_over_expired() -> list[tuple[UUID, int]]:
+    """Take over leases that dead processes held as `hold_lease` does; return sessions and fencing tokens."""
+    return await session_lease.take_over_expired(owner=worker().owner, lease_seconds=conf().lease_seconds)
+
+
+@asynccontextmanager
+async def keep_lease(session_id: UUID, lease_token: int) -> AsyncGenerator[None]:
+    """Renew and finally release a lease that this process has acquired or taken over, as `hold_lease` does."""
     renewal = create_task(_renew(session_id), f"renew the held lease of session {session_id}")
     try:
-        yield lease_token
+        yield
     except StaleLeaseError as error:
         raise ConflictError(BUSY) from error
     finally:

@@ -21,7 +21,7 @@ from sessions_app.base import actors
 from sessions_app.base.actors import Act, ActionKind, Actor
 from sessions_app.errors import ConflictError, NotFoundError
 from sessions_app.history.rewinds import find_rewinds, rewound_from
-from sessions_app.invocations.held_lease import hold_lease
+from sessions_app.invocations.held_lease import hold_lease, keep_lease
 from sessions_app.invocations.reconcile import reconcile_after_rewind
 from sessions_app.live.process import live
 from sessions_app.live.publish import publish_committed
@@ -43,9 +43,8 @@ async def rewind_before(session: Session, invocation_id: str, by: Actor) -> None
     """
     async with hold_lease(session.pk) as lease_token:
         if await _was_just_rewound(session, invocation_id):
-            await reconcile_after_rewind(
-                session, lease_token, by
-            )  # An earlier request may have crashed before this.
+            # An earlier request may have crashed before this.
+            await reconcile_after_rewind(session, lease_token, by)
             return
         rewind = partial(Runner.rewind_async, rewind_before_invocation_id=invocation_id)
         act = Act(by, ActionKind.REWIND, ("invocation", invocation_id))
@@ -89,17 +88,19 @@ def _rewind_that_left(session: Session, seq: int) -> Rewind | None:
     return left_by
 
 
-async def finish_interrupted_rewind(session_id: UUID) -> None:
+async def finish_interrupted_rewind(session_id: UUID, lease_token: int) -> None:
     """Reconcile a session whose log ends with a rewind, since the rewinding process may have died. Idempotent.
 
-    Do nothing while an invocation runs. A queued one waits: after its events, nobody would see the rewind.
+    Args:
+        lease_token: token of the lease that was taken over. It is released.
     """
-    session = await in_thread(Session.objects.select_related("user").filter(pk=session_id).first)
-    if session is None or await in_thread(_rewind_at_end, session) is None:
-        return
     with suppress(ConflictError):
-        async with hold_lease(session_id, before_queue=True) as lease_token:
-            await reconcile_after_rewind(session, lease_token, actors.person(session.user))
+        async with keep_lease(session_id, lease_token):
+            session = await in_thread(Session.objects.select_related("user").filter(pk=session_id).first)
+            if session is None:
+                return
+            if await in_thread(_rewind_at_end, session) is not None:
+                await reconcile_after_rewind(session, lease_token, actors.person(session.user))
 
 
 async def _was_just_rewound(session: Session, invocation_id: str) -> bool:

@@ -26,6 +26,7 @@ from sessions_app.invocations import rewind
 from sessions_app.invocations.worker import worker
 from sessions_app.models import Event, Invocation, Session, ToolJob
 from sessions_app.sessions.list.search import search_sessions
+from sessions_app.store.sql import session_lease
 from tests.fakes import ScriptedModel, call
 from tests.integration.invocations.rewind_helpers import ask, edit, load_note, remember, write
 from tests.served_agents import Served
@@ -300,7 +301,9 @@ async def test_a_cancelled_job_stays_cancelled_and_tells_the_agent_when_its_call
 
 async def sweep(person: User, session: Session, invocation_id: str) -> None:
     """Do what a sweep does for the session of a process that died with its lease."""
-    await rewind.finish_interrupted_rewind(session.pk)
+    token = await session_lease.acquire(session.pk, owner="sweep", lease_seconds=60)
+    assert token
+    await rewind.finish_interrupted_rewind(session.pk, token)
 
 
 @pytest.mark.parametrize("finish", [switch, sweep])

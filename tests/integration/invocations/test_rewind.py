@@ -286,7 +286,7 @@ async def test_a_process_that_has_lost_the_lease_cancels_and_reopens_nothing(
 
     async def lose_lease(session: Session, lease_token: int, by: Actor) -> None:
         await Session.objects.filter(pk=session.pk).aupdate(lease_expires_at=timezone.now())
-        assert await leases.take_back_expired() == [session.pk]
+        assert len(await session_lease.take_over_expired(owner="sweep", lease_seconds=60)) == 1
         await reconcile_after_rewind(session, lease_token, by)
 
     monkeypatch.setattr(rewind, "reconcile_after_rewind", lose_lease)
@@ -312,9 +312,10 @@ async def test_a_sweep_finishes_a_rewind_before_a_message_that_was_queued_during
         patch.setattr(session_lease, "release", AsyncMock(return_value=False))
         await go_back(person, session.id, first)
     await Session.objects.filter(pk=session.pk).aupdate(lease_expires_at=timezone.now())
-    assert await leases.take_back_expired() == [session.pk]
+    ((pk, token),) = await session_lease.take_over_expired(owner="sweep", lease_seconds=60)
     model.turns = ["answer"]
-    await rewind.finish_interrupted_rewind(session.pk)
+    assert await leases.claim_next(pk, owner="other", lease_seconds=60) is None
+    await rewind.finish_interrupted_rewind(pk, token)
     await worker().wait_until_idle()
     await job.arefresh_from_db()
     last = await Event.objects.filter(session=session).order_by("seq").alast()
