@@ -203,8 +203,9 @@ def test_the_first_of_two_answers_counts(
     request = ask(grace, "erase", session)
     others = [alan, staff("edsger", *RIGHTS)]
     responses = in_threads(*(partial(answer, other, request) for other in others))
-    words = [told(response) for response in responses]
-    assert "You agreed." in words
+    # The contexts of the pages are of no use: the test client also records those of other threads.
+    pages = [response.content.decode() for response in responses]
+    assert sum("You agreed." in page for page in pages) == 1
     assert ActRequestStep.objects.count() == 1
     assert StaffAct.objects.filter(action="approve").count() == 1
 
