@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import psycopg
 from asgiref.sync import SyncToAsync
 from django.db import connection, connections
 
 
 def end_all_backends() -> None:
     """End all sessions of PostgreSQL but one of its own, as a restart does."""
-    own = connection.copy()
-    with own.cursor() as cursor:
-        cursor.execute(
+    # Not from the pool: the pool would keep a session that has not ended.
+    with psycopg.connect(**connection.get_connection_params()) as own:
+        own.execute(
             "SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity"
             " WHERE datname = current_database() AND pid <> pg_backend_pid()"
         )
-    own.close()
 
 
 @contextmanager
