@@ -1,5 +1,6 @@
-from django.contrib.postgres.operations import AddIndexConcurrently
 from django.db import migrations, models
+
+from sessions_app.migrations._indexes import BuildIndex
 
 
 class Migration(migrations.Migration):
@@ -9,8 +10,7 @@ class Migration(migrations.Migration):
     dependencies = [('sessions_app', '0008_agent_version')]
 
     operations = [
-        migrations.RunSQL('DROP INDEX CONCURRENTLY IF EXISTS invocation_by_agent_version', migrations.RunSQL.noop),
-        AddIndexConcurrently(
+        BuildIndex(
             model_name='invocation',
             index=models.Index(fields=['agent_version', '-id'], name='invocation_by_agent_version'),
         ),

@@ -1,5 +1,6 @@
-from django.contrib.postgres.operations import AddIndexConcurrently
 from django.db import migrations, models
+
+from sessions_app.migrations._indexes import BuildIndex
 
 
 class Migration(migrations.Migration):
@@ -9,7 +10,7 @@ class Migration(migrations.Migration):
     dependencies = [('sessions_app', '0010_causes_of_failures')]
 
     operations = [
-        # A build that was interrupted leaves an invalid index, and a column that is there.
+        # A build that was interrupted leaves a column that is there.
         migrations.RunSQL(
             'ALTER TABLE sessions_app_sessionfigures ADD COLUMN IF NOT EXISTS flaw_seq bigint NULL',
             'ALTER TABLE sessions_app_sessionfigures DROP COLUMN IF EXISTS flaw_seq',
@@ -17,15 +18,13 @@ class Migration(migrations.Migration):
                 migrations.AddField('sessionfigures', 'flaw_seq', models.BigIntegerField(null=True)),
             ],
         ),
-        migrations.RunSQL('DROP INDEX CONCURRENTLY IF EXISTS session_figures_flaws', migrations.RunSQL.noop),
-        AddIndexConcurrently(
+        BuildIndex(
             model_name='sessionfigures',
             index=models.Index(
                 condition=models.Q(('flaw_seq__isnull', False)), fields=['session'], name='session_figures_flaws'
             ),
         ),
-        migrations.RunSQL('DROP INDEX CONCURRENTLY IF EXISTS staff_access_of_actor', migrations.RunSQL.noop),
-        AddIndexConcurrently(
+        BuildIndex(
             model_name='staffaccess',
             index=models.Index(fields=['actor_id', '-id'], name='staff_access_of_actor'),
         ),

@@ -1,7 +1,8 @@
 from django.contrib.postgres.indexes import OpClass
-from django.contrib.postgres.operations import AddIndexConcurrently
 from django.db import migrations, models
 from django.db.models.functions import Upper
+
+from sessions_app.migrations._indexes import BuildIndex
 
 
 def _build(model, table):
@@ -11,14 +12,7 @@ def _build(model, table):
         models.Index(OpClass(Upper('actor_name'), 'text_pattern_ops'), name=f'{table}_name'),
         models.Index(fields=['address'], name=f'{table}_address', condition=models.Q(('address__isnull', False))),
     ]
-    operations = []
-    for index in indexes:
-        # A build that was interrupted leaves an invalid index.
-        operations.append(
-            migrations.RunSQL(f'DROP INDEX CONCURRENTLY IF EXISTS {index.name}', migrations.RunSQL.noop)
-        )
-        operations.append(AddIndexConcurrently(model_name=model, index=index))
-    return operations
+    return [BuildIndex(model, index) for index in indexes]
 
 
 class Migration(migrations.Migration):

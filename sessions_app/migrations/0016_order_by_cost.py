@@ -1,15 +1,15 @@
-from django.contrib.postgres.operations import AddIndexConcurrently, RemoveIndexConcurrently
+from django.contrib.postgres.operations import RemoveIndexConcurrently
 from django.db import migrations, models
+
+from sessions_app.migrations._indexes import BuildIndex
 
 
 def _replace(old, new, column):
     """Return the operations that build an index in the place of another."""
     index = models.Index(fields=[f'-{column}', '-session'], name=new)
     return [
-        # A build that was interrupted leaves an invalid index.
-        migrations.RunSQL(f'DROP INDEX CONCURRENTLY IF EXISTS {new}', migrations.RunSQL.noop),
-        AddIndexConcurrently(model_name='sessionfigures', index=index),
-        RemoveIndexConcurrently(model_name='sessionfigures', name=old),
+        BuildIndex('sessionfigures', index),
+        RemoveIndexConcurrently('sessionfigures', old),
     ]
 
 

@@ -6,7 +6,7 @@ from sessions_app.migrations._groups import permission
 
 ACTIONS = (
     'add', 'change', 'delete', 'restore', 'stop', 'retry', 'ask', 'rewind', 'switch', 'answer', 'approve', 'reject',
-    'withdraw', 'lift', 'share', 'revoke',
+    'withdraw', 'lift', 'share', 'revoke', 'alert',
 )
 ACTOR_KINDS = ('person', 'key', 'staff', 'job', 'schedule', 'agent', 'site')
 

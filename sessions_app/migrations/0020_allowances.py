@@ -1,5 +1,6 @@
-from django.contrib.postgres.operations import AddIndexConcurrently
 from django.db import migrations, models
+
+from sessions_app.migrations._indexes import BuildIndex
 
 ALLOWS_SESSION = models.Q(
     ('body__content__parts__contains', [{'functionResponse': {'name': 'adk_request_confirmation'}}]),
@@ -15,11 +16,9 @@ class Migration(migrations.Migration):
     dependencies = [('sessions_app', '0019_index_of_causes')]
 
     operations = [
-        # A build that was interrupted leaves an invalid index.
-        migrations.RunSQL('DROP INDEX CONCURRENTLY IF EXISTS event_allowances', migrations.RunSQL.noop),
-        AddIndexConcurrently(
-            model_name='event',
-            index=models.Index(
+        BuildIndex(
+            'event',
+            models.Index(
                 fields=['session', 'seq'],
                 name='event_allowances',
                 condition=models.Q(('author', 'user'), models.Q(ALLOWS_SESSION, WITHDRAWS, _connector='OR')),
