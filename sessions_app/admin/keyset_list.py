@@ -86,6 +86,7 @@ class KeysetChangeList(UncountedChangeList):
 
     @property
     def is_by_time(self) -> bool:
+        """Return True in the order of `ModelAdmin.ordering`, which is that of time."""
         return self.order == [*(self.model_admin.ordering or ())]
 
     def get_results(self, request: HttpRequest) -> None:

@@ -214,7 +214,7 @@ class SessionActionsMixin(SecondPersonMixin):
             session,
             consent.wording(wording),
             consent.form,
-            consent.below(description),
+            consent.with_note(description),
             may_confirm=not (is_held or consent.waits),
         )
 

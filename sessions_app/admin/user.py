@@ -144,7 +144,7 @@ class ErasingUserAdmin(SecondPersonMixin, BASE):  # type: ignore[misc]
             # No erasure without a valid reason, even with a forged form.
             request.POST = QueryDict()  # Without data Django shows the page again.
         request.adk_consent = consent  # type: ignore[attr-defined]
-        context = {"consent": consent, "confirm": consent.confirm(_("Delete and erase"))}
+        context = {"consent": consent, "confirm": consent.button(_("Delete and erase"))}
         return super().delete_view(request, object_id, context | (extra_context or {}))
 
     def reason_for_deletion(self, request: HttpRequest) -> str:

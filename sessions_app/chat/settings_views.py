@@ -116,7 +116,8 @@ async def withdraw_allowances(request: HttpRequest, session_id: UUID | None = No
         await withdraw_all_allowances(by)
     else:
         with suppress(NotFoundError):
-            agent, tool = request.POST.get("agent", ""), request.POST.get("tool", "")
+            agent = request.POST.get("agent", "")
+            tool = request.POST.get("tool", "")
             await withdraw_allowance(by, session_id, agent, tool)
     return back_to_settings(request, "allowances", gettext("You are asked again before each call."))
 

@@ -1,7 +1,7 @@
 """Alerts on unusual reading by staff: many rows within an hour, or reading outside of the working hours.
 
 A sweep looks at the accesses of the last hour. An alert is an act of the site, a mail to a group, and an event for the
-webhooks of its members. Staff who go on reading cause the next alert an hour later.
+webhooks of its members. Staff who keep reading cause the next alert an hour later.
 """
 
 from __future__ import annotations

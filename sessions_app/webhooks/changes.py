@@ -1,4 +1,4 @@
-"""Creation and deletion of webhooks, recorded as acts, and test deliveries."""
+"""Creation and deletion of webhooks, recorded as acts, and deliveries to chosen webhooks: tests and alerts."""
 
 from __future__ import annotations
 
@@ -92,8 +92,8 @@ def stage_test(hooks: QuerySet[Webhook], hook_id: UUID, message_id: UUID | None 
     hook = find_webhook(hooks, hook_id)
     if hook.disabled_at is not None:
         raise ConflictError("The webhook is disabled. Delete it and make another one.")
-    payload = {"type": WebhookEvent.TEST.value, "timestamp": timezone.now().isoformat(), "data": {}}
-    fields = {"webhook": hook, "event": WebhookEvent.TEST, "subject": str(hook_id), "payload": payload}
+    event = WebhookEvent.TEST
+    fields = {"webhook": hook, "event": event, "subject": str(hook_id), "payload": _payload(event, {})}
     delivery, _ = WebhookDelivery.objects.get_or_create(message_id=message_id or uuid4(), defaults=fields)
     return delivery
 
@@ -102,13 +102,17 @@ def stage_reading_alert(group: str, staff_id: str, rows: int, odd_rows: int) -> 
     """Stage an alert on unusual reading for the webhooks of the group's members that asked for it."""
     event = WebhookEvent.READING_UNUSUAL
     data = {"staff_id": staff_id, "rows": rows, "outside_of_working_hours": odd_rows}
-    payload = {"type": event.value, "timestamp": timezone.now().isoformat(), "data": data}
+    payload = _payload(event, data)
     members = get_user_model()._base_manager.filter(is_active=True, groups__name=group)
     hooks = Webhook.objects.filter(
         user__in=members.values("pk"), people=None, disabled_at=None, events__contains=[event.value]
     )
     for hook in hooks:
         WebhookDelivery.objects.create(webhook=hook, event=event, subject=staff_id, payload=payload)
+
+
+def _payload(event: WebhookEvent, data: dict[str, Any]) -> dict[str, Any]:
+    return {"type": event.value, "timestamp": timezone.now().isoformat(), "data": data}
 
 
 def find_webhook(hooks: QuerySet[Webhook], hook_id: UUID) -> Webhook:

@@ -92,15 +92,15 @@ class Consent:
         """Reason of a valid form, or of the request that was agreed to."""
         return self.request.reason if self.request else str(self.form.cleaned_data["reason"])
 
-    def confirm(self, words: Words) -> Words:
+    def button(self, words: Words) -> Words:
         """Return the text of the button, which is `words` to do the act."""
         return ASK if self.asks else words
 
     def wording(self, wording: Wording) -> Wording:
         """Return the texts of the page."""
-        return replace(wording, confirm=self.confirm(wording.confirm))
+        return replace(wording, confirm=self.button(wording.confirm))
 
-    def below(self, description: SafeString) -> SafeString:
+    def with_note(self, description: SafeString) -> SafeString:
         """Return the description of the act with the note below it."""
         return format_html("{}<br><strong>{}</strong>", description, self.note) if self.note else description
 

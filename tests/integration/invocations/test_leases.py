@@ -82,10 +82,12 @@ class TestFence:
         settings.ADK = {**settings.ADK, "heartbeat_seconds": 0.05}
         pk = (await session_row(await create_session(person))).pk
         session = models.Session.objects.filter(pk=pk)
-        async with hold_lease(pk):
+        async with hold_lease(pk) as lease_token:
             await session.aupdate(lease_expires_at=Now())
-            while not await session.filter(lease_expires_at__gt=Now()).aexists():
-                await asyncio.sleep(0.01)
+            async with asyncio.timeout(60):
+                while not await session.filter(lease_expires_at__gt=Now()).aexists():
+                    await asyncio.sleep(0.01)
+            assert (await session.aget()).lease_token == lease_token
 
     async def test_a_writer_that_released_its_lease_stores_nothing(self, person: User) -> None:
         session = await create_session(person)

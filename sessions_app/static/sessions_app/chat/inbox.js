@@ -64,8 +64,12 @@ export class Inbox {
 
   async #readAgain() {
     this.#isStale = false;
-    const fresh = await this.read();
-    this.#isReading = false;
+    let fresh = null;
+    try {
+      fresh = await this.read();
+    } finally {
+      this.#isReading = false;
+    }
     if (this.#isStale) this.refresh();
     const asked = this.#asked;
     if (fresh) this.#update(fresh);
