@@ -376,6 +376,10 @@ class Context(ReadonlyContext):
             app_name=self.app_name, user_id=self.user_id, memories=memories, custom_metadata=custom_metadata
         )
 
+    async def delete_memory(self, memory_id: str | None = None) -> None:
+        """Forget the user's memory entry with the id of a found `MemoryEntry`, if the memory service supports it."""
+        await self._memory().delete_memory(app_name=self.app_name, user_id=self.user_id, memory_id=memory_id)
+
     def request_confirmation(self, *, hint: str | None = None, payload: Any | None = None) -> None:
         """Ask the person to confirm this call. The answer reruns the call (contract T7).
 

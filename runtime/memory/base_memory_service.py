@@ -61,6 +61,16 @@ class BaseMemoryService(abc.ABC):
             "add_session_to_memory."
         )
 
+    async def delete_memory(self, *, app_name: str, user_id: str, memory_id: str | None = None) -> None:
+        """Forget the user's entry with this id, also when its session is added again. Without an id do nothing.
+
+        Raises:
+            NotImplementedError: the service cannot forget single entries.
+        """
+        raise NotImplementedError(
+            f"{type(self).__name__} cannot forget single entries. Delete their session."
+        )
+
     @abc.abstractmethod
     async def search_memory(self, *, app_name: str, user_id: str, query: str) -> SearchMemoryResponse:
         """Return the user's entries with at least one word of the query."""

@@ -17,10 +17,11 @@ class InMemoryMemoryService(BaseMemoryService):
 
     def __init__(self) -> None:
         self._entries: dict[tuple[str, str], dict[str, list[MemoryEntry]]] = {}
+        self._deleted_ids: set[tuple[str, str, str]] = set()
 
     async def add_session_to_memory(self, session: Session) -> None:
         sessions = self._entries.setdefault((session.app_name, session.user_id), {})
-        sessions[session.id] = [entry for event in session.events if (entry := memory_entry_of(event))]
+        sessions[session.id] = self._new_entries(session.app_name, session.user_id, session.events)
 
     async def add_events_to_memory(
         self,
@@ -35,7 +36,15 @@ class InMemoryMemoryService(BaseMemoryService):
         sessions = self._entries.setdefault((app_name, user_id), {})
         entries = sessions.setdefault(session_id or "", [])
         known = {entry.id for entry in entries}
-        entries += [entry for event in events if event.id not in known and (entry := memory_entry_of(event))]
+        new = self._new_entries(app_name, user_id, events)
+        entries += [entry for entry in new if entry.id not in known]
+
+    async def delete_memory(self, *, app_name: str, user_id: str, memory_id: str | None = None) -> None:
+        if memory_id is None:
+            return
+        self._deleted_ids.add((app_name, user_id, memory_id))
+        for entries in self._entries.get((app_name, user_id), {}).values():
+            entries[:] = [entry for entry in entries if entry.id != memory_id]
 
     async def search_memory(self, *, app_name: str, user_id: str, query: str) -> SearchMemoryResponse:
         query_words = set(words_of(query))
@@ -49,3 +58,10 @@ class InMemoryMemoryService(BaseMemoryService):
         # By score only: entries with equal scores keep their order.
         matches.sort(key=itemgetter(0), reverse=True)
         return SearchMemoryResponse(memories=[entry.model_copy(deep=True) for _, entry in matches])
+
+    def _new_entries(self, app_name: str, user_id: str, events: Sequence[Event]) -> list[MemoryEntry]:
+        return [
+            entry
+            for event in events
+            if (app_name, user_id, event.id) not in self._deleted_ids and (entry := memory_entry_of(event))
+        ]

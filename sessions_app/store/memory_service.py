@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
 
 from django.db import transaction
 
@@ -15,8 +14,10 @@ from runtime.memory.base_memory_service import BaseMemoryService, SearchMemoryRe
 from runtime.memory.memory_entry import MemoryEntry
 from runtime.memory.recall import memory_entry_of, text_of, words_of
 from runtime.sessions.session import Session
+from runtime.valid_text import storable
 from sessions_app import models
 from sessions_app.base.codec import content_to_json, user_pk
+from sessions_app.models.memory import MemoryEntryQuerySet
 from sessions_app.process.threads import in_thread
 
 MAX_EVENT_WORDS = 10_000
@@ -60,6 +61,16 @@ class DjangoMemoryService(BaseMemoryService):
         """
         await in_thread(_add, app_name, user_id, session_id, events)
 
+    async def delete_memory(self, *, app_name: str, user_id: str, memory_id: str | None = None) -> None:
+        """Forget the user's entry of the event with this id.
+
+        Raises:
+            NotFoundError: `user_id` is no valid primary key of a user.
+        """
+        entries = models.MemoryEntry.objects.of(app_name, user_pk(user_id))
+        if memory_id is not None:
+            await in_thread(forget_entries, entries.filter(event_id=storable(memory_id)))
+
     async def search_memory(self, *, app_name: str, user_id: str, query: str) -> SearchMemoryResponse:
         """Return the user's entries with any word of the query.
 
@@ -72,16 +83,13 @@ class DjangoMemoryService(BaseMemoryService):
         return await in_thread(_search, app_name, user_id, words, self._limit)
 
 
-def forget_entries(user: Any, app_name: str, entry_pk: int | None = None) -> int:
-    """Empty the user's entry with this primary key, or all of them in an app; return the number of forgotten entries.
+def forget_entries(entries: MemoryEntryQuerySet) -> int:
+    """Empty the entries; return the number of entries that were not empty.
 
     The rows stay, empty and never found: a deleted entry would come back with the next call of
     `add_session_to_memory`.
     """
-    entries = models.MemoryEntry.objects.of(app_name, user).exclude(words="")
-    if entry_pk is not None:
-        entries = entries.filter(pk=entry_pk)
-    return entries.update(words="", content={"parts": []})
+    return entries.exclude(words="").update(words="", content={"parts": []})
 
 
 def _replace(session: Session) -> None:

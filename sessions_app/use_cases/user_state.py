@@ -10,7 +10,7 @@ from django.db import transaction
 from runtime.sessions.state import State
 from sessions_app.base.actors import Act, ActionKind, UserActor
 from sessions_app.invocations.state_delta import check_change
-from sessions_app.models import AccountAct
+from sessions_app.models import AccountAct, MemoryEntry
 from sessions_app.process.threads import in_thread
 from sessions_app.store.memory_service import forget_entries
 from sessions_app.store.shared_state import change_user_state
@@ -47,8 +47,11 @@ def forget_memory(by: UserActor, app_name: str, entry_pk: int | None = None) -> 
     Args:
         entry_pk: primary key of the entry; None for all entries.
     """
+    entries = MemoryEntry.objects.of(app_name, by.user_pk)
+    if entry_pk is not None:
+        entries = entries.filter(pk=entry_pk)
     with transaction.atomic():
-        if forget_entries(by.user_pk, app_name, entry_pk):
+        if forget_entries(entries):
             subject = "memoryentry", str(entry_pk or app_name)
             AccountAct.objects.record(by.user_pk, Act(by, ActionKind.DELETE, subject))
 

@@ -100,3 +100,21 @@ class MemoryServiceContract:
         await sessions.append_event(session, Event(author="clerk", error_code="bicycle"))
         await memory.add_session_to_memory(session)
         assert await search(memory, ada, "bicycle") == []
+
+    async def test_a_deleted_entry_is_not_found_and_does_not_come_back(
+        self, memory: BaseMemoryService, sessions: BaseSessionService, ada: str, bob: str
+    ) -> None:
+        session = await add_to_memory(memory, sessions, ada, "red bicycle", "green bicycle")
+        red = session.events[0].id
+        await memory.delete_memory(app_name=APP, user_id=bob, memory_id=red)
+        await memory.delete_memory(app_name="other", user_id=ada, memory_id=red)
+        for missing in (None, "unknown", "nul\0", "half \ud800"):
+            await memory.delete_memory(app_name=APP, user_id=ada, memory_id=missing)
+        assert sorted(await search(memory, ada, "bicycle")) == ["green bicycle", "red bicycle"]
+        await memory.delete_memory(app_name=APP, user_id=ada, memory_id=red)
+        assert await search(memory, ada, "bicycle") == ["green bicycle"]
+        await memory.add_session_to_memory(session)
+        await memory.add_events_to_memory(
+            app_name=APP, user_id=ada, session_id=session.id, events=session.events
+        )
+        assert await search(memory, ada, "bicycle") == ["green bicycle"]

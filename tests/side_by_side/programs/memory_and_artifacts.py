@@ -85,6 +85,21 @@ async def versions_of_an_artifact(world: World) -> None:
     await world.play(clerk(world, *turns, tools=[look_at_versions]), "Which?")
 
 
+async def forget_the_first(callback_context: CallbackContext) -> None:
+    first = callback_context.session.events[0]
+    await callback_context.delete_memory(first.id)
+    await callback_context.delete_memory()
+    await callback_context.add_session_to_memory()
+
+
+@program
+async def memory_of_a_deleted_entry(world: World) -> None:
+    callbacks = [remember, forget_the_first]
+    await world.play(clerk(world, "Green it is.", after_agent_callback=callbacks), "Green lamps")
+    agent = clerk(world, call("look_up", query="green"), "It is.", tools=[look_up])
+    await world.play(agent, "What do I like?", session_id="s2")
+
+
 @program
 async def memory_without_a_match(world: World) -> None:
     await world.play(clerk(world, "Noted.", after_agent_callback=remember), "I like green lamps")
