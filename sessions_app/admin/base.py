@@ -158,7 +158,7 @@ class ReadOnlyAdmin(GuardedViewsMixin):
         response = super().changelist_view(request, *args, **kwargs)
         # Recorded after the view, so a refused search leaves no record, and before the page is rendered: if the
         # record fails, nothing is shown.
-        if term := request.GET.get(SEARCH_VAR):
+        if term := request.GET.get(SEARCH_VAR, "").strip():
             self.note_access(request, AccessKind.SEARCH, detail=term)
         return response
 

@@ -110,7 +110,7 @@ class SessionAdmin(StateCorrectionMixin, SessionActionsMixin, SessionExportMixin
     def get_list_display(self, request: HttpRequest) -> tuple[Any, ...]:
         """Return the columns of the list or, with the excerpt of the hit, of a search."""
         columns = list(super().get_list_display(request))
-        if request.GET.get(SEARCH_VAR):
+        if request.GET.get(SEARCH_VAR, "").strip():
             columns = list(SEARCH_COLUMNS)
         # The links to the actions come early, because the last columns of a wide list are out of sight.
         if actions := self.action_column(request):

@@ -197,6 +197,7 @@ def test_words_are_found_and_not_their_parts_and_the_hit_is_marked(staff: Client
         assert "<mark>order</mark> <mark>1001</mark> &amp; more" in html, model
         assert str(other.pk) not in read(staff, list_url(model, "?q=100")), model
     assert "<mark>" not in read(staff, list_url("session", "?q=lamp"))
+    assert str(other.pk) in read(staff, list_url("session", "?q=+"))  # blanks are no search
 
 
 @pytest.mark.parametrize("model", LARGE)
