@@ -467,8 +467,11 @@ def _recurrence(every: str, args: Mapping[str, Any]) -> str:
 def _shown_argument(value: Any, view: SessionView, longest: int | None) -> str:
     """Return an argument for the page: as JSON for readers of details, else as an outline."""
     if view.shows_details or isinstance(value, str):
-        return readable(value)
-    text, is_cut = outline(value, longest)
+        whole = readable(value)
+        text = whole if longest is None else beginning_of(whole, longest)
+        is_cut = len(text) < len(whole)
+    else:
+        text, is_cut = outline(value, longest)
     return f"{text}…" if is_cut else text
 
 

@@ -251,6 +251,13 @@ def test_a_long_list_is_cut_before_it_is_written() -> None:
     assert "More is not shown." in html and len(html) < 6_000
 
 
+@pytest.mark.parametrize("value", ["x" * 10_000, {"deep": ["x" * 10_000]}])
+def test_a_long_argument_of_a_call_is_cut(value: object) -> None:
+    call = {"functionCall": {"id": "c1", "name": "note", "args": {"text": value}}}
+    for html in (event_html(call), event_html(call, view=DETAILS)):
+        assert "x" * 3_000 in html and "…</dd>" in html and len(html) < 6_000
+
+
 def test_a_recurrence_among_the_arguments_of_a_scheduled_task_is_in_words() -> None:
     args = {"task": "Check.", "every": "0 9 * * 1"}
     call = {"functionCall": {"id": "c1", "name": "schedule_task", "args": args}}
