@@ -305,6 +305,16 @@ def test_a_hostile_text_stays_in_its_place(
     assert read.count("Next words") == 1
 
 
+def test_the_page_to_print_marks_hidden_characters_of_calls_and_errors(
+    browser_of_person: Client, session: Session
+) -> None:
+    note = {"id": "c-1", "name": "note", "args": {"text": "\u202efdp.exe"}}
+    add_event(session, author="orders", **parts({"functionCall": note}))
+    add_event(session, author="orders", errorCode="TEAPOT", errorMessage="No \u202eaet")
+    read = export(browser_of_person, session, "page")
+    assert "\u202e" not in read and '<span class="audit-hidden">\\u202e</span>fdp.exe' in read
+
+
 @pytest.mark.parametrize(
     ("title", "name"),
     [
