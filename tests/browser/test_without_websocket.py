@@ -207,11 +207,13 @@ def test_a_confirmation_a_job_and_the_list_of_chats_work_in_two_tabs(
 
 def test_a_sign_out_closes_the_other_tab(browser: Browser, site: Stack, proxy: BlockingProxy) -> None:
     context = browser.new_context()
-    leaving, staying = (ChatPage(context.new_page(), proxy.base_url) for _ in range(2))
+    leaving, staying, home = (ChatPage(context.new_page(), proxy.base_url) for _ in range(3))
     leaving.sign_in(PERSON, site.credentials[PERSON])
     staying.page.goto(proxy.base_url)
     staying.new_chat()
+    home.page.goto(proxy.base_url)
     leaving.page.get_by_role("button", name="Sign out").click()
+    expect(home.page.get_by_role("alert")).to_have_text("You are signed out. Reload the page to sign in.")
     expect(staying.page.get_by_role("alert")).to_contain_text("You are signed out.")
     expect(staying.page.get_by_text("signed out").filter(visible=True)).to_have_count(1)
     context.close()

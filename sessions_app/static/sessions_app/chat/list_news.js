@@ -1,5 +1,7 @@
 // News of the person's chats, for pages that show several: they tell that something has changed, and not what.
 
+import { make } from "./dom.js";
+import { t } from "./language.js";
 import { ChatSocket } from "./socket.js";
 
 /**
@@ -9,18 +11,26 @@ import { ChatSocket } from "./socket.js";
  * @param onActivity - Callback when the activity in the chats may have changed.
  */
 export function followListNews({ onSessions = () => {}, onActivity }) {
-  const { socket: path } = document.getElementById("main").dataset;
+  const main = document.getElementById("main");
   const handlers = {
     // News from before the connection may be missing.
     ready: [onSessions, onActivity],
     sessions: [onSessions, onActivity],
     activity: [onActivity],
   };
-  new ChatSocket(path, {
+  new ChatSocket(main.dataset.socket, {
     after: () => 0,
     onFrame: ({ type }) => {
       for (const handle of handlers[type] ?? []) handle();
     },
-    onState: () => {},
+    onState: (state) => {
+      if (state === "signed-out") main.prepend(signedOutNotice());
+    },
   }).start();
+}
+
+function signedOutNotice() {
+  const notice = make("p", "notice", t("You are signed out. Reload the page to sign in."));
+  notice.setAttribute("role", "alert");
+  return notice;
 }
