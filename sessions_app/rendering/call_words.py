@@ -49,8 +49,13 @@ STRESSED_AT_THE_END = frozenset({"forget", "format", "submit", "reset"})
 TITLES_OF_TOOLS = (
     gettext_noop("Look at {artifact_names}"),
     gettext_noop("Look in earlier chats for {query}"),
+    gettext_noop("Look which skills there are"),
+    gettext_noop("Look for a skill for {query}"),
+    gettext_noop("Read the skill {skill_name}"),
+    gettext_noop("Read {file_path} of the skill {skill_name}"),
+    gettext_noop("Run {file_path} of the skill {skill_name}"),
 )
-"""Titles of the runtime's tools that read files and memory: their rows say what an answer may be based on."""
+"""Titles of the runtime's tools, whose rows say what an answer may be based on."""
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,7 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install
 
     def install_shop(source: str) -> None:
         package = tmp_path / "shop"
-        package.mkdir()
+        package.mkdir(exist_ok=True)
         (package / "__init__.py").touch()
         (package / "agents.py").write_text(dedent(source))
         monkeypatch.syspath_prepend(tmp_path)
@@ -226,6 +226,33 @@ def test_a_toolset_of_an_mcp_server_that_is_not_allowed_is_an_error(install: Ins
         codes = sorted(problem.split()[0] for problem in problems())
         assert codes == ["sessions_app.E007", *["sessions_app.E009"] * 4]
     assert problems() == []
+
+
+def test_broken_skills_are_named_with_their_files(install: Install, tmp_path: Path) -> None:
+    for name, text in {
+        "pay": "---\nname: pay\n---\n",
+        "tax": "Pay.",
+        "fine": "---\nname: fine\ndescription: a\n---\n",
+    }.items():
+        (tmp_path / "shop" / "skills" / name).mkdir(parents=True)
+        (tmp_path / "shop" / "skills" / name / "SKILL.md").write_text(text)
+    install(
+        """
+        from pathlib import Path
+
+        from runtime.agents import LlmAgent
+        from runtime.skills import load_skills_from_dir
+        from runtime.tools.skill_toolset import SkillToolset
+
+        skills = load_skills_from_dir(Path(__file__).parent / "skills")
+        root_agent = LlmAgent(name="clerk", model="demo", tools=[SkillToolset(skills)])
+        """
+    )
+    (problem,) = problems()
+    folder = tmp_path / "shop" / "skills"
+    assert f"{folder}/pay/SKILL.md: description: Field required." in problem
+    assert f"{folder}/tax/SKILL.md: the file begins with no YAML" in problem
+    assert f"{folder}/fine" not in problem
 
 
 def test_errors_make_the_command_fail_after_all_of_them_are_reported(install: Install) -> None:

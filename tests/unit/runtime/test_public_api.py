@@ -55,6 +55,11 @@ NAMES = {
     "runtime.events.event": "Event",
     "runtime.events.event_actions": "EventActions",
     "runtime.examples": "Example BaseExampleProvider",
+    "runtime.skills": "Frontmatter Resources Script Skill SkillRegistry load_skill_from_dir load_skills_from_dir"
+    " list_skills_in_dir load_skill_from_dir_async load_skills_from_dir_async list_skills_in_dir_async",
+    "runtime.skills.models": "Frontmatter Resources Script Skill",
+    "runtime.skills.skill_registry": "SkillRegistry Frontmatter Skill",
+    "runtime.tools.skill_toolset": "SkillToolset SkillDiscoveryMode LoadSkillTool SkillRegistry",
     "runtime.memory": "BaseMemoryService InMemoryMemoryService",
     "runtime.memory.base_memory_service": "BaseMemoryService",
     "runtime.memory.in_memory_memory_service": "InMemoryMemoryService",
