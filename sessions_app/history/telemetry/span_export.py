@@ -119,6 +119,8 @@ def _attributes(span: Span) -> dict[str, str | int | float]:
         values["gen_ai.agent.name"] = span.agent
     if span.kind is SpanKind.TOOL:
         values["gen_ai.tool.name"] = span.name
+    if span.skill:
+        values["gen_ai.skill.name"] = span.skill
     if span.kind is SpanKind.MODEL:
         values["gen_ai.response.model"] = span.name
         values["gen_ai.usage.input_tokens"] = span.usage.prompt

@@ -76,6 +76,8 @@ def _attributes(span: Span, event_ids: dict[int, str]) -> dict[str, Any]:
         values["gcp.vertex.agent.event_id"] = event_ids[span.seq]
     if span.kind is SpanKind.TOOL:
         values["gen_ai.tool.name"] = span.name
+    if span.skill:
+        values["gen_ai.skill.name"] = span.skill
     if span.kind is SpanKind.MODEL:
         values["gen_ai.request.model"] = span.name
         values["gen_ai.usage.input_tokens"] = span.usage.prompt

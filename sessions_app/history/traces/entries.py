@@ -114,6 +114,7 @@ class TraceEntry:
         model: the model's version as the response names it.
         answers: ids of the calls answered by the event.
         call_seconds: measured durations of these calls.
+        skills: names of the skills that these calls read or used.
         pending: ids of the calls to be answered later.
         recorded: times of the model call behind the event; None without a record.
         child_calls: model calls of the agents run as tools whose answers are in the event.
@@ -133,6 +134,7 @@ class TraceEntry:
     calls: tuple[CallEntry, ...] = ()
     answers: frozenset[str] = frozenset()
     call_seconds: Mapping[str, float] = field(default_factory=dict)
+    skills: Mapping[str, str] = field(default_factory=dict)
     pending: frozenset[str] = frozenset()
     recorded: RecordedTimes | None = None
     child_calls: tuple[ChildCall, ...] = ()
@@ -160,6 +162,7 @@ class TraceEntry:
             calls=tuple(CallEntry(call[0], call[1] or "", call[2] or "") for call in facts["calls"] or ()),
             answers=frozenset(facts["answers"] or ()),
             call_seconds=facts["seconds"] or {},
+            skills=facts["skills"] or {},
             pending=frozenset(facts["pending"] or ()),
             node=facts["node"] or "",
             ends_node=facts["ends_node"],
@@ -232,6 +235,14 @@ def _numbers(name: str, path: str) -> str:
 _ANSWERS = f"""
 SELECT coalesce(array_agg(left(p #>> '{{functionResponse,id}}', {_NAME_LENGTH})), '{{}}')
 FROM jsonb_path_query(sessions_app_event.body, '$.content.parts[*] ? (exists(@.functionResponse))') p"""  # noqa: S608
+# The response of a tool of `SkillToolset`, under any prefix. The pattern is that of a name, so no other text is read.
+_SKILLS = f"""
+SELECT jsonb_object_agg(left(p #>> '{{id}}', {_NAME_LENGTH}), p #> '{{response,skill_name}}')
+FROM jsonb_path_query(body, '$.content.parts[*].functionResponse ? (
+    @.name like_regex "(load_skill|load_skill_resource|run_skill_script)$"
+    && !exists(@.response.error) && @.response.skill_name.type() == "string"
+    && @.response.skill_name like_regex "^[a-z0-9-]{{1,64}}$" && @.id.type() == "string"
+)') p"""  # noqa: S608
 _FACTS = RawSQL(  # noqa: S611  # no value from outside
     f"""
     jsonb_build_object(
@@ -253,6 +264,7 @@ _FACTS = RawSQL(  # noqa: S611  # no value from outside
         'children', jsonb_path_query_array(model_call, '$.children[0 to {MAX_CHILD_CALLS - 1}]'),
         'pending', jsonb_path_query_array(body, '$.longRunningToolIds[*] ? (@.type() == "string")'),
         'answers', to_jsonb(array_remove(({_ANSWERS}), NULL)),
+        'skills', ({_SKILLS}),
         'calls', (
             SELECT jsonb_agg(jsonb_build_array(
                 coalesce(left(p #>> '{{functionCall,id}}', {_NAME_LENGTH}), ''),

@@ -50,6 +50,7 @@ class Span:
         is_estimated: True without a recorded start; the start is the time of the event before.
         first_word: seconds from the start to the first word of a model's answer.
         failed_attempts: failed model calls before the answer.
+        skill: name of the skill that a tool call read or used.
         child: for a model call of an agent run as a tool, its place in the record of the event; None for other spans.
     """
 
@@ -66,6 +67,7 @@ class Span:
     first_word: float | None = None
     failed_attempts: int = 0
     error: str = ""
+    skill: str = ""
     child: int | None = None
 
     @property
@@ -214,6 +216,7 @@ class _Walk:
             agent=entry.author,
             model=entry.model,
             usage=usage,
+            skill=entry.skills.get(call_id, ""),
         )
 
     def _wait_span(self, entry: TraceEntry, call: CallEntry) -> Span | None:

@@ -102,6 +102,28 @@ def test_agents_that_ran_as_tools_count_in_the_totals(auditor: Client, session: 
     assert "<dd>2000 in (800 cached), 14 thoughts, 100 out</dd>" in html
 
 
+def test_the_trace_shows_which_skill_was_read(auditor: Client, session: Session) -> None:
+    answers: dict[str, dict[str, Any]] = {
+        "c-1": {"skill_name": "invoices", "instructions": "Add."},
+        "c-2": {"skill_name": "recipes", "error": "Skill 'recipes' not found."},
+        "c-3": {"skill_name": "Not the name of a skill"},
+        "c-4": {"skill_name": ["a"]},
+    }
+    append_event(session, {"text": "Is it paid?"}, author="user")
+    append_event(session, *(call("our_load_skill", call_id) for call_id in answers), author="clerk")
+    parts = [
+        {"functionResponse": {"id": call_id, "name": "our_load_skill", "response": given}}
+        for call_id, given in answers.items()
+    ]
+    nameless = {"functionResponse": {"id": None, "name": "load_skill", "response": {"skill_name": "a"}}}
+    append_event(session, *parts, nameless, author="clerk")
+    tools = [line for line in rows_of(read(auditor, trace_of(session))) if line.startswith("tool")]
+    assert [line.split(" 2.5 s")[0] for line in tools] == [
+        "tool our_load_skill invoices",
+        *["tool our_load_skill"] * 3,
+    ]
+
+
 def test_spans_and_events_link_both_ways(auditor: Client, asked: Session) -> None:
     page = read(auditor, page_of(asked))
     assert f"{reverse('admin:sessions_app_session_trace', args=[asked.pk])}?invocation=e-1#span-3" in page

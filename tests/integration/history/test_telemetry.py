@@ -23,6 +23,8 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 
 from runtime.agents import LlmAgent
 from runtime.apps import App
+from runtime.skills import Frontmatter, Skill
+from runtime.tools.skill_toolset import SkillToolset
 from sessions_app import use_cases
 from sessions_app.base import actors
 from sessions_app.history.telemetry import metrics_view, span_export
@@ -43,8 +45,13 @@ def look_up(word: str) -> str:
 
 @pytest.fixture
 def model(served: Served) -> ScriptedModel:
-    scripted = ScriptedModel(turns=[call("look_up", word="lamp"), "Private words."])
-    app = App(name="shop", root_agent=LlmAgent(name="clerk", model=scripted, tools=[look_up]))
+    calls = [call("look_up", word="lamp"), call("load_skill", skill_name="lamps")]
+    scripted = ScriptedModel(turns=[calls, "Private words."])
+    skill = Skill(
+        frontmatter=Frontmatter(name="lamps", description="Private."), instructions="Private words."
+    )
+    tools = [look_up, SkillToolset([skill])]
+    app = App(name="shop", root_agent=LlmAgent(name="clerk", model=scripted, tools=tools))
     served(app)
     return scripted
 
@@ -67,7 +74,10 @@ async def test_the_spans_of_an_invocation_are_exported_by_the_conventions(
     configure(otlp_endpoint="http://127.0.0.1:4318/v1/traces")
     invocation = await ask(person)
     spans = {span.name: span for span in exporter.get_finished_spans()}
-    assert sorted(spans) == ["chat scripted", "execute_tool look_up", "invocation", "invoke_agent clerk"]
+    tools = ["execute_tool load_skill", "execute_tool look_up"]
+    assert sorted(spans) == ["chat scripted", *tools, "invocation", "invoke_agent clerk"]
+    skills = [(spans[tool].attributes or {}).get("gen_ai.skill.name") for tool in tools]
+    assert skills == ["lamps", None]
     chat, agent, root = (spans[name] for name in ("chat scripted", "invoke_agent clerk", "invocation"))
     assert chat.parent and agent.context and agent.parent and root.context
     assert (chat.parent.span_id, agent.parent.span_id) == (agent.context.span_id, root.context.span_id)
