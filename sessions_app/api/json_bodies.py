@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from http import HTTPStatus
 from typing import Any, NoReturn
 
@@ -12,6 +13,11 @@ from ninja.parser import Parser
 
 MAX_DIGITS = 4_300
 """Maximum number of digits of an integer. Python refuses longer integers, with a message for programmers."""
+
+
+PARSE_ERROR = -32700
+"""JSON-RPC code for a body that cannot be read."""
+_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
 class JsonParser(Parser):
@@ -33,6 +39,23 @@ class AdkParser(Parser):
         """Return the object in the body, or None. Errors become problem details in `access/problems.py`."""
         value = json.loads(request.body, parse_int=_integer)
         return None if value is None else _object(value)
+
+
+def reason_unreadable(body: bytes) -> str:
+    """Return a reason to refuse the body of JSON-RPC; empty for usable JSON, and for errors that its servers report."""
+    try:
+        value = json.loads(body)
+    except (json.JSONDecodeError, UnicodeDecodeError):
+        return ""
+    except (ValueError, RecursionError):  # The SDKs of A2A and MCP would report an internal error.
+        return "The request is nested too deeply, or has a number with too many digits."
+    try:
+        # Responses repeat texts of the request, and no response can hold half a surrogate pair. The search spares most
+        # requests the second pass.
+        json.dumps(value if _SURROGATE.search(body) else None, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return "A text of the request holds half a surrogate pair."
+    return ""
 
 
 def _object(value: Any) -> Any:

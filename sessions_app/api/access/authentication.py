@@ -47,6 +47,19 @@ def bearer_key(scope: AsgiScope) -> str | None:
     return key.strip() if kind.lower() == "bearer" else ""
 
 
+async def caller_with_bearer_key(scope: AsgiScope) -> Caller:
+    """Return the caller of a request by its API key. The sign-in of a browser does not count.
+
+    Raises:
+        AuthenticationError: the request has no valid key.
+        LimitExceededError: the caller has sent too many requests.
+    """
+    key = bearer_key(scope)
+    if not key:
+        raise AuthenticationError(message="Send an API key as a bearer token.")
+    return await caller_with_key(key, scope)
+
+
 async def caller_of_stream(scope: AsgiScope) -> Caller:
     """Return the caller of a request to an ASGI application outside of Django's handler; `user` is in the scope.
 

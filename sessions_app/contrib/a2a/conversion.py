@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
-from typing import Any
 
 from a2a.types import (
     Artifact,
@@ -22,13 +20,12 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from runtime import types
 from runtime.a2a.parts import function_call_part, to_a2a
 from runtime.artifacts.artifact_reference import ArtifactReference
-from runtime.events.calls import REQUEST_CONFIRMATION, REQUEST_CREDENTIAL, parts_of
+from runtime.events.calls import parts_of
 from runtime.events.event import Event
-from runtime.events.tool_confirmation import call_to_confirm, question_in
 from runtime.valid_text import valid_text
-from sessions_app.contrib.a2a.tasks import SiteTask
-from sessions_app.models import ToolJob
-from sessions_app.rendering.hidden_characters import escape_in_json
+from sessions_app.api.tasks.questions import words_of_call, words_of_job
+from sessions_app.api.tasks.site_task import SiteTask
+from sessions_app.api.tasks.site_task import TaskState as SiteTaskState
 
 MAX_HISTORY = 100
 """Maximum number of messages in the history of a task."""
@@ -57,16 +54,22 @@ def task_of(task: SiteTask, artifacts: Iterable[Artifact], history_length: int |
 def status_of(task: SiteTask) -> TaskStatus:
     """Return the status of the task. Its message is the pending questions, or the error of a failed task."""
     last = task.invocations[-1]
-    status = TaskStatus(state=task.state, timestamp=_timestamp(task))  # type: ignore[arg-type]
+    status = TaskStatus(state=state_of(task), timestamp=_timestamp(task))  # type: ignore[arg-type]
     parts: list[Part] = []
     if task.is_at_rest and not task.has_ended:
         parts = [part for call in task.asked for part in question_parts(call)]
-        parts += [Part(text=valid_text(question_text(job))) for job in task.questions]
-    elif task.state == TaskState.TASK_STATE_FAILED and last.error_message:
+        parts += [Part(text=valid_text(words_of_job(job))) for job in task.questions]
+    elif task.state == SiteTaskState.FAILED and last.error_message:
         parts = [Part(text=valid_text(last.error_message))]
     if parts:
         status.message.CopyFrom(_message(task, f"{task.id}-{task.last_seq}", Role.ROLE_AGENT, parts))
     return status
+
+
+def state_of(task: SiteTask) -> int:
+    """Return the state of the task as a value of A2A's `TaskState`."""
+    number: int = TaskState.Value(f"TASK_STATE_{task.state.name}")
+    return number
 
 
 def status_update(task: SiteTask, progress: str = "") -> TaskStatusUpdateEvent:
@@ -118,49 +121,7 @@ def message_of(task: SiteTask, event: Event) -> Message | None:
 def question_parts(call: types.FunctionCall) -> list[Part]:
     """Return the question of a pending call, as text and as a function call."""
     # The text is for any client. Clients that know ADK's calls answer the function call by its id.
-    return [Part(text=valid_text(_question_in_words(call))), function_call_part(call)]
-
-
-def question_text(job: ToolJob) -> str:
-    """Return the question of a job with its possible answers."""
-    question = job.question or {}
-    text = str(question.get("text") or "")
-    if question.get("kind") == "confirm":
-        return f"{text} (yes or no)"
-    options = question.get("options") or ()
-    return f"{text} ({_join_options(options)})" if options else text
-
-
-def options_of(call: types.FunctionCall) -> list[Any]:
-    """Return the options of a choice; empty for other calls."""
-    options = (call.args or {}).get("options")
-    return options if isinstance(options, list) else []
-
-
-def _question_in_words(call: types.FunctionCall) -> str:
-    args = call.args or {}
-    if call.name == REQUEST_CONFIRMATION:
-        call_to_run = call_to_confirm(args)
-        hint = question_in(args).get("hint")
-        hint = hint or f"May {call_to_run.get('name')} run with these arguments?"
-        # A hint of the tool may leave arguments out, and some clients show texts only.
-        return f"{hint} (yes or no)\n{_call_as_text(call_to_run.get('name'), call_to_run.get('args'))}"
-    if call.name == REQUEST_CREDENTIAL:
-        return "A credential is needed. Answer the call with it."
-    if options := options_of(call):
-        return f"Choose one: {_join_options(options)}"
-    if not args:
-        return call.name or ""
-    (first, *others) = args.values()
-    if isinstance(first, str) and not others:
-        return first
-    return _call_as_text(call.name, args)
-
-
-def _call_as_text(name: str | None, args: dict[str, Any] | None) -> str:
-    """Return a call with its whole arguments as JSON, hidden characters as escapes."""
-    shown = json.dumps(args or {}, ensure_ascii=False, sort_keys=True, default=str)
-    return f"{name}: {escape_in_json(shown)}"
+    return [Part(text=valid_text(words_of_call(call))), function_call_part(call)]
 
 
 def _part_of_message(part: types.Part) -> Part | None:
@@ -168,10 +129,6 @@ def _part_of_message(part: types.Part) -> Part | None:
     if reference := ArtifactReference.of_part(part):
         return Part(text=valid_text(f"[File: {reference.filename}]"))
     return to_a2a(part)
-
-
-def _join_options(options: Iterable[Any]) -> str:
-    return ", ".join(str(option) for option in options)
 
 
 def _message(task: SiteTask, message_id: str, role: Role, parts: list[Part]) -> Message:

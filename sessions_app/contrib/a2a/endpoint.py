@@ -6,21 +6,18 @@ here first. While `ADK["a2a_apps"]` names no app, nothing is served, and the pac
 
 from __future__ import annotations
 
-import json
-import re
 from http import HTTPStatus
 from types import ModuleType
 
 from django.core.exceptions import DisallowedHost, RequestAborted
 from django.http import HttpResponse, JsonResponse
-from ninja.errors import AuthenticationError
 
 from runtime.apps.app import App
 from sessions_app.agent_apps import registry
-from sessions_app.api.access.authentication import bearer_key, caller_with_key
-from sessions_app.api.access.callers import Caller
+from sessions_app.api.access.authentication import caller_with_bearer_key
 from sessions_app.api.access.connections import reserve_connection
 from sessions_app.api.access.problems import problem_of
+from sessions_app.api.json_bodies import PARSE_ERROR, reason_unreadable
 from sessions_app.asgi.origin import http_request
 from sessions_app.asgi.problem_details import method_not_allowed, problem
 from sessions_app.asgi.protocol import AsgiScope, Receive, Send, read_body, send_response
@@ -32,9 +29,6 @@ CARD_ROUTE = "a2a/<str:app_name>/.well-known/agent-card.json"
 AGENT_ROUTE = "a2a/<str:app_name>/"
 CARD_SECONDS = 300
 """Time for which clients may cache an agent card."""
-NO_JSON = -32700
-"""JSON-RPC code of a parse error."""
-_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
 async def agent_card(scope: AsgiScope, receive: Receive, send: Send) -> None:
@@ -45,7 +39,7 @@ async def agent_card(scope: AsgiScope, receive: Receive, send: Send) -> None:
     try:
         app = _served(scope)
         if conf().access_of(app.name) != EVERYONE:  # Its card is for callers who may use it.
-            await require_use((await _caller(scope)).user.pk, app.name)
+            await require_use((await caller_with_bearer_key(scope)).user.pk, app.name)
         card = http_request(scope).build_absolute_uri(".").removesuffix(".well-known/")
         response = HttpResponse(_server().card_json(app, card), content_type="application/json")
         kind = "public" if conf().access_of(app.name) == EVERYONE else "private"
@@ -64,13 +58,13 @@ async def agent(scope: AsgiScope, receive: Receive, send: Send) -> None:
         return
     try:
         app = _served(scope)
-        caller = await _caller(scope)
+        caller = await caller_with_bearer_key(scope)
         await require_use(caller.user.pk, app.name)
         with await reserve_connection(caller):
             # Files come as base64 in the JSON, so a body is larger than its files.
             body = await read_body(receive, 2 * conf().upload_bytes)
             if reason := reason_unreadable(body):
-                error = {"code": NO_JSON, "message": reason}
+                error = {"code": PARSE_ERROR, "message": reason}
                 await send_response(send, JsonResponse({"jsonrpc": "2.0", "id": None, "error": error}))
             else:
                 await _server().answer(caller, app.name, scope, body, receive, send)
@@ -78,35 +72,6 @@ async def agent(scope: AsgiScope, receive: Receive, send: Send) -> None:
         return  # The program has left.
     except Exception as error:  # noqa: BLE001 - logged, and told to the program
         await send_response(send, problem_of(error))
-
-
-def reason_unreadable(body: bytes) -> str:
-    """Return a reason to refuse the JSON; empty for usable JSON, and for errors that the SDK's server reports."""
-    try:
-        value = json.loads(body)
-    except (json.JSONDecodeError, UnicodeDecodeError):
-        return ""
-    except (ValueError, RecursionError):  # The SDK's server would report an internal error.
-        return "The request is nested too deeply, or has a number with too many digits."
-    try:
-        # Responses repeat texts of the request, and no response can hold half a surrogate pair. The search spares most
-        # requests the second pass.
-        json.dumps(value if _SURROGATE.search(body) else None, ensure_ascii=False).encode()
-    except UnicodeEncodeError:
-        return "A text of the request holds half a surrogate pair."
-    return ""
-
-
-async def _caller(scope: AsgiScope) -> Caller:
-    """Return the caller of the request by its API key. The sign-in of a browser does not count.
-
-    Raises:
-        AuthenticationError: the request has no valid key.
-    """
-    key = bearer_key(scope)
-    if not key:
-        raise AuthenticationError(message="Send an API key as a bearer token.")
-    return await caller_with_key(key, scope)
 
 
 def _served(scope: AsgiScope) -> App:

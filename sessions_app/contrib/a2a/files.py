@@ -12,8 +12,8 @@ from runtime.artifacts.artifact_reference import ArtifactReference
 from runtime.events.calls import parts_of
 from runtime.events.event import Event
 from runtime.valid_text import valid_text
+from sessions_app.api.tasks.site_task import SiteTask
 from sessions_app.contrib.a2a.conversion import words_of
-from sessions_app.contrib.a2a.tasks import SiteTask
 from sessions_app.store.artifact_service import DjangoArtifactService
 
 MAX_BYTES = 8_000_000

@@ -8,10 +8,9 @@ A request that waits follows the session's feed until the task is at rest, that 
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import AsyncGenerator, Iterator
-from contextlib import aclosing, contextmanager, suppress
+from contextlib import aclosing, contextmanager
 
 from a2a.server.context import ServerCallContext
 from a2a.server.request_handlers.request_handler import RequestHandler
@@ -37,6 +36,7 @@ from a2a.utils.errors import (
     InternalError,
     InvalidParamsError,
     InvalidRequestError,
+    TaskNotCancelableError,
     TaskNotFoundError,
     UnsupportedOperationError,
 )
@@ -44,13 +44,16 @@ from a2a.utils.errors import (
 from runtime.a2a.parts import FileBudget
 from runtime.errors import AdkError
 from sessions_app.api.access.connections import end_on_sign_out
+from sessions_app.api.tasks.requests import AgentOfCaller
+from sessions_app.api.tasks.site_task import SiteTask
+from sessions_app.api.tasks.task_feed import TaskFeed, wait_until_at_rest
 from sessions_app.conf import conf
 from sessions_app.contrib.a2a import push
 from sessions_app.contrib.a2a.conversion import task_of
 from sessions_app.contrib.a2a.files import MAX_BYTES, ArtifactMaker
-from sessions_app.contrib.a2a.requests import AgentOfCaller
-from sessions_app.contrib.a2a.task_stream import TaskStream, TaskUpdate
-from sessions_app.contrib.a2a.tasks import SiteTask
+from sessions_app.contrib.a2a.incoming import receive
+from sessions_app.contrib.a2a.task_list import find_tasks
+from sessions_app.contrib.a2a.task_stream import TaskUpdate, updates_of
 from sessions_app.errors import (
     ConflictError,
     InvalidInputError,
@@ -58,6 +61,7 @@ from sessions_app.errors import (
     UnavailableError,
     UnexpectedError,
 )
+from sessions_app.models import Scope
 from sessions_app.process.failures import public_error
 
 AGENT, SCOPE = "adk_agent", "adk_scope"
@@ -118,13 +122,18 @@ class SiteRequestHandler(RequestHandler):
     async def on_cancel_task(self, params: CancelTaskRequest, context: ServerCallContext) -> Task:
         """Cancel the running work of a task. Return the task once it is at rest, or after `CANCEL_SECONDS`."""
         with _as_a2a_errors():
-            task = await _agent(context).cancel(params.id)
+            try:
+                task = await _agent(context).cancel(params.id)
+            except ConflictError as error:
+                raise TaskNotCancelableError(str(error)) from error
             return await _with_artifacts(await _wait_until_at_rest(task, context, CANCEL_SECONDS), None)
 
     async def on_list_tasks(self, params: ListTasksRequest, context: ServerCallContext) -> ListTasksResponse:
         """Return a page of the user's tasks with the agent."""
         with _as_a2a_errors():
-            page = await _agent(context).find_all(params)
+            agent = _agent(context)
+            agent.caller.require(Scope.READ)
+            page = await find_tasks(agent.caller.user, agent.app_name, params)
             length = _history_length(params)
             if params.include_artifacts:
                 budget = FileBudget(MAX_BYTES)  # one for the whole response
@@ -172,7 +181,7 @@ class SiteRequestHandler(RequestHandler):
 
 async def _begin_or_continue(params: SendMessageRequest, context: ServerCallContext) -> SiteTask:
     """Return the task begun or continued by a message. Store the message's push configuration, if there is any."""
-    task = await _agent(context).receive(params.message)
+    task = await receive(_agent(context), params.message)
     if params.configuration.HasField("task_push_notification_config"):
         config = params.configuration.task_push_notification_config
         config.task_id = task.id
@@ -192,35 +201,16 @@ def _agent(context: ServerCallContext) -> AgentOfCaller:
 async def _follow(task: SiteTask, context: ServerCallContext) -> AsyncGenerator[Task | TaskUpdate, None]:
     """Yield the task, then its updates until it is at rest."""
     yield await _with_artifacts(task, None)
-    stream = TaskStream(task)
-    with end_on_sign_out(_agent(context).caller, context.state[SCOPE], stream.feed):
-        async with aclosing(stream.updates()) as updates:
+    feed = TaskFeed(task)
+    with end_on_sign_out(_agent(context).caller, context.state[SCOPE], feed.feed):
+        async with aclosing(updates_of(feed)) as updates:
             async for update in updates:
                 yield update
-    _refuse_if_ended(stream)
+    feed.refuse_if_ended()
 
 
 async def _wait_until_at_rest(task: SiteTask, context: ServerCallContext, seconds: float) -> SiteTask:
-    """Return the task once it is at rest, or in its current state after `seconds`.
-
-    Raises:
-        TaskNotFoundError: the key was revoked or the session deleted in the meantime.
-    """
-    if task.is_at_rest:
-        return task
-    stream = TaskStream(task)
-    with end_on_sign_out(_agent(context).caller, context.state[SCOPE], stream.feed), suppress(TimeoutError):
-        async with asyncio.timeout(seconds), aclosing(stream.updates()) as updates:
-            async for _ in updates:
-                pass
-    _refuse_if_ended(stream)
-    return stream.task
-
-
-def _refuse_if_ended(stream: TaskStream) -> None:
-    """Raise TaskNotFoundError if the key was revoked, or the session deleted, while the stream was open."""
-    if stream.feed.reason:
-        raise TaskNotFoundError("There is no such task here.")
+    return await wait_until_at_rest(task, _agent(context).caller, context.state[SCOPE], seconds)
 
 
 async def _with_artifacts(

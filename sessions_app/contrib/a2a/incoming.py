@@ -7,41 +7,35 @@ the answer if only one question is pending.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
 
 from a2a.types import Message, Part
-from a2a.utils.errors import InvalidParamsError
+from a2a.utils.errors import InvalidParamsError, UnsupportedOperationError
 
 from runtime import types
 from runtime.a2a.parts import data_of, function_response_in, json_of
-from runtime.events.calls import REQUEST_CONFIRMATION, REQUEST_CREDENTIAL
-from sessions_app.contrib.a2a.conversion import options_of
-from sessions_app.contrib.a2a.tasks import SiteTask
-from sessions_app.jobs.questions import JobAnswer
-from sessions_app.models import ToolJob
-
-YES = frozenset({"yes", "y", "ok", "true", "approve", "approved", "confirm", "confirmed"})
-NO = frozenset({"no", "n", "false", "reject", "rejected", "deny", "denied", "cancel"})
+from sessions_app.api.tasks.questions import Answer, AnswerToCall, answer_to_call, answer_to_job
+from sessions_app.api.tasks.requests import MAX_MESSAGE_ID_LENGTH, AgentOfCaller, MessageFile
+from sessions_app.api.tasks.site_task import SiteTask
+from sessions_app.models import Scope
 
 
-@dataclass(frozen=True)
-class MessageFile:
-    name: str
-    data: bytes
-
-
-@dataclass(frozen=True)
-class AnswerToCall:
-    call_id: str
-    name: str
-    response: dict[str, Any]
-
-
-@dataclass(frozen=True)
-class QuestionAnswer:
-    job: ToolJob
-    answer: JobAnswer
+async def receive(agent: AgentOfCaller, message: Message) -> SiteTask:
+    """Begin a task with a message, or answer a task. Return the task. Idempotent by the id of the message."""
+    if not message.message_id or len(message.message_id) > MAX_MESSAGE_ID_LENGTH:
+        raise InvalidParamsError(f"A message needs a messageId of 1 to {MAX_MESSAGE_ID_LENGTH} characters.")
+    if not message.task_id:
+        return await agent.begin(message.message_id, text_of(message), files_of(message), message.context_id)
+    agent.caller.require(Scope.ANSWER)
+    task = await agent.find(message.task_id)
+    if message.context_id and message.context_id != task.context_id:
+        raise InvalidParamsError("The task is not part of this context.")
+    if task.has_ended:
+        raise UnsupportedOperationError(
+            "The task has ended. Send the message without a taskId, in the same context."
+        )
+    if not task.is_at_rest:
+        raise UnsupportedOperationError("The task waits for no answer. Wait until it has ended.")
+    return await agent.answer(task, answers_in(message, task))
 
 
 def text_of(message: Message) -> str:
@@ -58,11 +52,12 @@ def files_of(message: Message) -> list[MessageFile]:
     ]
 
 
-def answers_in(message: Message, task: SiteTask) -> Sequence[AnswerToCall | QuestionAnswer]:
+def answers_in(message: Message, task: SiteTask) -> Sequence[Answer]:
     """Return the answers in a message: function responses to calls by id, else the text for the only question.
 
     Raises:
-        InvalidParamsError: the message does not tell which question it answers, or has no valid answer.
+        InvalidParamsError: the message does not tell which question it answers.
+        InvalidInputError: the message has no valid answer.
     """
     responses = [found for part in message.parts if (found := function_response_in(part))]
     if responses:
@@ -75,10 +70,14 @@ def answers_in(message: Message, task: SiteTask) -> Sequence[AnswerToCall | Ques
             f"Several questions wait: {', '.join(names)}. Answer a call by a function response with its id; "
             "questions of several jobs are answered in the chat or by the site's own API."
         )
+    text = text_of(message).strip()
     if task.questions:
-        return [_question_answer(task.questions[0], text_of(message).strip())]
+        return [answer_to_job(task.questions[0], text)]
+    call = task.asked[0]
     data = next((value for part in message.parts if isinstance(value := data_of(part), dict)), None)
-    return [_call_answer(task.asked[0], text_of(message).strip(), data)]
+    if data is not None:
+        return [AnswerToCall(call.id or "", call.name or "", data)]
+    return [answer_to_call(call, text)]
 
 
 def _named_answer(
@@ -88,37 +87,6 @@ def _named_answer(
     if call is None:
         raise InvalidParamsError(f"No call {response.id!r} of this task waits for an answer.")
     return AnswerToCall(call.id or "", response.name or "", response.response or {})
-
-
-def _call_answer(call: types.FunctionCall, text: str, data: dict[str, Any] | None) -> AnswerToCall:
-    name = call.name or ""
-    call_id = call.id or ""
-    if data is not None:
-        return AnswerToCall(call_id, name, data)
-    if call.name == REQUEST_CONFIRMATION:
-        return AnswerToCall(call_id, name, {"confirmed": _yes_or_no(text)})
-    if call.name == REQUEST_CREDENTIAL:
-        raise InvalidParamsError("A credential is needed: send it as the function response of the call.")
-    options = options_of(call)
-    if options:
-        chosen = [option for option in options if str(option) == text]
-        if not chosen:
-            raise InvalidParamsError(f"Choose one of these: {', '.join(map(str, options))}.")
-        return AnswerToCall(call_id, name, {"result": chosen[0]})
-    return AnswerToCall(call_id, name, {"result": text})
-
-
-def _question_answer(job: ToolJob, text: str) -> QuestionAnswer:
-    if (job.question or {}).get("kind") == "confirm":
-        return QuestionAnswer(job, _yes_or_no(text))
-    return QuestionAnswer(job, text)
-
-
-def _yes_or_no(text: str) -> bool:
-    word = text.lower().rstrip(".!")
-    if word not in YES | NO:
-        raise InvalidParamsError("Answer with yes or no.")
-    return word in YES
 
 
 def _json(part: Part) -> str:

@@ -16,9 +16,9 @@ from a2a.utils.errors import InvalidParamsError, TaskNotFoundError
 from django.db import transaction
 from google.protobuf.json_format import MessageToDict, MessageToJson, Parse
 
+from sessions_app.api.tasks.requests import AgentOfCaller
+from sessions_app.api.tasks.site_task import SiteTask, load_task
 from sessions_app.contrib.a2a.conversion import status_update
-from sessions_app.contrib.a2a.requests import AgentOfCaller
-from sessions_app.contrib.a2a.tasks import SiteTask, load_task
 from sessions_app.models import Invocation, Scope, Session, Webhook, WebhookDelivery, WebhookEvent
 from sessions_app.process import celery_dispatch
 from sessions_app.process.threads import in_thread
@@ -38,7 +38,7 @@ async def set_config(agent: AgentOfCaller, config: TaskPushNotificationConfig) -
     """Store a configuration, replacing a configuration with the same id. Notify it if the task is at rest already.
 
     Raises:
-        TaskNotFoundError: the caller has no such task.
+        NotFoundError: the caller has no such task.
         InvalidParamsError: the address or a text cannot be used, or the task has too many configurations.
     """
     agent.caller.require(Scope.RUN)
@@ -72,7 +72,8 @@ async def find_config(agent: AgentOfCaller, task_id: str, config_id: str) -> Tas
     """Return a configuration of a task, without its secrets.
 
     Raises:
-        TaskNotFoundError: the caller has no such task, or the task has no such configuration.
+        NotFoundError: the caller has no such task.
+        TaskNotFoundError: the task has no such configuration.
     """
     found = [config for config in await configs_of(agent, task_id) if config.id == (config_id or task_id)]
     if not found:

@@ -26,9 +26,9 @@ from starlette.requests import Request
 from runtime.apps.app import App
 from runtime.valid_text import valid_text
 from sessions_app.api.access.callers import Caller
+from sessions_app.api.tasks.requests import AgentOfCaller
 from sessions_app.asgi.protocol import AsgiScope, Receive, Send
 from sessions_app.contrib.a2a.handler import AGENT, SCOPE, SiteRequestHandler
-from sessions_app.contrib.a2a.requests import AgentOfCaller
 
 VERSION = "1"
 INPUT_MODES = ("text/plain", "application/json", "application/octet-stream")
@@ -62,7 +62,7 @@ async def answer(
     async def replay() -> Any:
         return unread.pop() if unread else await receive()
 
-    scope = {**scope, AGENT: AgentOfCaller(caller, app_name)}
+    scope = {**scope, AGENT: AgentOfCaller(caller, app_name, "a2a")}
     scope.pop("user", None)  # Starlette expects its own kind of user there.
     response = await _dispatcher.handle_requests(Request(scope, replay))
     await response(scope, replay, send)

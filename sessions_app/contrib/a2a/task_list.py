@@ -29,8 +29,9 @@ from a2a.utils.task import (
 from django.db.models import Q, QuerySet
 from django.db.models.functions import Coalesce
 
+from sessions_app.api.tasks.site_task import CONTINUATIONS, SiteTask, first_invocation, load_task
 from sessions_app.base.codec import is_storable
-from sessions_app.contrib.a2a.tasks import CONTINUATIONS, SiteTask, first_invocation, load_task
+from sessions_app.contrib.a2a.conversion import state_of
 from sessions_app.errors import NotFoundError
 from sessions_app.models import Invocation
 from sessions_app.process.threads import in_thread
@@ -80,7 +81,7 @@ async def find_tasks(user: User, app_name: str, request: ListTasksRequest) -> Ta
         for row in rows[:size]:
             token = _token_after(row)
             task = await _task_that_ends_with(row)
-            if task and request.status in (0, task.state):  # 0 is the unset value of the field.
+            if task and request.status in (0, state_of(task)):  # 0 is the unset value of the field.
                 tasks.append(task)
             if len(tasks) == size:
                 break

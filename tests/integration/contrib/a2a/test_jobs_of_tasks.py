@@ -9,8 +9,9 @@ import pytest
 from a2a.client import Client
 from a2a.types import CancelTaskRequest, GetTaskRequest, ListTasksRequest, Task, TaskStatusUpdateEvent
 
-from sessions_app.contrib.a2a.task_stream import TaskStream
-from sessions_app.contrib.a2a.tasks import load_task
+from sessions_app.api.tasks.site_task import load_task
+from sessions_app.api.tasks.task_feed import TaskFeed
+from sessions_app.contrib.a2a.task_stream import updates_of
 from sessions_app.invocations.worker import worker
 from sessions_app.jobs import ask, confirm, job_tool, progress
 from sessions_app.live.notices import job_notice
@@ -102,7 +103,7 @@ async def test_the_progress_of_a_running_job_is_news(
     progress_made = {"progress_done": 1, "progress_total": 2, "progress_message": "Counting"}
     await ToolJob.objects.aupdate(status="running", **progress_made)
     rows = Invocation.objects.select_related("session")
-    updates = TaskStream(await load_task(await rows.aget(invocation_id=task_id))).updates()
+    updates = updates_of(TaskFeed(await load_task(await rows.aget(invocation_id=task_id))))
     first = asyncio.create_task(anext(updates))
     job = await ToolJob.objects.aget()  # Meanwhile the stream begins to follow the session.
     live().hub.publish_notice(job.session_id, job_notice(job))

@@ -1,4 +1,4 @@
-"""Tasks of A2A: an invocation with all invocations that continue it. Nothing is stored for a task.
+"""Tasks: an invocation with all invocations that continue it. Nothing is stored for a task.
 
     invocation --> pending calls, jobs --> invocations with their answers --> ...
          `--> retry --> ...
@@ -16,8 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-
-from a2a.types import TaskState
+from enum import StrEnum, auto
 
 from runtime import types
 from runtime.events.answer_rules import PERSON
@@ -30,6 +29,7 @@ from sessions_app.history.event_marks import writer_of
 from sessions_app.history.invocation_events import events_of
 from sessions_app.invocations.answer_requests import rule_or_site
 from sessions_app.models import Invocation, InvocationStatus, JobStatus, Session, ToolJob
+from sessions_app.models.session import of_shown_apps
 from sessions_app.process.threads import in_thread
 from sessions_app.sessions.ownership import User
 
@@ -37,6 +37,18 @@ CONTINUATIONS = (client_ids.ANSWER, client_ids.JOB, client_ids.RETRY)
 """Prefixes of the client ids of invocations that continue a task."""
 MAX_ROUNDS = 50
 """Maximum length of a chain of answers that is read as one task."""
+
+
+class TaskState(StrEnum):
+    """State of a task; see the module's docstring."""
+
+    SUBMITTED = auto()
+    WORKING = auto()
+    INPUT_REQUIRED = auto()
+    AUTH_REQUIRED = auto()
+    COMPLETED = auto()
+    FAILED = auto()
+    CANCELED = auto()
 
 
 @dataclass(frozen=True)
@@ -79,21 +91,20 @@ class SiteTask:
         return [job for job in self.jobs if job.status == JobStatus.WAITING and job.question]
 
     @property
-    def state(self) -> int:
-        """State of the task, a value of `TaskState`."""
+    def state(self) -> TaskState:
         if any(row.status in InvocationStatus.active() for row in self.invocations):
             if len(self.invocations) == 1 and self.invocations[0].status == InvocationStatus.QUEUED:
-                return TaskState.TASK_STATE_SUBMITTED
-            return TaskState.TASK_STATE_WORKING
+                return TaskState.SUBMITTED
+            return TaskState.WORKING
         if self.asked or self.questions:
             if self.questions or any(call.name != REQUEST_CREDENTIAL for call in self.asked):
-                return TaskState.TASK_STATE_INPUT_REQUIRED
-            return TaskState.TASK_STATE_AUTH_REQUIRED
+                return TaskState.INPUT_REQUIRED
+            return TaskState.AUTH_REQUIRED
         # The caller cannot answer for staff, so for the caller the task is working. A job that has ended still works
         # until its result is delivered as an invocation.
         if self.has_others_to_wait_for or any(job.delivered_at is None for job in self.jobs):
-            return TaskState.TASK_STATE_WORKING
-        return ENDS.get(self.invocations[-1].status, TaskState.TASK_STATE_COMPLETED)
+            return TaskState.WORKING
+        return ENDS.get(self.invocations[-1].status, TaskState.COMPLETED)
 
     @property
     def has_ended(self) -> bool:
@@ -103,21 +114,18 @@ class SiteTask:
     @property
     def is_at_rest(self) -> bool:
         """True if the task has ended or waits for the user."""
-        return self.has_ended or self.state in (
-            TaskState.TASK_STATE_INPUT_REQUIRED,
-            TaskState.TASK_STATE_AUTH_REQUIRED,
-        )
+        return self.has_ended or self.state in (TaskState.INPUT_REQUIRED, TaskState.AUTH_REQUIRED)
 
 
-ENDS: dict[str, int] = {
-    InvocationStatus.COMPLETED: TaskState.TASK_STATE_COMPLETED,
-    InvocationStatus.FAILED: TaskState.TASK_STATE_FAILED,
-    InvocationStatus.CANCELLED: TaskState.TASK_STATE_CANCELED,
+ENDS: dict[str, TaskState] = {
+    InvocationStatus.COMPLETED: TaskState.COMPLETED,
+    InvocationStatus.FAILED: TaskState.FAILED,
+    InvocationStatus.CANCELLED: TaskState.CANCELED,
 }
 
 
 async def find_task(user: User, app_name: str, task_id: str) -> SiteTask | None:
-    """Return a task of the user with an app; None if there is no such task."""
+    """Return a task of the user with an app, or with any app if `app_name` is empty; None if there is none."""
     if not is_storable(task_id):
         return None
     found = await in_thread(_first_row, user, app_name, task_id)
@@ -187,12 +195,13 @@ def _continued_by(row: Invocation) -> str:
 
 def _first_row(user: User, app_name: str, task_id: str) -> Invocation | None:
     own = Invocation.objects.without_details().select_related("session")
-    return own.filter(
+    own = own.filter(
+        of_shown_apps("session__app_name"),
         invocation_id=task_id,
         session__user=user.pk,
-        session__app_name=app_name,
         session__deleted_at=None,
-    ).first()
+    )
+    return (own.filter(session__app_name=app_name) if app_name else own).first()
 
 
 def _load(first: Invocation) -> tuple[list[Invocation], list[tuple[int, Event]], list[ToolJob]]:

@@ -1,0 +1,123 @@
+"""Questions of a task in words, and answers in words: for programs without a form for each kind of question."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from runtime import types
+from runtime.events.calls import REQUEST_CONFIRMATION, REQUEST_CREDENTIAL
+from runtime.events.tool_confirmation import call_to_confirm, question_in
+from sessions_app.errors import InvalidInputError
+from sessions_app.jobs.questions import JobAnswer
+from sessions_app.models import ToolJob
+from sessions_app.rendering.hidden_characters import escape_in_json
+
+YES = frozenset({"yes", "y", "ok", "true", "approve", "approved", "confirm", "confirmed"})
+NO = frozenset({"no", "n", "false", "reject", "rejected", "deny", "denied", "cancel"})
+
+
+@dataclass(frozen=True)
+class AnswerToCall:
+    call_id: str
+    name: str
+    response: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class AnswerToQuestion:
+    job: ToolJob
+    answer: JobAnswer
+
+
+Answer = AnswerToCall | AnswerToQuestion
+
+
+def words_of_call(call: types.FunctionCall) -> str:
+    """Return the question of a pending call."""
+    args = call.args or {}
+    if call.name == REQUEST_CONFIRMATION:
+        call_to_run = call_to_confirm(args)
+        hint = question_in(args).get("hint")
+        hint = hint or f"May {call_to_run.get('name')} run with these arguments?"
+        # A hint of the tool may leave arguments out, and some clients show texts only.
+        return f"{hint} (yes or no)\n{_call_as_text(call_to_run.get('name'), call_to_run.get('args'))}"
+    if call.name == REQUEST_CREDENTIAL:
+        return "A credential is needed. Answer the call with it."
+    if options := options_of(call):
+        return f"Choose one: {_join_options(options)}"
+    if not args:
+        return call.name or ""
+    (first, *others) = args.values()
+    if isinstance(first, str) and not others:
+        return first
+    return _call_as_text(call.name, args)
+
+
+def words_of_job(job: ToolJob) -> str:
+    """Return the question of a job with its possible answers."""
+    question = job.question or {}
+    text = str(question.get("text") or "")
+    if asks_yes_or_no(job):
+        return f"{text} (yes or no)"
+    options = question.get("options") or ()
+    return f"{text} ({_join_options(options)})" if options else text
+
+
+def options_of(call: types.FunctionCall) -> list[Any]:
+    """Return the options of a choice; empty for other calls."""
+    options = (call.args or {}).get("options")
+    return options if isinstance(options, list) else []
+
+
+def asks_yes_or_no(job: ToolJob) -> bool:
+    return (job.question or {}).get("kind") == "confirm"
+
+
+def answer_to_call(call: types.FunctionCall, text: str) -> AnswerToCall:
+    """Return the answer that a text gives to a call.
+
+    Raises:
+        InvalidInputError: the text is no answer to this call.
+    """
+    name = call.name or ""
+    call_id = call.id or ""
+    if call.name == REQUEST_CONFIRMATION:
+        return AnswerToCall(call_id, name, {"confirmed": _yes_or_no(text)})
+    if call.name == REQUEST_CREDENTIAL:
+        raise InvalidInputError("A credential is needed: send it as the function response of the call.")
+    options = options_of(call)
+    if options:
+        chosen = [option for option in options if str(option) == text]
+        if not chosen:
+            raise InvalidInputError(f"Choose one of these: {', '.join(map(str, options))}.")
+        return AnswerToCall(call_id, name, {"result": chosen[0]})
+    return AnswerToCall(call_id, name, {"result": text})
+
+
+def answer_to_job(job: ToolJob, text: str) -> AnswerToQuestion:
+    """Return the answer that a text gives to a job's question.
+
+    Raises:
+        InvalidInputError: the question wants yes or no.
+    """
+    return AnswerToQuestion(job, _yes_or_no(text) if asks_yes_or_no(job) else text)
+
+
+def _yes_or_no(text: str) -> bool:
+    word = text.lower().rstrip(".!")
+    if word not in YES | NO:
+        raise InvalidInputError("Answer with yes or no.")
+    return word in YES
+
+
+def _call_as_text(name: str | None, args: dict[str, Any] | None) -> str:
+    """Return a call with its whole arguments as JSON, hidden characters as escapes."""
+    shown = json.dumps(args or {}, ensure_ascii=False, sort_keys=True, default=str)
+    return f"{name}: {escape_in_json(shown)}"
+
+
+def _join_options(options: Iterable[Any]) -> str:
+    return ", ".join(str(option) for option in options)
