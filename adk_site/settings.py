@@ -136,6 +136,7 @@ INSTALLED_APPS = [
     "sessions_app",
     "sessions_app.contrib.a2a",
     "sessions_app.contrib.evaluation",
+    "sessions_app.contrib.mcp",
     "sessions_app.contrib.terminal",
     "adk_site",
 ]

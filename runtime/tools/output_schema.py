@@ -50,6 +50,15 @@ class OutputSchema:
         return self._declared or schema_of(self._adapter, self._owner)
 
     @property
+    def json_schema(self) -> dict[str, Any]:
+        """The schema as JSON schema.
+
+        Raises:
+            ConfigurationError: the type cannot be described to a model.
+        """
+        return self.schema.json_schema.model_dump(mode="json", exclude_none=True, by_alias=True)
+
+    @property
     def requested(self) -> types.SchemaUnion:
         """The schema to put into a request: without references, and never the author's own dict."""
         return self._declared or self.given

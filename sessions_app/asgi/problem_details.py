@@ -23,7 +23,7 @@ View = Callable[[HttpRequest], HttpResponseBase]
 CONTENT_TYPE = "application/problem+json"
 JSON = "application/json"
 API = "/api/v1/"
-PROGRAMS = (API, "/adk/", "/a2a/")
+PROGRAMS = (API, "/adk/", "/a2a/", "/mcp")
 """Beginnings of the addresses for programs."""
 READS = ("GET", "HEAD", "OPTIONS")
 WITH_CONTENT = (HTTPStatus.OK, HTTPStatus.PARTIAL_CONTENT)
@@ -67,7 +67,7 @@ def method_not_allowed(allowed: str) -> HttpResponse:
 
 
 def is_for_programs(path: str) -> bool:
-    """True for addresses of the API, of ADK's clients and of A2A."""
+    """True for addresses of the API, of ADK's clients, of A2A and of MCP."""
     return path.startswith(PROGRAMS)
 
 

@@ -5,6 +5,7 @@ The processes are those of `deploy/run`: two web processes, a worker for each qu
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Iterator
 
 import httpx
@@ -13,6 +14,7 @@ import pytest
 
 from adk_site.embedded.postgres import postgres_url
 from tests.browser.model import Model
+from tests.integration.contrib.mcp.clients import HANDLE_ONLY, Task, Tasks, client_with_key, until
 from tests.model_server import Turn
 from tests.stack.fleet import Fleet
 from tests.stack.receiver import SECONDS, Receiver
@@ -133,12 +135,36 @@ def test_without_trusted_proxies_a_client_chooses_neither_its_address_nor_its_sc
     assert [str(address) for (address,) in addresses] == ["127.0.0.1"]
 
 
-def stage_delivery(fleet: Fleet, url: str) -> str:
-    """Make a webhook and ask for a test delivery; return its id."""
+def program(fleet: Fleet) -> httpx.Client:
+    """Return a client of the API, signed in at the first web process."""
     _, cookies = fleet.new_chat("web1")
     token = dict(pair.split("=", 1) for pair in cookies.split("; "))["csrftoken"]
     headers = {"cookie": cookies, "x-csrftoken": token, "referer": fleet.url("web1")}
-    with httpx.Client(base_url=fleet.url("web1"), headers=headers, timeout=SECONDS) as client:
+    return httpx.Client(base_url=fleet.url("web1"), headers=headers, timeout=SECONDS)
+
+
+async def test_the_task_of_an_mcp_client_outlives_the_client_and_its_process(
+    fleet: Fleet, model: Model
+) -> None:
+    """The process that took the call dies in the middle of the answer; another gives the result for the handle."""
+    with program(fleet) as client:
+        key = client.post("/api/v1/keys", json={"name": "mcp", "scopes": ["run", "read"]}).json()["key"]
+    model.play(Turn(text=["It ", "takes"], hold_before=[1]), Turn(text=["It ", "takes ", "two days."]))
+    async with client_with_key(f"{fleet.url('web1')}/mcp", key, extensions=[Tasks()]) as caller:
+        said = {"message": "How long does it take?"}
+        task = await caller.session.call_tool("help_desk", said, allow_claimed=True)
+        assert isinstance(task, Task)
+        await asyncio.to_thread(model.wait_until_asked, "How long")
+    fleet.kill("web1")
+    async with client_with_key(f"{fleet.url('web2')}/mcp", key, extensions=[HANDLE_ONLY]) as later:
+        got = await until(later.session, task.task_id, "completed")
+    assert got["result"]["content"][0]["text"] == "It takes two days."
+    fleet.start("web1")
+
+
+def stage_delivery(fleet: Fleet, url: str) -> str:
+    """Make a webhook and ask for a test delivery; return its id."""
+    with program(fleet) as client:
         made = client.post("/api/v1/webhooks", json={"url": url, "events": ["run.ended"]})
         assert made.status_code == 201, made.text
         return str(client.post(f"/api/v1/webhooks/{made.json()['id']}/test").json()["message_id"])

@@ -1,0 +1,57 @@
+"""The address of the MCP server: an ASGI application outside of Django's handler.
+
+The SDK's server would answer some unusual requests with an internal error, so method, origin, key and JSON are checked
+here first.
+"""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from importlib.util import find_spec
+
+from django.core.exceptions import RequestAborted
+from django.http import JsonResponse
+
+from sessions_app.api.access.authentication import caller_with_bearer_key
+from sessions_app.api.access.connections import reserve_connection
+from sessions_app.api.access.problems import problem_of
+from sessions_app.api.json_bodies import PARSE_ERROR, reason_unreadable
+from sessions_app.asgi.origin import is_from_own_page
+from sessions_app.asgi.problem_details import method_not_allowed, problem
+from sessions_app.asgi.protocol import AsgiScope, Receive, Send, read_body, send_response
+from sessions_app.conf import conf
+from sessions_app.errors import PermissionDeniedError
+
+ROUTE = "mcp"
+NO_PACKAGE = "The MCP server of this site needs the package 'mcp': pip install -r requirements-mcp.txt"
+
+
+async def mcp(scope: AsgiScope, receive: Receive, send: Send) -> None:
+    """Serve a message of a program with a key. There are no sessions to listen to (GET) or to end (DELETE)."""
+    if scope["method"] != "POST":
+        await send_response(send, method_not_allowed("POST"))
+        return
+    if find_spec("mcp") is None:
+        await send_response(send, problem(HTTPStatus.NOT_IMPLEMENTED, NO_PACKAGE, "unavailable"))
+        return
+    try:
+        # Against DNS rebinding: the host must be one of the site's, and the page of a browser, too.
+        if not is_from_own_page(scope, needs_origin=False):
+            raise PermissionDeniedError("The site has no such host, or a page of another site asks for this.")
+        caller = await caller_with_bearer_key(scope)
+        with await reserve_connection(caller):
+            # Files come as base64 in the JSON, so a body is larger than its files.
+            most_bytes = 2 * conf().upload_bytes
+            body = await read_body(receive, most_bytes)
+            if reason := reason_unreadable(body):
+                error = {"code": PARSE_ERROR, "message": reason}
+                refusal = JsonResponse({"jsonrpc": "2.0", "id": None, "error": error}, status=400)
+                await send_response(send, refusal)
+            else:
+                from sessions_app.contrib.mcp.server import answer
+
+                await answer(caller, scope, body, receive, send)
+    except RequestAborted:
+        return  # The program has left.
+    except Exception as error:  # noqa: BLE001 - logged, and told to the program
+        await send_response(send, problem_of(error))
