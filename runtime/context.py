@@ -29,7 +29,6 @@ from runtime.auth.auth_tool import AuthConfig
 from runtime.auth.credential_service.base_credential_service import BaseCredentialService
 from runtime.callbacks import Callbacks, PluginManagerProtocol
 from runtime.errors import ConfigurationError, with_article
-from runtime.events.calls import events_of_invocation, pending_calls
 from runtime.events.event import Event
 from runtime.events.event_actions import EventActions
 from runtime.events.node_runs import NodeRuns
@@ -202,15 +201,14 @@ class InvocationContext:
         # Only a resumable app can continue later, so in other apps the next agent runs although a call waits.
         if not self.scope.is_resumable:
             return False
-        return any(agent.find_agent(author) for author in pending_calls(self.events()).values())
+        return any(agent.find_agent(made.event.author) for made in self.node_runs().made.pending())
 
     def events(self) -> list[Event]:
         """Return the invocation's events so far, on any branch."""
-        # Sliced first: a long session would be searched several times per step.
-        return events_of_invocation(self.session.events[self.scope.begins_at :], self.invocation_id)
+        return list(self.node_runs().events)
 
     def node_runs(self) -> NodeRuns:
-        """Return what the invocation's events say about the runs of nodes."""
+        """Return the invocation's events with what they say about its calls and the runs of nodes."""
         if self.scope.node_runs is None:
             self.scope.node_runs = NodeRuns(self.invocation_id, self.scope.begins_at)
         self.scope.node_runs.read(self.session.events)

@@ -174,6 +174,11 @@ class MadeCall:
         """Return True while the call is long-running and waits for a response from outside."""
         return self.is_long_running and self.waits
 
+    @property
+    def is_answered_again(self) -> bool:
+        """Return True if a response came after the wait had ended."""
+        return len(self.answers) > 1 and sum(answer.ends_wait for answer in self.answers) > 1
+
     def latest_answer(self) -> Any:
         """Return the value of the latest response; None without one."""
         response = self.answers[-1].part.function_response if self.answers else None
@@ -195,23 +200,35 @@ class MadeCalls:
     with the same id.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, events: Iterable[Event] = ()) -> None:
         self.in_order: list[MadeCall] = []
         self._by_id: dict[str, list[MadeCall]] = {}
+        self._may_wait: list[MadeCall] = []
+        self.add(events)
 
     def add(self, events: Iterable[Event]) -> None:
         """Add the calls of the following events, and their responses to all calls."""
         for event in events:
-            for part in parts_of(event):
+            if event.content is None:
+                continue
+            for part in event.content.parts or ():
                 call = part.function_call
                 response = part.function_response
                 if call and call.id:
-                    self.in_order.append(MadeCall(event, call))
-                    self._by_id.setdefault(call.id, []).append(self.in_order[-1])
+                    made = MadeCall(event, call)
+                    self.in_order.append(made)
+                    self._by_id.setdefault(call.id, []).append(made)
+                    if made.is_long_running:
+                        self._may_wait.append(made)
                 elif response and response.id in self._by_id:
                     candidates = self._by_id[response.id]
                     answered = _find_answered(candidates, event, response) or candidates[-1]
                     answered.answers.append(Answer(event, part))
+
+    def pending(self) -> list[MadeCall]:
+        """Return the calls that wait for a response from outside, oldest first."""
+        self._may_wait = [made for made in self._may_wait if made.waits]
+        return list(self._may_wait)
 
     def waits(self, call_id: str) -> bool:
         """Return True if a call with the id waits, see `MadeCall.waits`."""
@@ -220,9 +237,7 @@ class MadeCalls:
 
 def made_calls(events: Iterable[Event]) -> list[MadeCall]:
     """Return the calls in the order of the events, each with its responses."""
-    made = MadeCalls()
-    made.add(events)
-    return made.in_order
+    return MadeCalls(events).in_order
 
 
 def may_answer_calls_before(events: Iterable[Event], ids: Container[str]) -> bool:
@@ -258,8 +273,7 @@ def reports_failure(response: dict[str, Any] | None) -> bool:
 
 def pending_calls(events: Sequence[Event]) -> dict[str, str]:
     """Return the long-running calls without a response from outside, as `{call id: author}`."""
-    pending = [made for made in made_calls(events) if made.is_pending]
-    return {made.call.id or "": made.event.author for made in pending}
+    return {made.call.id or "": made.event.author for made in MadeCalls(events).pending()}
 
 
 def unanswered_calls(events: Sequence[Event]) -> list[types.FunctionCall]:

@@ -1,4 +1,4 @@
-"""What the events of an invocation say about the runs of nodes.
+"""What the events of an invocation say about its calls and the runs of nodes.
 
 A workflow keeps nothing else: after a crash its place follows from the committed events alone. The events are read
 once, as they are committed.
@@ -13,7 +13,7 @@ from typing import Any
 
 from runtime.events.calls import REQUEST_INPUT, MadeCall, MadeCalls
 from runtime.events.event import Event
-from runtime.events.node_info import NodeInfo, is_at_or_below
+from runtime.events.node_info import is_at_or_below
 
 
 @dataclass
@@ -52,22 +52,32 @@ class RunRecord:
 
 
 class NodeRuns:
-    """Records of all runs of nodes in an invocation, by path."""
+    """Records of all runs of nodes in an invocation, by path, with its events and calls.
+
+    Attributes:
+        events: the events of the invocation.
+        made: their function calls.
+    """
 
     def __init__(self, invocation_id: str, begins_at: int) -> None:
         self._invocation_id = invocation_id
         self._position = begins_at
         self._records: defaultdict[str, RunRecord] = defaultdict(RunRecord)
         self._ended_below: defaultdict[str, list[str]] = defaultdict(list)
-        self._made = MadeCalls()
-        self._pending: list[MadeCall] = []
+        self.events: list[Event] = []
+        self.made = MadeCalls()
 
     def read(self, events: Sequence[Event]) -> None:
         """Read the session's events that were committed since the last call."""
-        for event in events[self._position :]:
-            if event.invocation_id == self._invocation_id:
-                self._add(event)
+        new = [event for event in events[self._position :] if event.invocation_id == self._invocation_id]
         self._position = len(events)
+        known_calls = len(self.made.in_order)
+        self.events += new
+        self.made.add(new)
+        for event in new:
+            self._note_progress(event)
+        for made in self.made.in_order[known_calls:]:
+            self._records[path_of(made.event)].calls.append(made)
 
     def of(self, path: str) -> RunRecord:
         """Return the record of the run at `path`, which later events change."""
@@ -87,23 +97,7 @@ class NodeRuns:
 
     def open_calls(self, path: str) -> list[MadeCall]:
         """Return the long-running calls of the run, and of the runs below, that wait for their answers."""
-        self._pending = [made for made in self._pending if made.is_pending]
-        return [made for made in self._pending if is_at_or_below(path_of(made.event), path)]
-
-    def _add(self, event: Event) -> None:
-        count = len(self._made.in_order)
-        self._made.add([event])
-        path = path_of(event)
-        if not path:
-            return
-        record = self._records[path]
-        self._note_begin(path)
-        for made in self._made.in_order[count:]:
-            record.calls.append(made)
-            if made.is_long_running:
-                self._pending.append(made)
-        if event.node_info is not None:
-            self._note_progress(path, record, event, event.node_info)
+        return [made for made in self.made.pending() if is_at_or_below(path_of(made.event), path)]
 
     def _note_begin(self, path: str) -> None:
         """Note that the run at `path` and the runs above it have begun."""
@@ -111,7 +105,13 @@ class NodeRuns:
             self._records[path].has_begun = True
             path = path.rpartition("/")[0]
 
-    def _note_progress(self, path: str, record: RunRecord, event: Event, info: NodeInfo) -> None:
+    def _note_progress(self, event: Event) -> None:
+        info = event.node_info
+        if info is None or not info.path:
+            return
+        path = info.path
+        record = self._records[path]
+        self._note_begin(path)
         text = event.text()
         if text and not event.get_function_calls():
             record.message = text

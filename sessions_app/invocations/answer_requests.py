@@ -24,7 +24,7 @@ from runtime.events.calls import (
     REQUEST_CREDENTIAL,
     REQUEST_INPUT,
     MadeCall,
-    made_calls,
+    MadeCalls,
 )
 from runtime.events.event import Event
 from runtime.events.tool_confirmation import call_to_confirm, confirmer_of
@@ -52,22 +52,25 @@ KINDS = {
 }
 
 
-def waiting_invocations(events: Sequence[Event]) -> set[str]:
-    """Return the ids of the invocations whose calls wait in the effective events.
+def waiting_invocations(pending: Iterable[MadeCall], events: Iterable[Event]) -> set[str]:
+    """Return the ids of the invocations with the `pending` calls.
 
     An invocation with the answer to an earlier call of the same workflow waits with it.
+
+    Args:
+        events: the effective events of the session.
     """
-    calling = {made.event.invocation_id for made in made_calls(events) if made.is_pending}
-    own = [event for event in events if event.invocation_id in calling]
-    return calling | {writer_of(event.invocation_id, event.custom_metadata) for event in own}
+    calling = {made.event.invocation_id for made in pending}
+    answers = [event for event in events if event.author == "user" and event.invocation_id in calling]
+    return calling | {writer_of(event.invocation_id, event.custom_metadata) for event in answers}
 
 
-async def sync_answer_requests(session_id: UUID, app_name: str, events: Iterable[Event]) -> None:
-    """Store a request for each waiting call in the session's effective events, and drop all others. Idempotent."""
-    pending = {made.call.id or "": made for made in made_calls(events) if made.is_pending}
+async def sync_answer_requests(session_id: UUID, app_name: str, pending: Iterable[MadeCall]) -> None:
+    """Store a request for each pending call in the session's effective events, and drop all others. Idempotent."""
+    by_id = {made.call.id or "": made for made in pending}
     requests = [
         await _request_of(session_id, app_name, made)
-        for call_id, made in pending.items()
+        for call_id, made in by_id.items()
         if len(call_id) <= CALL_ID_LENGTH  # A call with a longer id cannot be answered.
     ]
     await in_thread(_store, session_id, requests)
@@ -86,7 +89,8 @@ def repair_requests() -> None:
 
 async def _store_requests_of(session: Session) -> None:
     try:
-        await sync_answer_requests(session.pk, session.app_name, await effective_events(session))
+        pending = MadeCalls(await effective_events(session)).pending()
+        await sync_answer_requests(session.pk, session.app_name, pending)
     except Exception:  # One session must not keep the others from being repaired.
         logger.exception("The requests of session %s were not stored", session.pk)
 

@@ -24,6 +24,7 @@ from runtime.agents.run_config import RunConfig, StreamingMode
 from runtime.apps.app import App
 from runtime.errors import SessionNotFoundError
 from runtime.events.calls import (
+    MadeCalls,
     call_ids,
     events_of_invocation,
     parts_of,
@@ -274,9 +275,10 @@ class Execution:
         claim = self.claim
         # The whole log: a summary may have replaced calls that still wait.
         events = drop_rewound((await self._load_session(whole=True)).events)
+        pending = MadeCalls(events).pending()
         if may_end_waits:
-            await leases.complete_waiting(claim.session_id, sorted(waiting_invocations(events)))
-        await sync_answer_requests(claim.session_id, claim.app_name, events)
+            await leases.complete_waiting(claim.session_id, sorted(waiting_invocations(pending, events)))
+        await sync_answer_requests(claim.session_id, claim.app_name, pending)
 
     async def compact(self) -> None:
         """Compact the session. Needs no lease, so the next message does not wait for the summary."""

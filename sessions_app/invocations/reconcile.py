@@ -13,7 +13,7 @@ from functools import partial
 from django.db.models import F, Q, QuerySet, Value
 from django.db.models.functions import Concat, Now
 
-from runtime.events.calls import pending_calls
+from runtime.events.calls import MadeCalls
 from runtime.events.rewound import drop_rewound
 from sessions_app.base import client_ids
 from sessions_app.base.actors import Actor
@@ -43,15 +43,16 @@ async def reconcile_after_rewind(session: Session, lease_token: int, by: Actor) 
         StaleLeaseError: the lease was lost.
     """
     events = await effective_events(session)
-    calls = pending_calls(events)
-    waiting = waiting_invocations(events)
+    pending = MadeCalls(events).pending()
+    calls = {made.call.id or "" for made in pending}
+    waiting = waiting_invocations(pending, events)
     steps: list[Callable[[], Awaitable[None]]] = [
         partial(_cancel_rewound_jobs, session, calls, by),
         partial(_cancel_rewound_answers, session, calls),
         partial(_cancel_rewound_invocations, session, waiting),
         partial(_reopen_invocations, session, waiting),
         partial(_reopen_calls, session, lease_token, calls),
-        partial(sync_answer_requests, session.pk, session.app_name, events),
+        partial(sync_answer_requests, session.pk, session.app_name, pending),
         partial(_cancel_rewound_tasks, session, by),
     ]
     for step in steps:

@@ -9,7 +9,7 @@ from runtime.context import AgentProtocol, InvocationContext
 from runtime.engine.build_events import user_event
 from runtime.engine.resume.agent_progress import find_latest_start, recorded_states
 from runtime.errors import InvocationNotFoundError
-from runtime.events.calls import answered_call_events
+from runtime.events.calls import MadeCalls, answered_call_events
 from runtime.events.event import Event
 from runtime.sessions.session import Session
 
@@ -27,7 +27,10 @@ def prepare_resume(ctx: InvocationContext, root: AgentProtocol, message: types.C
     """
     events = ctx.events()
     ctx.user_content = next((event.content for event in events if event.author == "user"), None)
-    start = find_latest_start([*events, user_event(ctx, message)] if message else events)
+    start = 0
+    if _has_late_answer(ctx.node_runs().made, message):
+        start = find_latest_start([*events, user_event(ctx, message)] if message else events)
+        ctx.scope.node_runs = None
     # The message has no event yet. If it starts new work, its event will be the first of this work.
     ctx.scope.begins_at = len(ctx.session.events)
     if start < len(events):
@@ -37,6 +40,15 @@ def prepare_resume(ctx: InvocationContext, root: AgentProtocol, message: types.C
     events = ctx.events()
     ctx.resuming = any(event.author != "user" for event in events)
     ctx.scope.agent_states, ctx.scope.ended = recorded_states(root, events)
+
+
+def _has_late_answer(made: MadeCalls, message: types.Content | None) -> bool:
+    """Return True if the message, or an event before it, answers a call whose wait had ended."""
+    for part in (message.parts or ()) if message else ():
+        response = part.function_response
+        if response and response.id and not made.waits(response.id):
+            return True
+    return any(call.is_answered_again for call in made.in_order)
 
 
 def nothing_to_run_error(session: Session, invocation_id: str | None) -> InvocationNotFoundError:

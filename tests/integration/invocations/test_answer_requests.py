@@ -12,7 +12,7 @@ from runtime.apps import App
 from runtime.auth.auth_credential import AuthCredential, AuthCredentialTypes
 from runtime.auth.auth_schemes import APIKey
 from runtime.auth.auth_tool import AuthConfig
-from runtime.events.calls import REQUEST_CONFIRMATION
+from runtime.events.calls import REQUEST_CONFIRMATION, MadeCalls
 from runtime.tools import FunctionTool, LongRunningFunctionTool, ToolContext, get_user_choice
 from sessions_app import use_cases
 from sessions_app.base import actors
@@ -171,7 +171,8 @@ async def test_the_rows_are_brought_in_line_as_often_as_one_likes(person: User, 
     session, _ = await talk(person, model, call("refund", euros=7), call("refund", euros=8))
     await AnswerRequest.objects.all().adelete()
     for _ in range(2):
-        await sync_answer_requests(session.pk, "desk", await effective_events(session))
+        pending = MadeCalls(await effective_events(session)).pending()
+        await sync_answer_requests(session.pk, "desk", pending)
         assert await AnswerRequest.objects.open().acount() == 1
 
 
