@@ -3,11 +3,14 @@
 A root is a file. It lists the hash of each event, and of each record of who did what, since the root before:
 
     {"number": 7, "at": "…", "previous": "SHA-256 of the file of root 6", "after": {"event": 5000, …},
-     "upto": {"event": 5120, …}}
+     "upto": {"event": 5120, …}, "tree": "hash over the lines of the rows, see history.hash_tree"}
     event <session> <seq> <hash>
     staffact <id> <hash> <subject>
     …
+    head <Ed25519 over the first line, in base64>
     signature <Ed25519 over all lines above, in base64>
+
+The first line with its signature proves a row to somebody who may not see the other rows: see `Proofs`.
 
 So a root costs what has happened since the last one, however many sessions there are, and the roots are a chain, too.
 A row is found by its key, which grows with each row. A transaction that is open for long could commit a row with a
@@ -26,6 +29,7 @@ import json
 import logging
 import re
 import time
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,6 +45,8 @@ from django.db import connection
 from django.utils import timezone
 
 from sessions_app.errors import ConflictError, InvalidInputError
+from sessions_app.history.hash_tree import path_to, tree_of
+from sessions_app.models import Event
 
 logger = logging.getLogger(__name__)
 ROWS_PER_TABLE = 100_000
@@ -51,6 +57,7 @@ WAIT_SECONDS = 60.0
 """Seconds to wait for open transactions."""
 _NAME = re.compile(r"root-(\d{8})\.txt")
 _SIGNATURE = b"signature "
+_HEAD = b"head "
 _ACTOR = "actor_kind, actor_id, actor_name, address"
 _ACT = f"{_ACTOR}, action, subject_kind, subject_id, reason, extract(epoch FROM at)"
 _RECORDS = {
@@ -94,6 +101,7 @@ class Root:
         after, upto: the root covers the rows with keys greater than `after` and not greater than `upto`, by table.
         previous: SHA-256 of the root before; empty for the first one.
         rows: hashes, with the subject if there is one, by name of the row.
+        tree: hash over the lines of the rows; empty in roots from before it.
     """
 
     number: int
@@ -103,6 +111,7 @@ class Root:
     upto: Mapping[str, int]
     rows: Mapping[str, str]
     sha256: str
+    tree: str = ""
 
     def __str__(self) -> str:
         return f"root {self.number} of {self.at}"
@@ -236,15 +245,18 @@ def _rows(after: Mapping[str, int], upto: Mapping[str, int]) -> Iterator[tuple[s
 def _write(storage: Storage, key: Ed25519PrivateKey, last: Root | None, ends: Mapping[str, int]) -> Root:
     after = {table: last.upto.get(table, 0) if last else 0 for table in ends}
     upto = {table: max(after[table], min(end, after[table] + ROWS_PER_TABLE)) for table, end in ends.items()}
+    rows = [f"{row} {value}" for row, value in _rows(after, upto)]
     head = {
         "number": last.number + 1 if last else 1,
         "at": timezone.now().isoformat(timespec="seconds"),
         "previous": last.sha256 if last else "",
         "after": after,
         "upto": upto,
+        "tree": tree_of(rows),
     }
-    lines = [json.dumps(head), *(f"{row} {value}" for row, value in _rows(after, upto))]
-    content = "".join(f"{line}\n" for line in lines).encode()
+    first = json.dumps(head)
+    content = "".join(f"{line}\n" for line in (first, *rows)).encode()
+    content += _HEAD + base64.b64encode(key.sign(first.encode())) + b"\n"
     content += _SIGNATURE + base64.b64encode(key.sign(content)) + b"\n"
     name = _name(head["number"])
     stored = storage.save(name, ContentFile(content))
@@ -285,12 +297,55 @@ def _parse(data: bytes, key: Ed25519PublicKey, name: str) -> Root:
     except (InvalidSignature, ValueError) as error:
         raise InvalidInputError(f"'{name}' does not have the signature of this key.") from error
     first, *lines = content.decode().splitlines()
+    if lines and lines[-1].startswith(_HEAD.decode()):
+        lines.pop()
     rows: dict[str, str] = {}
     for line in lines:
         words = 3 if line.startswith("event ") else 2
         parts = line.split(" ", words)
         rows[" ".join(parts[:words])] = parts[words]
     return Root(**json.loads(first), rows=rows, sha256=hashlib.sha256(data).hexdigest())
+
+
+class Proofs:
+    """Proofs that the roots of a place have an event, each without the other rows of its root.
+
+    Attributes:
+        covered: greatest key of an event in the roots; 0 without a root.
+
+    Raises:
+        InvalidInputError: the newest root does not have the signature of the key.
+    """
+
+    def __init__(self, place: str, key: Ed25519PublicKey) -> None:
+        self._storage = storage_at(place)
+        self._key = key
+        self._numbers = _numbers(self._storage)
+        newest = _last_root(self._storage, key)
+        self.covered = newest.upto["event"] if newest else 0
+
+    def of(self, event: Event) -> dict[str, Any] | None:
+        """Return the proof of an event that the roots cover, as JSON; None if its root is older than such proofs.
+
+        It has the first line of the root (`head`), the signature of this line, and the way from the line of the event
+        (`row`) to the hash in the first line, by `history.hash_tree`.
+        """
+        place = bisect_left(self._numbers, event.pk, key=self._last_event_of)
+        with self._storage.open(_name(self._numbers[place])) as file:
+            content = file.read()
+        root = _parse(content, self._key, _name(self._numbers[place]))
+        name = f"event {event.session_id} {event.seq}"
+        if not root.tree or name not in root.rows:
+            return None
+        head, *lines = content.decode().splitlines()
+        rows = [f"{row} {value}" for row, value in root.rows.items()]
+        index = list(root.rows).index(name)
+        signature = lines[-2].removeprefix(_HEAD.decode())
+        return {"head": head, "signature": signature, "row": rows[index], "path": path_to(rows, index)}
+
+    def _last_event_of(self, number: int) -> int:
+        with self._storage.open(_name(number)) as file:
+            return int(json.loads(file.readline())["upto"]["event"])
 
 
 class Erased:
