@@ -36,7 +36,7 @@ SELECT format('REVOKE TEMPORARY, CREATE ON DATABASE %I FROM PUBLIC, site_web', c
 CREATE TEMPORARY TABLE evidence (name text, changed text[]) ON COMMIT DROP;
 INSERT INTO evidence VALUES
     ('event', '{}'), ('sessionact', '{}'), ('staffact', '{}'), ('accountact', '{}'), ('staffaccess', '{}'),
-    ('actrequest', '{}'), ('actrequeststep', '{}'),
+    ('actrequest', '{}'), ('actrequeststep', '{}'), ('casefile', '{}'), ('caseitem', '{}'), ('caseentry', '{}'),
     ('tombstone', '{counts, finished_at, by_id}'),
     ('legalhold', '{lifted_at, lifted_by_id, lifted_by_name, lift_reason, set_by_id}'),
     ('invocation', '{client_id, status, owner, attempts, past_attempts, credentials, error_code, error_message, error_detail,

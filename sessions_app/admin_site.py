@@ -30,7 +30,7 @@ MENU = {
     ),
     "evidence": (
         _("Evidence"),
-        "StaffAct SessionAct AccountAct StaffAccess LegalHold Tombstone AccessAttempt",
+        "CaseFile StaffAct SessionAct AccountAct StaffAccess LegalHold Tombstone AccessAttempt",
     ),
     "settings": (_("Settings"), ""),
 }

@@ -321,6 +321,11 @@ class AuditConf:
     cause an alert. None is no limit."""
     reading_alert_group: str = ""
     """Group of users who get the alerts, by mail and by their webhooks for `reading.unusual`."""
+    roots_place: str = ""
+    """Directory or alias of `STORAGES` with the signed roots of `adk_seal`, from which sealed case files take their
+    proofs. The processes only read it. Empty for case files without proofs."""
+    roots_public_key: str = ""
+    """Path of the PEM file with the public key of the signed roots."""
     error_detail_limit: int = 8_000
     """Maximum characters of an error's details to keep for staff; 0 keeps none."""
     access_log_days: int = Field(default=365, ge=0)

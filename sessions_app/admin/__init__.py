@@ -12,7 +12,8 @@ An admin of this package is built from these parts:
             runs.RunAdmin             invocations and jobs: attempts, pages that refresh themselves
 
 Staff with these permissions stop work, answer requests, annotate and erase sessions, correct state, set and lift legal
-holds, revoke share links and API keys, and make the keys of services. `second_person` lets another agree first.
+holds, revoke share links and API keys, make the keys of services, and collect and seal case files. `second_person` lets
+another agree first.
 """
 
 from sessions_app.admin import (  # noqa: F401 (each registers its admins)
@@ -36,6 +37,7 @@ from sessions_app.admin import (  # noqa: F401 (each registers its admins)
     webhooks,
 )
 from sessions_app.admin.acts import page as acts_page  # noqa: F401
+from sessions_app.admin.case_files import rows  # noqa: F401
 from sessions_app.admin.inbox import requests  # noqa: F401
 from sessions_app.admin.overview import page  # noqa: F401
 from sessions_app.admin.second_person import requests as second_person_requests  # noqa: F401

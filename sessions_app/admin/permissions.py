@@ -34,12 +34,20 @@ class Right(StrEnum):
     REVOKE_LINK = "sessions_app.revoke_sharelink"
     REVOKE_KEY = "sessions_app.revoke_apikey"
     ADD_KEY = "sessions_app.add_apikey"
+    VIEW_CASE = "sessions_app.view_casefile"
+    ADD_TO_CASE = "sessions_app.add_casefile"
+    SEAL_CASE = "sessions_app.seal_casefile"
     RESOLVE_FAILURE = "sessions_app.resolve_failure"
 
 
 def may(request: HttpRequest, right: str) -> bool:
     """Return True if the user of the request has the permission."""
     return request.user.has_perm(right)
+
+
+def may_collect(request: HttpRequest) -> bool:
+    """Return True if the user may add sessions to case files, within the rights to read them."""
+    return all(may(request, right) for right in (Right.ADD_TO_CASE, Right.VIEW_CASE, Right.VIEW_TEXT))
 
 
 def require(request: HttpRequest, *rights: str) -> None:

@@ -29,7 +29,7 @@ from sessions_app.admin.columns import short_time
 from sessions_app.admin.figure_filters import AgentFilter, OutcomeFilter, SessionFormFilter, SessionToolFilter
 from sessions_app.admin.filters import SessionAppFilter
 from sessions_app.admin.keyset_list import KeysetAdmin
-from sessions_app.admin.permissions import OWN, Right, may, require
+from sessions_app.admin.permissions import OWN, Right, may, may_collect, require
 from sessions_app.admin.session_actions import SessionActionsMixin
 from sessions_app.admin.session_export import SessionExportMixin, figures_of
 from sessions_app.admin.session_page.page import load_session_page
@@ -115,6 +115,8 @@ class SessionAdmin(StateCorrectionMixin, SessionActionsMixin, SessionExportMixin
         # The links to the actions come early, because the last columns of a wide list are out of sight.
         if actions := self.action_column(request):
             columns.insert(1, actions)
+        if may_collect(request):
+            columns.insert(1, "choice")
         return tuple(columns)
 
     def get_list_display_links(self, request: HttpRequest, list_display: Any) -> Any:
@@ -207,6 +209,11 @@ class SessionAdmin(StateCorrectionMixin, SessionActionsMixin, SessionExportMixin
         else:
             messages.error(request, _("Give a reason."))
         return HttpResponseRedirect(request.get_full_path())
+
+    @admin.display(description=_("Choose"))
+    def choice(self, session: Session) -> SafeString:
+        box = '<input type="checkbox" name="item" value="{}" form="collect" aria-label="{} {}">'
+        return format_html(box, session.pk, _("Choose"), session.title or session.key)
 
     @admin.display(description=_("Session"), ordering="title")
     def title_or_key(self, session: Session) -> str:

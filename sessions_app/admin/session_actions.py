@@ -11,7 +11,7 @@ from django import forms
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponseBase, HttpResponseRedirect
-from django.urls import URLPattern
+from django.urls import URLPattern, reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
@@ -19,7 +19,7 @@ from django.utils.translation import gettext_lazy
 
 from sessions_app.admin.confirmed_action import ReasonForm, Wording, Words
 from sessions_app.admin.links import RowLinks, row_links, row_url, session_url
-from sessions_app.admin.permissions import Right, may, require
+from sessions_app.admin.permissions import Right, may, may_collect, require
 from sessions_app.admin.second_person.consent import RIGHTS, Consent, SecondPersonMixin, load_consent
 from sessions_app.admin.staff_records import note_access, staff_of
 from sessions_app.admin.unmasking import end_unmasking, grant_unmasking
@@ -78,6 +78,10 @@ ERASE = SessionAction(
 ACTIONS = (EXPORT, UNMASK, ERASE)
 
 
+COLLECT = "admin:sessions_app_casefile_add"
+"""Page that adds sessions to a case file."""
+
+
 class SessionActionsMixin(SecondPersonMixin):
     """Admin of sessions with the actions. Subclasses implement `get_session`."""
 
@@ -102,11 +106,14 @@ class SessionActionsMixin(SecondPersonMixin):
 
     def action_links(self, request: HttpRequest, session: Session) -> list[tuple[str, Words]]:
         """Return URL and text of each action within the rights of the user."""
-        return [
+        links: list[tuple[str, Words]] = [
             (row_url(session, action.name), action.wording.link)
             for action in ACTIONS
             if may(request, action.right)
         ]
+        if may_collect(request):
+            links.append((f"{reverse(COLLECT)}?item={session.pk}", gettext_lazy("Add to a case file…")))
+        return links
 
     def action_column(self, request: HttpRequest) -> RowLinks | None:
         """Return a column with links to export and erasure within the rights of the user; None without links."""

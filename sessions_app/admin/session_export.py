@@ -16,7 +16,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.urls import URLPattern
 
 from sessions_app.admin.keyset_list import KeysetAdmin, KeysetChangeList
-from sessions_app.admin.permissions import Right, may, require
+from sessions_app.admin.permissions import Right, may, may_collect, require
 from sessions_app.asgi.downloads import streamed_download
 from sessions_app.history.figures.labels import AGENT, OUTCOME, TOOL, names_of
 from sessions_app.models import AccessKind, Session, SessionFigures
@@ -59,7 +59,8 @@ class SessionExportMixin(KeysetAdmin):
         return [*exports, *super().get_urls()]
 
     def changelist_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        return super().changelist_view(request, {"may_export": may(request, Right.EXPORT)})
+        rights = {"may_export": may(request, Right.EXPORT), "may_collect": may_collect(request)}
+        return super().changelist_view(request, rights)
 
     def export_view(self, request: HttpRequest, ending: str) -> HttpResponseBase:
         """Return the sessions within the filters of the query string, the newest first.

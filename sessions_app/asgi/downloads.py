@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterable, AsyncIterator
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import IO
 
 from django.http import HttpResponse, StreamingHttpResponse
@@ -19,8 +19,12 @@ _CONTENT_TYPES = {".zip": "application/zip", ".html": "text/html; charset=utf-8"
 def as_download(target: Path) -> StreamingHttpResponse:
     """Return a `.zip` or `.html` file as a download."""
     # The open file is sent even after the caller has deleted it with its directory.
-    pieces = _Pieces(target.open("rb"))
-    return streamed_download(target.name, pieces, _CONTENT_TYPES[target.suffix])
+    return stored_download(target.name, target.open("rb"))
+
+
+def stored_download(name: str, file: IO[bytes]) -> StreamingHttpResponse:
+    """Return an open `.zip` or `.html` file as a download."""
+    return streamed_download(name, _Pieces(file), _CONTENT_TYPES[PurePath(name).suffix])
 
 
 class _Pieces:

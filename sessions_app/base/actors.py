@@ -39,7 +39,7 @@ class ActionKind(models.TextChoices):
 
     In the record of staff, `ANSWER` is an answer other than a yes or a no. The text of the answer is only in the
     session, and is erased with it. `ASK` asks a second person to agree to an act, and `ALERT` tells
-    of unusual reading.
+    of unusual reading. `READ` and `SEAL` are those of a case file.
     """
 
     ADD = "add"
@@ -59,6 +59,8 @@ class ActionKind(models.TextChoices):
     SHARE = "share"
     REVOKE = "revoke"
     ALERT = "alert"
+    READ = "read"
+    SEAL = "seal"
 
 
 @dataclass(frozen=True)

@@ -82,8 +82,7 @@ def export_session(session_pk: UUID, target: Path) -> list[dict[str, Any]]:
     if not sessions.exists():
         raise NotFoundError(f"There is no session '{session_pk}'.")
     with Archive(target) as archive:
-        _write_sessions(archive, sessions)
-        _write_artifacts(archive, Artifact.objects.filter(session=session_pk))
+        write_sessions(archive, sessions)
     return archive.files
 
 
@@ -113,6 +112,17 @@ def export_user(user_pk: Any, target: Path) -> list[dict[str, Any]]:
         archive.write_list("account_acts.json", acts.iterator(ROWS_PER_QUERY))
         _write_artifacts(archive, rows_of_user(Artifact, user_pk))
     return archive.files
+
+
+def write_sessions(archive: Archive, sessions: QuerySet[Session]) -> None:
+    """Write the sessions with all their rows and files."""
+    _write_sessions(archive, sessions)
+    _write_artifacts(archive, Artifact.objects.filter(session__in=sessions.values("pk")))
+
+
+def event_json(session_pk: UUID, seq: int) -> bytes:
+    """Return the JSON of an event as in the export of its session."""
+    return as_json(mask(Event.objects.values_list("body", flat=True).get(session=session_pk, seq=seq)))
 
 
 def _write_sessions(archive: Archive, sessions: QuerySet[Session]) -> None:

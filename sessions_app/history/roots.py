@@ -74,6 +74,9 @@ _RECORDS = {
     ),
     "actrequest": (f"{_ACTOR}, act, subject_kind, subject_id, reason, extract(epoch FROM at)", "''"),
     "actrequeststep": (f"{_ACTOR}, request_id, kind, agrees, reason, extract(epoch FROM at)", "''"),
+    "casefile": (f"{_ACTOR}, title, extract(epoch FROM at)", "''"),
+    "caseitem": (f"{_ACTOR}, case_id, session_id, seq, extract(epoch FROM at)", "''"),
+    "caseentry": (f"{_ACTOR}, case_id, kind, text, sha256, extract(epoch FROM at)", "''"),
     "legalhold": (
         "session_id, user_id, reason, extract(epoch FROM set_at), set_by_name",
         "coalesce(session_id::text, user_id::text)",

@@ -9,6 +9,7 @@ from sessions_app.models.answer_request import AnswerRequest, RequestKind
 from sessions_app.models.api_key import ApiKey, Scope
 from sessions_app.models.artifact import Artifact
 from sessions_app.models.call_error import CallError
+from sessions_app.models.case_file import CaseEntry, CaseFile, CaseItem, EntryKind
 from sessions_app.models.evaluation import EvaluatedCase, Evaluation
 from sessions_app.models.event import Event, EventKind, EventWords
 from sessions_app.models.feedback import Feedback, Rating
@@ -53,9 +54,13 @@ __all__ = [
     "AppState",
     "Artifact",
     "CallError",
+    "CaseEntry",
+    "CaseFile",
+    "CaseItem",
     "CaseStatus",
     "DayFigure",
     "DayMetric",
+    "EntryKind",
     "ErasedKind",
     "ErasedSession",
     "EvaluatedCase",

@@ -27,6 +27,9 @@ from sessions_app.models import (
     AppState,
     Artifact,
     CallError,
+    CaseEntry,
+    CaseFile,
+    CaseItem,
     DayFigure,
     EvaluatedCase,
     Evaluation,
@@ -133,6 +136,7 @@ def make_things(owner: User) -> Things:
             actor_name="Grace",
             reason="Case 7",
         ),
+        "casefile": make_case_file(session),
     }
     return Things(session, rows | rows_of_account(owner) | rows_of_staff())
 
@@ -244,6 +248,14 @@ def make_request(session: Session) -> AnswerRequest:
     return AnswerRequest.objects.create(
         **work, **names, effect="Choose", answered_by="person", asked_at=LATER
     )
+
+
+def make_case_file(session: Session) -> CaseFile:
+    """Store a case file with the session, which somebody has read."""
+    case = CaseFile.objects.create(actor_name="Grace", title="Refunds")
+    CaseItem.objects.create(case=case, session_id=session.pk)
+    CaseEntry.objects.create(case=case, kind="read", actor_name="Alan")
+    return case
 
 
 def make_schedule(session: Session) -> ScheduledTask:

@@ -208,6 +208,16 @@ GET    login     login  login 403   302       text       /admin/sessions_app/ans
 POST   login     login  login 403   302       text       /admin/sessions_app/answerrequest/decide/
 GET    login     login  login 403   200       second     /admin/sessions_app/actrequest/<object_id>/answer/
 POST   login     login  login 403   200       second     /admin/sessions_app/actrequest/<object_id>/answer/
+GET    login     login  login 403   200       collect    /admin/sessions_app/casefile/add/
+POST   login     login  login 403   200       collect    /admin/sessions_app/casefile/add/
+GET    login     login  login 403   302       collect    /admin/sessions_app/casefile/<object_id>/note/
+POST   login     login  login 403   200       collect    /admin/sessions_app/casefile/<object_id>/note/
+GET    login     login  login 403   302       collect    /admin/sessions_app/casefile/<object_id>/read/
+POST   login     login  login 403   200       collect    /admin/sessions_app/casefile/<object_id>/read/
+GET    login     login  login 403   200       seal       /admin/sessions_app/casefile/<object_id>/seal/
+POST   login     login  login 403   200       seal       /admin/sessions_app/casefile/<object_id>/seal/
+GET    login     login  login 403   404       bundle     /admin/sessions_app/casefile/<object_id>/bundle/
+POST   login     login  login 403   403       -          /admin/sessions_app/casefile/<object_id>/bundle/
 GET    login     login  login 403   200       read       /admin/sessions_app/invocation/<object_id>/live/
 POST   login     login  login 403   403       -          /admin/sessions_app/invocation/<object_id>/live/
 GET    login     login  login 403   200       stop       /admin/sessions_app/invocation/<object_id>/stop/
@@ -277,13 +287,20 @@ TO_HIDDEN = {
     "POST /keys/<key_id>/revoke/": "302",  # the owner's key is no part of a conversation
 }
 """What the owner gets of a hidden agent, where this is not what the table says of another person."""
-TEXTS = {"answerrequest", "event", "artifact", "appstate", "userstate", "failure", "annotation"}
+TEXTS = {"answerrequest", "event", "artifact", "appstate", "userstate", "failure", "annotation", "casefile"}
 """Models whose rows are words of conversations: reading them needs that right, too."""
 WORDS = {
     "read": "view_*|change_*",
     "text": "view_*+view_text|change_*+view_text",
     "add+text": "add_*+view_text",
     "delete+text": "delete_*+view_text",
+    "collect": "add_*+view_*+view_text+view_session|add_*+view_*+view_text+change_session",
+    "seal": "|".join(
+        f"seal_*+export_data+view_*+view_text+{sessions}" for sessions in ("view_session", "change_session")
+    ),
+    "bundle": "|".join(
+        f"export_data+view_*+view_text+{sessions}" for sessions in ("view_session", "change_session")
+    ),
     "evalset": "export_data+view_*+view_text",
     "erase": "delete_*+erase_data",
     "export-text": "export_data+view_*+view_text|export_data+change_*+view_text",

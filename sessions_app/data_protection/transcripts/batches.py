@@ -27,16 +27,20 @@ class EventBatch:
     rewinds: Rewinds
 
 
-async def read_batches(session: Session, *, with_undone: bool = False) -> AsyncIterator[EventBatch]:
+async def read_batches(
+    session: Session, *, with_undone: bool = False, only: int = 0
+) -> AsyncIterator[EventBatch]:
     """Yield the effective events up to `session.last_seq`, as the chat page shows them (contract R3).
 
-    With `with_undone`, yield all events.
+    With `with_undone`, yield all events; with `only`, the event of this number alone.
     """
     # Up to `last_seq` as loaded: a rewind during a long download must not change the rest of the file.
     rewinds = await in_thread(find_rewinds, session.pk, session.last_seq)
     events = session.events.filter(seq__lte=session.last_seq)
     if not with_undone:
         events = without_rewound(events, rewinds)
+    if only:
+        events = events.filter(seq=only)
     seq = 0
     wanted = EVENTS_OF_BATCH + EVENTS_AHEAD
     while rows := await fetch_rows(events.after(seq).only("seq", "body", "session_id")[:wanted]):

@@ -22,8 +22,10 @@ from sessions_app.secrets.masking import mask_html
 from sessions_app.sessions.ownership import User
 
 
-def write_record(session: Session, reader: User, folder: Path) -> tuple[Path, str]:
-    """Write the conversation as the reader sees it; return the path and the SHA-256 of the file.
+def write_record(session: Session, reader: User, folder: Path, *, only: int = 0) -> tuple[Path, str]:
+    """Write the conversation as the reader sees it, or its event with the number `only`.
+
+    Return the path and the SHA-256 of the file.
 
     The name of the file has its SHA-256. The head of the page has the hash of the last event, which
     `manage.py adk_verify` computes again, and says if the log is unchanged.
@@ -31,6 +33,7 @@ def write_record(session: Session, reader: User, folder: Path) -> tuple[Path, st
     view = SessionView.of(session, reader)
     context = {
         "session": session,
+        "only": only,
         "made_at": timezone.localtime(),
         "log_hash": last_hash(session.pk),
         "flaw": flaw_in(session.pk),
@@ -42,15 +45,17 @@ def write_record(session: Session, reader: User, folder: Path) -> tuple[Path, st
     unfinished = folder / "record.html"
     with unfinished.open("w", encoding="utf-8", errors="replace") as file:
         file.write(_mask_and_escape(head))
-        threads.run(_write_entries(session, view, file.write))
+        threads.run(_write_entries(session, view, file.write, only))
         file.write(tail)
     with unfinished.open("rb") as file:
         sha256 = hashlib.file_digest(file, "sha256").hexdigest()
     return unfinished.rename(folder / f"conversation-{session.pk}-sha256-{sha256}.html"), sha256
 
 
-async def _write_entries(session: Session, view: SessionView, write: Callable[[str], object]) -> None:
-    async for entries in stream_entries(session, view, _html_of, with_undone=True):
+async def _write_entries(
+    session: Session, view: SessionView, write: Callable[[str], object], only: int
+) -> None:
+    async for entries in stream_entries(session, view, _html_of, with_undone=True, only=only):
         write(_mask_and_escape(entries))
 
 

@@ -40,19 +40,20 @@ WriteEntry = Callable[[Entry], str]
 
 
 async def stream_entries(
-    session: Session, view: SessionView, write: WriteEntry, *, with_undone: bool = False
+    session: Session, view: SessionView, write: WriteEntry, *, with_undone: bool = False, only: int = 0
 ) -> AsyncIterator[str]:
     """Yield the written entries of the session, one text for each batch. Secrets are masked by their keys.
 
     Args:
         session: with its user.
         with_undone: include the events that rewinds have put out of effect.
+        only: number of the only event to write; 0 for all.
     """
     owner = session.user.get_username()
     outcomes: dict[str, list[Piece]] = {}
     cards: dict[str, list[StepCard]] = {}
     with_cards: set[str] = set()
-    async for batch in read_batches(session, with_undone=with_undone):
+    async for batch in read_batches(session, with_undone=with_undone, only=only):
         events, answers = await download_threads.run(_read_batch, batch)
         jobs = await _jobs_of(session, events)
         delayed = {call_id for call_id, waits in answers if waits}

@@ -1,4 +1,4 @@
-"""`manage.py adk_verify`: check event logs against their hash chains, and against signed roots."""
+"""`manage.py adk_verify`: check event logs against their hash chains and signed roots, and bundles of case files."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from django.core.management.base import CommandError
 from django.db.models import QuerySet
 from django.template.defaultfilters import pluralize
 
+from sessions_app.data_protection.bundles.checking import Finding, check_bundle
 from sessions_app.history.figures.checked_logs import SESSIONS_PER_QUERY, check_logs
 from sessions_app.history.roots import Erased, differences, load_public_key, roots_at
 from sessions_app.management.site_command import SiteCommand
-from sessions_app.models import ErasedSession, Session
+from sessions_app.models import CaseEntry, EntryKind, ErasedSession, Session
 
 
 class Command(SiteCommand):
@@ -31,9 +32,13 @@ class Command(SiteCommand):
             help="also compare all rows with the signed roots of adk_seal: its place, or one file",
         )
         parser.add_argument("--public-key", type=Path, help="PEM file with the public key of the roots")
+        parser.add_argument("--bundle", type=Path, help="only the bundle of a sealed case file")
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Write one line for each flaw, then a summary."""
+        if options["bundle"]:
+            self._check_bundle(options["bundle"], options["public_key"])
+            return
         sessions = Session.objects.order_by("pk")
         if options["session"]:
             sessions = sessions.filter(pk=options["session"])
@@ -56,6 +61,20 @@ class Command(SiteCommand):
         if flawed or different:
             raise CommandError(summary)
         self.stdout.write(summary)
+
+    def _check_bundle(self, path: Path, public_key: Path | None) -> None:
+        """Write what holds of the bundle and what does not, and whether this site has sealed it."""
+        sha256, findings = check_bundle(path, load_public_key(public_key) if public_key else None)
+        seal = CaseEntry.objects.filter(kind=EntryKind.SEAL, sha256=sha256).first()
+        words = f"The number of the seal is {sha256}: this site has sealed no such case file."
+        if seal:
+            words = f"{seal.actor_name} sealed case file {seal.case_id} at {seal.at:%Y-%m-%d %H:%M:%S}, with {sha256}."
+        findings.insert(0, Finding(seal is not None, words))
+        for finding in findings:
+            self.stdout.write(f"{'holds' if finding.holds else 'BAD'}: {finding.words}")
+        bad = sum(not finding.holds for finding in findings)
+        if bad:
+            raise CommandError(f"The bundle does not hold: {bad} of {len(findings)} findings are bad.")
 
     def _tell_of_sessions_written_again(self, sessions: QuerySet[Session]) -> None:
         """Write a line for each erased session that has events again: by an import, or by somebody who forges it."""

@@ -15,6 +15,9 @@ from django.urls import reverse
 from sessions_app.models import (
     ActRequest,
     AppState,
+    CaseEntry,
+    CaseFile,
+    CaseItem,
     Feedback,
     Invocation,
     LegalHold,
@@ -77,6 +80,7 @@ def odd_rows() -> dict[str, Any]:
         "actrequest": ActRequest.objects.create(
             act="erase", subject_kind="session", subject_id=str(session.pk), actor_name=ODD, reason=ODD
         ),
+        "casefile": make_odd_case_file(session),
         "legalhold": LegalHold.objects.create(session=session, reason=ODD, set_by=person, lift_reason=ODD),
         "appstate": AppState.objects.update_or_create(app_name=ODD, defaults={"state": delta})[0],
         "userstate": UserState.objects.update_or_create(
@@ -85,13 +89,27 @@ def odd_rows() -> dict[str, Any]:
     }  # fmt: skip
 
 
+def make_odd_case_file(session: Session) -> CaseFile:
+    case = CaseFile.objects.create(actor_kind="staff", actor_name=ODD, title=ODD)
+    CaseItem.objects.create(case=case, session_id=session.pk, seq=1, actor_name=ODD)
+    CaseEntry.objects.create(case=case, kind="note", text=ODD, actor_name=ODD)
+    CaseEntry.objects.create(case=case, kind="read", text=ODD, actor_name=ODD)
+    return case
+
+
 def pages_of(rows: dict[str, Any]) -> list[str]:
     lists = [reverse(f"admin:sessions_app_{name}_changelist") for name in (*rows, "event")]
     pages = [reverse(f"admin:sessions_app_{name}_change", args=[quote(row.pk)]) for name, row in rows.items()]
     session, person = rows["session"], rows["session"].user
     confirmations = [
         reverse(f"admin:sessions_app_{name}", args=[quote(rows[name.partition("_")[0]].pk)])
-        for name in ("tooljob_stop", "invocation_stop", "legalhold_lift", "actrequest_answer")
+        for name in (
+            "tooljob_stop",
+            "invocation_stop",
+            "legalhold_lift",
+            "actrequest_answer",
+            "casefile_seal",
+        )
     ]
     users = [reverse("admin:auth_user_changelist"), reverse("admin:auth_user_delete", args=[person.pk])]
     return [*lists, *pages, *confirmations, *users, page_of(session, "?at=2"), page_of(session, "?event=1")]

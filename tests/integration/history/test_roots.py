@@ -17,7 +17,18 @@ from sessions_app.base.actors import SITE, Act, ActionKind
 from sessions_app.data_protection.erase import ErasureOrder, erase_session, erase_user
 from sessions_app.history import roots
 from sessions_app.history.integrity import flaw_in
-from sessions_app.models import ActRequest, ActRequestStep, Event, Session, SessionAct, StaffAccess, StaffAct
+from sessions_app.models import (
+    ActRequest,
+    ActRequestStep,
+    CaseEntry,
+    CaseFile,
+    CaseItem,
+    Event,
+    Session,
+    SessionAct,
+    StaffAccess,
+    StaffAct,
+)
 from tests.integration.tampering import tamper
 
 REHASH = """
@@ -112,12 +123,18 @@ def test_each_change_of_records_is_named(sealing: Path, person: User) -> None:
     access = StaffAccess.objects.create(actor_name="ada", kind="open")
     request = ActRequest.objects.create(actor_name="ada", act="erase")
     step = ActRequestStep.objects.create(actor_name="ada", request=request, kind="answer")
+    case = CaseFile.objects.create(actor_name="ada", title="Refunds")
+    item = CaseItem.objects.create(actor_name="ada", case=case, session_id=session.pk)
+    entry = CaseEntry.objects.create(actor_name="ada", case=case, kind="note")
     seal(sealing)
     rows = {
         f"staffact {act.pk}: altered": StaffAct.objects.filter(pk=act.pk).update,
         f"staffaccess {access.pk}: altered": StaffAccess.objects.filter(pk=access.pk).update,
         f"actrequest {request.pk}: altered": ActRequest.objects.filter(pk=request.pk).update,
         f"actrequeststep {step.pk}: altered": ActRequestStep.objects.filter(pk=step.pk).update,
+        f"casefile {case.pk}: altered": CaseFile.objects.filter(pk=case.pk).update,
+        f"caseitem {item.pk}: altered": CaseItem.objects.filter(pk=item.pk).update,
+        f"caseentry {entry.pk}: altered": CaseEntry.objects.filter(pk=entry.pk).update,
     }
     for expected, update in rows.items():
         with transaction.atomic():

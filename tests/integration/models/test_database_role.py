@@ -87,6 +87,11 @@ FORBIDDEN = (
     "DELETE FROM sessions_app_actrequest",
     "UPDATE sessions_app_actrequeststep SET agrees = true",
     "DELETE FROM sessions_app_actrequeststep",
+    "UPDATE sessions_app_casefile SET title = ''",
+    "DELETE FROM sessions_app_casefile",
+    "DELETE FROM sessions_app_caseitem",
+    "UPDATE sessions_app_caseentry SET text = ''",
+    "DELETE FROM sessions_app_caseentry",
     "DELETE FROM django_migrations",
     "CREATE ROLE another",
 )

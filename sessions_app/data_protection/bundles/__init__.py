@@ -1,0 +1,1 @@
+"""Sealed case files: bundles to hand over, which are checked without the site."""

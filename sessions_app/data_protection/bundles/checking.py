@@ -1,0 +1,193 @@
+"""Check of a bundle without the database. `static/sessions_app/admin/bundle.js` does the same in a browser."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from zipfile import BadZipFile, ZipFile
+
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+from sessions_app.asgi.artifact_files import CHUNK_BYTES
+from sessions_app.data_protection.archive import MANIFEST
+from sessions_app.errors import InvalidInputError
+from sessions_app.history.hash_tree import tree_above
+
+DAMAGES = (BadZipFile, zlib.error, EOFError, OSError, RuntimeError)
+"""What `zipfile` raises for changed bytes, and for encrypted files and unknown methods."""
+_MAX_JSON = 1024**3
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What holds or does not, as a sentence."""
+
+    holds: bool
+    words: str
+
+
+def check_bundle(path: Path, key: Ed25519PublicKey | None) -> tuple[str, list[Finding]]:
+    """Return the SHA-256 of the manifest, and what holds and what does not.
+
+    Args:
+        key: public key of the signed roots; None to leave out the signatures.
+
+    Raises:
+        InvalidInputError: the file is no bundle.
+    """
+    try:
+        with ZipFile(path) as bundle:
+            return _check(bundle, key)
+    except (*DAMAGES, ValueError, LookupError, TypeError, AttributeError) as error:
+        raise InvalidInputError(f"'{path}' is no bundle of a case file, or was damaged: {error}") from error
+
+
+def _check(bundle: ZipFile, key: Ed25519PublicKey | None) -> tuple[str, list[Finding]]:
+    manifest = _read(bundle, MANIFEST)
+    listed = {file["name"]: file for file in json.loads(manifest)["files"]}
+    findings = list(_check_files(bundle, listed))
+    if not findings:
+        findings.append(Finding(True, f"All {len(listed)} files are those that the manifest names."))
+    for item in json.loads(_read(bundle, "case.json"))["items"]:
+        if item["erased_at"]:
+            words = f"Session {item['session']} was erased before the seal: only its number is here."
+            findings.append(Finding(True, words))
+        elif f"chains/{item['name']}.json" not in bundle.namelist():
+            findings.append(
+                Finding(False, f"chains/{item['name']}.json is missing: nothing proves the item.")
+            )
+        else:
+            findings += _check_item(bundle, item, key)
+    return hashlib.sha256(manifest).hexdigest(), findings
+
+
+def _check_files(bundle: ZipFile, listed: dict[str, Any]) -> Iterator[Finding]:
+    stored = bundle.namelist()
+    for name in sorted({name for name in stored if stored.count(name) > 1}):
+        yield Finding(False, f"{name} is in the bundle twice.")
+    for name in sorted({*stored, *listed} - {MANIFEST}):
+        if name.startswith("/") or "\\" in name or ".." in name.split("/"):
+            yield Finding(False, f"{name!r} is no name of a file in a bundle: do not unpack it.")
+        elif name not in listed:
+            yield Finding(False, f"{name!r} was added: the manifest does not name it.")
+        elif name not in stored:
+            yield Finding(False, f"{name} is missing.")
+        elif not _is_as_listed(bundle, listed[name]):
+            yield Finding(False, f"{name} was changed: its SHA-256 is not that in the manifest.")
+
+
+def _is_as_listed(bundle: ZipFile, entry: dict[str, Any]) -> bool:
+    digest = hashlib.sha256()
+    left = entry["size"]
+    try:
+        with bundle.open(entry["name"]) as file:
+            while left >= 0 and (chunk := file.read(CHUNK_BYTES)):
+                digest.update(chunk)
+                left -= len(chunk)
+    except DAMAGES:
+        return False
+    return bool(left == 0 and digest.hexdigest() == entry["sha256"])
+
+
+def _read(bundle: ZipFile, name: str) -> bytes:
+    if bundle.getinfo(name).file_size > _MAX_JSON:
+        raise InvalidInputError(f"{name} is larger than {_MAX_JSON} bytes.")
+    return bundle.read(name)
+
+
+def _check_item(bundle: ZipFile, item: dict[str, Any], key: Ed25519PublicKey | None) -> Iterator[Finding]:
+    chain = json.loads(_read(bundle, f"chains/{item['name']}.json"))
+    seq = item["seq"]
+    if seq:
+        name = f"Event {seq} of session {item['session']}"
+        exported = [json.loads(_read(bundle, f"events/{item['name']}.json"))]
+        numbers = [seq]
+    else:
+        name = f"Session {item['session']}"
+        exported = json.loads(_read(bundle, f"sessions/{item['name']}.json"))["events"]
+        numbers = list(range(1, item["events"] + 1))
+    events = chain["events"]
+    bad = _first_flaw(chain, numbers, exported)
+    if chain["session"] != item["session"]:
+        bad = "the chain is that of another session."
+    if bad:
+        yield Finding(False, f"{name}: {bad}")
+    else:
+        masked = sum("body" not in event for event in events)
+        words = f"{name}: {len(events)} events follow from each other, and the export has the same events."
+        if masked:
+            words += f" {masked} of them have masked values: only the site can compute their hashes."
+        yield Finding(True, words)
+    yield _check_proof(name, chain, key)
+
+
+def _first_flaw(chain: dict[str, Any], numbers: list[int], exported: list[Any]) -> str:
+    """Return what is wrong with the first bad event; empty if nothing is."""
+    previous = chain["previous"] or _beginning(chain)
+    if not previous:
+        return "its beginning (app, owner and first state) was altered."
+    for place, event in enumerate(chain["events"]):
+        seq = event["seq"]
+        if place >= len(numbers) or seq != numbers[place]:
+            return f"event {numbers[min(place, len(numbers) - 1)]} is missing."
+        if "body" in event:
+            if len(previous) != 66:
+                previous = chain["link"]
+            if event["hash"] != _link(previous, event):
+                return f"event {seq} was altered."
+            if place >= len(exported) or exported[place] != json.loads(event["body"]):
+                return f"event {seq} of the export was altered: the chain has another one."
+        previous = event["hash"]
+    if len(chain["events"]) < len(numbers):
+        return f"event {numbers[len(chain['events'])]} is missing."
+    return "" if len(exported) == len(numbers) else "the export has another number of events than the chain."
+
+
+def _beginning(chain: dict[str, Any]) -> str:
+    """Return the hash before the first event; empty if it was altered."""
+    old = [event["hash"] for event in chain["events"] if len(event["hash"]) == 64]
+    if chain["begin"] is not None:
+        link = hashlib.sha256(bytes.fromhex(old[-1] if old else "") + chain["begin"].encode()).hexdigest()
+        if link != chain["link"]:
+            return ""
+    return str(chain["link"])
+
+
+def _link(previous: str, event: dict[str, Any]) -> str:
+    """Return the hash that an event must have: see `history.integrity`."""
+    text = f"{event['seq']} {event['body']}{event['before']}{event['facts']}"
+    before = bytes.fromhex(previous)
+    return "02" + hashlib.sha256(before + text.encode()).hexdigest()
+
+
+def _check_proof(name: str, chain: dict[str, Any], key: Ed25519PublicKey | None) -> Finding:
+    proof = chain["proof"]
+    if proof is None:
+        return Finding(
+            True, f"{name}: no signed root covers it yet, so only the site vouches for its hashes."
+        )
+    root = json.loads(proof["head"])
+    seq = int(proof["row"].split(" ")[2])
+    hashes = {event["seq"]: event["hash"] for event in chain["events"]}
+    row = f"event {chain['session']} {seq} {hashes.get(seq)}"
+    if proof["row"] != row or tree_above(row, proof["path"]) != root["tree"]:
+        return Finding(
+            False, f"{name}: event {seq} is not the one that the signed root {root['number']} has."
+        )
+    words = (
+        f"{name}: event {seq} and all before it were so at {root['at']}, by the signed root {root['number']}."
+    )
+    if key is None:
+        return Finding(True, f"{words} Its signature was not checked: give the public key.")
+    try:
+        key.verify(base64.b64decode(proof["signature"]), proof["head"].encode())
+    except InvalidSignature:
+        return Finding(False, f"{name}: root {root['number']} does not have the signature of this key.")
+    return Finding(True, f"{words} Its signature is that of the key.")
