@@ -371,6 +371,8 @@ class TelemetryConf:
     otlp_endpoint: str = ""
     """URL to which OpenTelemetry sends the spans of invocations, such as `http://localhost:4318/v1/traces`; empty
     sends none."""
+    otlp_content: bool = False
+    """Send what was said with the spans: messages, answers, arguments and results of tools, masked."""
 
 
 @dataclass(frozen=True, config=NO_UNKNOWN_FIELDS)

@@ -1,7 +1,7 @@
 """Export of spans through OpenTelemetry, by its conventions for generative AI. Off unless `otlp_endpoint` is set.
 
-The trace in the admin shows the same spans. They are derived from the log at the end of an invocation and have no text
-of the conversation, so an export costs a run nothing, and a collector learns no words.
+The trace in the admin shows the same spans. They are derived from the log at the end of an invocation, so an export
+costs a run nothing. Without `otlp_content` a collector learns no words of the conversation.
 """
 
 from __future__ import annotations
@@ -12,6 +12,14 @@ from typing import Any
 from uuid import UUID
 
 from sessions_app.conf import conf
+from sessions_app.history.telemetry.span_attributes import (
+    CHAIN,
+    INFERENCE_KIND,
+    OPERATIONS,
+    Attributes,
+    attributes_of,
+)
+from sessions_app.history.telemetry.span_contents import SpanContents
 from sessions_app.history.traces.entries import MAX_ENTRIES, entries_of
 from sessions_app.history.traces.spans import WAITS, Span, SpanKind, derive_spans
 from sessions_app.process.threads import in_thread
@@ -29,12 +37,6 @@ else:
 
 logger = logging.getLogger(__name__)
 MISSING = "otlp_endpoint needs the OpenTelemetry packages: pip install -r requirements-telemetry.txt"
-OPERATIONS = {
-    SpanKind.AGENT: "invoke_agent",
-    SpanKind.MODEL: "chat",
-    SpanKind.TOOL: "execute_tool",
-    SpanKind.NODE: "invoke_node",
-}
 
 
 async def export_spans(session_id: UUID, invocation_id: str, since: float) -> None:
@@ -49,17 +51,27 @@ async def export_spans(session_id: UUID, invocation_id: str, since: float) -> No
         logger.exception("The spans of invocation %s were not exported", invocation_id)
 
 
-def emit(tracer: Any, spans: list[Span], session_id: UUID, invocation_id: str) -> None:
+def emit(
+    tracer: Any, spans: list[Span], session_id: UUID, invocation_id: str, contents: SpanContents | None
+) -> None:
     """Give the spans to an OpenTelemetry tracer, below a span for the invocation.
 
     The spans of models, tools and waits are below the span of their agent.
+
+    Args:
+        contents: inputs and outputs to send; None sends none.
     """
     shown = [span for span in spans if span.kind in OPERATIONS or span.kind in WAITS]
     if not shown:
         return
-    common = {"gen_ai.conversation.id": str(session_id), "adk.invocation_id": invocation_id}
+    common: Attributes = {
+        "gen_ai.conversation.id": str(session_id),
+        "session.id": str(session_id),
+        "adk.invocation_id": invocation_id,
+    }
+    of_root = {**common, INFERENCE_KIND: CHAIN, **(contents.of_root() if contents else {})}
     ends = [span.start if span.end is None else span.end for span in shown]
-    root = tracer.start_span("invocation", attributes=common, start_time=_ns(min(s.start for s in shown)))
+    root = tracer.start_span("invocation", attributes=of_root, start_time=_ns(min(s.start for s in shown)))
     parent = trace.set_span_in_context(root)
     # An agent's span ends after its children: they come after it in the list and need its context.
     agent = None
@@ -73,7 +85,7 @@ def emit(tracer: Any, spans: list[Span], session_id: UUID, invocation_id: str) -
             _name_of(span),
             context=context,
             kind=trace.SpanKind.CLIENT if span.kind is SpanKind.MODEL else trace.SpanKind.INTERNAL,
-            attributes={**common, **_attributes(span)},
+            attributes={**common, **attributes_of(span), **(contents.of(span) if contents else {})},
             start_time=_ns(span.start),
         )
         if span.error:
@@ -94,43 +106,27 @@ def _export(session_id: UUID, invocation_id: str, since: float) -> None:
         return
     entries = entries_of(session_id, invocation_id)[:MAX_ENTRIES]
     spans = [span for span in derive_spans(entries) if span.end is not None and span.end >= since]
-    emit(tracer, spans, session_id, invocation_id)
+    contents = SpanContents(session_id, invocation_id) if conf().otlp_content else None
+    emit(tracer, spans, session_id, invocation_id, contents)
 
 
-# A provider has a thread for its queue: one for the process.
-@lru_cache(maxsize=1)
 def _tracer(endpoint: str) -> Any:
     if not IS_AVAILABLE:
         logger.error(MISSING)
         return None
+    return _provider(endpoint).get_tracer("sessions_app")
+
+
+# A provider has a thread for its queue: one for the process.
+@lru_cache(maxsize=1)
+def _provider(endpoint: str) -> Any:
     provider = TracerProvider(resource=Resource.create({"service.name": conf().site_name}))
     provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(endpoint=endpoint)))
-    return provider.get_tracer("sessions_app")
+    return provider
 
 
 def _name_of(span: Span) -> str:
     return f"{OPERATIONS.get(span.kind, f'wait for {span.kind}')} {span.name}".strip()
-
-
-def _attributes(span: Span) -> dict[str, str | int | float]:
-    """Return the attributes of https://opentelemetry.io/docs/specs/semconv/gen-ai/gen-ai-spans/ for a span."""
-    values: dict[str, str | int | float] = {"gen_ai.operation.name": OPERATIONS.get(span.kind, "wait")}
-    if span.agent:
-        values["gen_ai.agent.name"] = span.agent
-    if span.kind is SpanKind.TOOL:
-        values["gen_ai.tool.name"] = span.name
-    if span.skill:
-        values["gen_ai.skill.name"] = span.skill
-    if span.kind is SpanKind.MODEL:
-        values["gen_ai.response.model"] = span.name
-        values["gen_ai.usage.input_tokens"] = span.usage.prompt
-        values["gen_ai.usage.output_tokens"] = span.usage.output + span.usage.thoughts
-        values["gen_ai.usage.cache_read.input_tokens"] = span.usage.cached
-    if span.first_word is not None:
-        values["gen_ai.response.time_to_first_chunk"] = span.first_word
-    if span.error:
-        values["error.type"] = span.error
-    return values
 
 
 def _ns(seconds: float) -> int:

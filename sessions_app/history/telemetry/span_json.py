@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from hashlib import sha256
 from typing import Any
 
-from sessions_app.history.telemetry.span_export import OPERATIONS
+from sessions_app.history.telemetry.span_attributes import OPERATIONS, attributes_of
 from sessions_app.history.traces.entries import MAX_ENTRIES, entries_of
 from sessions_app.history.traces.spans import WAITS, Span, SpanKind, derive_spans
 from sessions_app.models import Event, Session
@@ -53,7 +53,9 @@ def _of_invocation(session: Session, invocation_id: str, spans: Sequence[Span]) 
         if span.kind is SpanKind.AGENT:
             parent = root
             agent = span_id
-        attributes = {**common, **_attributes(span, event_ids)}
+        attributes = {**common, **attributes_of(span), "gen_ai.operation.name": _NAMES.get(span.kind, "wait")}
+        if span.seq in event_ids:
+            attributes["gcp.vertex.agent.event_id"] = event_ids[span.seq]
         yield _json(_name_of(span), span.start, span.end or 0.0, (trace_id, span_id, parent), attributes)
 
 
@@ -66,25 +68,6 @@ def _event_ids(session: Session, spans: Sequence[Span]) -> dict[int, str]:
 def _name_of(span: Span) -> str:
     name = "wait" if span.kind in WAITS else _NAMES[span.kind]
     return f"{name} {span.name}".strip()
-
-
-def _attributes(span: Span, event_ids: dict[int, str]) -> dict[str, Any]:
-    values: dict[str, Any] = {"gen_ai.operation.name": _NAMES.get(span.kind, "wait")}
-    if span.agent:
-        values["gen_ai.agent.name"] = span.agent
-    if span.seq in event_ids:
-        values["gcp.vertex.agent.event_id"] = event_ids[span.seq]
-    if span.kind is SpanKind.TOOL:
-        values["gen_ai.tool.name"] = span.name
-    if span.skill:
-        values["gen_ai.skill.name"] = span.skill
-    if span.kind is SpanKind.MODEL:
-        values["gen_ai.request.model"] = span.name
-        values["gen_ai.usage.input_tokens"] = span.usage.prompt
-        values["gen_ai.usage.output_tokens"] = span.usage.output + span.usage.thoughts
-    if span.error:
-        values["error.type"] = span.error
-    return values
 
 
 def _json(

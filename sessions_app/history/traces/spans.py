@@ -46,6 +46,8 @@ class Span:
         seq: the event at the end of the span, or at the beginning of an open span; None for the wait in the queue.
         depth: levels of the tree above the span.
         model: model for the price of the usage.
+        requested: model that was asked for; empty without a record.
+        call_id: id of the function call behind a tool's span; empty for other spans.
         usage: tokens of a model call, or of the agents behind a tool call.
         is_estimated: True without a recorded start; the start is the time of the event before.
         first_word: seconds from the start to the first word of a model's answer.
@@ -69,6 +71,8 @@ class Span:
     error: str = ""
     skill: str = ""
     child: int | None = None
+    requested: str = ""
+    call_id: str = ""
 
     @property
     def seconds(self) -> float | None:
@@ -216,6 +220,7 @@ class _Walk:
             agent=entry.author,
             model=entry.model,
             usage=usage,
+            call_id=call_id,
             skill=entry.skills.get(call_id, ""),
         )
 
@@ -275,6 +280,7 @@ def _model_span(entry: TraceEntry, start: float) -> Span:
         name=entry.model or recorded.model,
         start=recorded.at,
         model=entry.model or recorded.model,
+        requested=recorded.model,
         is_estimated=False,
         first_word=recorded.first_word,
         failed_attempts=recorded.failed_attempts,

@@ -8,31 +8,79 @@ import logging
 import os
 import sys
 from asyncio.subprocess import PIPE
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
 from pathlib import Path
+from random import Random
 from types import SimpleNamespace
+from typing import Any
 from uuid import uuid4
 
 import pytest
 from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
+from django.http import HttpResponse
 from django.test import AsyncClient, RequestFactory
+from google.protobuf.json_format import MessageToJson
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
+from runtime import types
 from runtime.agents import LlmAgent
 from runtime.apps import App
+from runtime.models import LlmResponse
 from runtime.skills import Frontmatter, Skill
 from runtime.tools.skill_toolset import SkillToolset
 from sessions_app import use_cases
+from sessions_app.asgi.protocol import read_body, send_response
 from sessions_app.base import actors
+from sessions_app.conf import conf
 from sessions_app.history.telemetry import metrics_view, span_export
 from sessions_app.invocations.worker import worker
 from sessions_app.models import Invocation
 from sessions_app.process.json_logs import JsonFormatter, logs_of_invocation
+from sessions_app.process.threads import in_thread
+from tests.a2a_server import free_socket, listening_app
 from tests.fakes import ScriptedModel, call
 from tests.served_agents import Served
+
+LETTERS = "αβγδεζηθικλμνξοπρστυφχψωабвгдежзийклмнопрстуфхцчшщъыьэюя漢字語言\U0001f600\u202e"
+CHAT = "chat gemini-2.5-flash-001"
+
+
+class Collector:
+    """Takes spans by OTLP over HTTP, as Phoenix and Langfuse do."""
+
+    configure: Callable[..., None]
+
+    def __init__(self) -> None:
+        self._bodies: list[bytes] = []
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        self._bodies.append(await read_body(receive, 10_000_000))
+        await send_response(send, HttpResponse(b"", content_type="application/x-protobuf"))
+
+    async def requests(self) -> list[ExportTraceServiceRequest]:
+        """Return what the site has sent until now."""
+        await in_thread(span_export._provider(conf().otlp_endpoint).force_flush)
+        return [ExportTraceServiceRequest.FromString(body) for body in self._bodies]
+
+    async def sent(self) -> str:
+        return "".join(MessageToJson(request, ensure_ascii=False) for request in await self.requests())
+
+    async def spans(self) -> dict[str, dict[str, Any]]:
+        """Return the attributes of all spans, by the span's name."""
+        return {
+            span.name: {
+                item.key: getattr(item.value, item.value.WhichOneof("value")) for item in span.attributes
+            }
+            for request in await self.requests()
+            for resource in request.resource_spans
+            for scope in resource.scope_spans
+            for span in scope.spans
+        }
+
 
 pytestmark = pytest.mark.usefixtures("loop_end")
 
@@ -56,9 +104,9 @@ def model(served: Served) -> ScriptedModel:
     return scripted
 
 
-async def ask(person: User) -> Invocation:
+async def ask(person: User, text: str = "private words") -> Invocation:
     session = await use_cases.create_session(person, "shop")
-    await use_cases.send_message(actors.person(person), session.id, "m1", "private words")
+    await use_cases.send_message(actors.person(person), session.id, "m1", text)
     await worker().wait_until_idle()
     await asyncio.gather(*worker()._background_tasks)
     return await Invocation.objects.aget(session=session)
@@ -84,6 +132,94 @@ async def test_the_spans_of_an_invocation_are_exported_by_the_conventions(
     assert chat.attributes and chat.attributes["gen_ai.operation.name"] == "chat"
     assert chat.attributes["adk.invocation_id"] == invocation.invocation_id
     assert "rivate" not in "".join(span.to_json() for span in spans.values())
+
+
+@pytest.fixture
+async def collector(configure: Callable[..., None]) -> AsyncGenerator[Collector, None]:
+    """A collector of OTLP on this machine, to which the site exports."""
+    collecting = Collector()
+    listening, url = free_socket()
+    async with listening_app(collecting, listening):
+        collecting.configure = lambda **settings: configure(otlp_endpoint=f"{url}/v1/traces", **settings)
+        collecting.configure()
+        yield collecting
+
+
+async def test_a_collector_gets_the_documented_fields_of_phoenix_and_langfuse(
+    person: User, model: ScriptedModel, collector: Collector
+) -> None:
+    """Phoenix: the conventions of OpenInference. Langfuse: those of OpenTelemetry, and `session.id`."""
+    usage = types.GenerateContentResponseUsageMetadata(
+        prompt_token_count=1000,
+        candidates_token_count=100,
+        thoughts_token_count=20,
+        cached_content_token_count=600,
+    )
+    words = types.Content(role="model", parts=[types.Part(text="Private words.")])
+    model.turns[-1] = LlmResponse(content=words, usage_metadata=usage, model_version="gemini-2.5-flash-001")
+    invocation = await ask(person)
+    spans = await collector.spans()
+    root, chat, tool = (spans[name] for name in ("invocation", CHAT, "execute_tool look_up"))
+    kinds = {name: span["openinference.span.kind"] for name, span in spans.items()}
+    assert (kinds["invocation"], kinds["invoke_agent clerk"], kinds[CHAT]) == ("CHAIN", "AGENT", "LLM")
+    assert (tool["openinference.span.kind"], tool["tool.name"]) == ("TOOL", "look_up")
+    for span in spans.values():
+        assert span["session.id"] == span["gen_ai.conversation.id"] == str(invocation.session_id)
+    assert chat["gen_ai.provider.name"] == "gcp.gemini"
+    assert (chat["gen_ai.request.model"], chat["gen_ai.response.model"]) == (
+        "scripted",
+        "gemini-2.5-flash-001",
+    )
+    assert (chat["gen_ai.usage.input_tokens"], chat["gen_ai.usage.output_tokens"]) == (1000, 120)
+    assert (chat["llm.model_name"], chat["llm.provider"]) == ("gemini-2.5-flash-001", "google")
+    counts = [chat[f"llm.token_count.{part}"] for part in ("prompt", "completion", "total")]
+    assert counts == [1000, 120, 1120]
+    assert chat["llm.token_count.prompt_details.cache_read"] == 600
+    assert chat["llm.token_count.completion_details.reasoning"] == 20
+    cost = (400 * 0.30 + 600 * 0.03 + 120 * 2.50) / 1e6
+    assert chat["llm.cost.total"] == chat["gen_ai.usage.cost"] == pytest.approx(cost)
+    assert not [
+        name for name in (*root, *chat, *tool) if name.startswith(("input.", "output.", "gen_ai.input"))
+    ]
+
+
+async def test_what_was_said_is_exported_only_when_switched_on_and_masked(
+    person: User, model: ScriptedModel, collector: Collector
+) -> None:
+    collector.configure(otlp_content=True)
+    model.turns[-1] = "The api_key=s3cret opens it."
+    await ask(person, "Open it with password=hunter2")
+    spans = await collector.spans()
+    root, chat, tool = (spans[name] for name in ("invocation", "chat scripted", "execute_tool look_up"))
+    assert (root["input.value"], root["output.value"]) == (
+        "Open it with password=[masked]",
+        "The api_key=[masked] opens it.",
+    )
+    assert chat["llm.output_messages.0.message.content"] == root["output.value"]
+    assert chat["llm.output_messages.0.message.role"] == "assistant"
+    assert json.loads(chat["gen_ai.output.messages"])[0]["parts"] == [
+        {"type": "text", "content": root["output.value"]}
+    ]
+    assert "private words" in chat["input.value"] and chat["llm.input_messages.0.message.content"]
+    assert tool["gen_ai.tool.call.arguments"] == tool["input.value"] == '{"word": "lamp"}'
+    assert tool["gen_ai.tool.call.result"] == tool["output.value"] == '{"result": "private words"}'
+    assert "s3cret" not in str(spans) and "hunter2" not in str(spans)
+
+
+async def test_without_content_no_character_of_a_message_is_in_any_span(
+    person: User, model: ScriptedModel, collector: Collector
+) -> None:
+    """Property over many texts, with letters that no attribute has: of messages, arguments, results and answers."""
+    random = Random(35)
+    for _ in range(12):
+        said, argument, answer = [
+            "".join(random.choices(LETTERS, k=random.randint(1, 200))) for _ in range(3)
+        ]
+        model.turns[:] = [call("look_up", word=argument), answer]
+        await ask(person, said)
+    sent = await collector.sent()
+    assert len(sent) > 1_000
+    assert not set(sent) & set(LETTERS)
 
 
 async def test_without_the_packages_nothing_is_exported_and_the_log_says_why(
