@@ -4,6 +4,8 @@ The runtime knows neither Django nor `settings.ADK`. When Django is ready, this 
 service, rate limits and list of allowed MCP servers.
 """
 
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
@@ -16,10 +18,12 @@ from django.db.migrations.recorder import MigrationRecorder
 from django.db.models.signals import post_migrate, pre_migrate
 from pydantic import ValidationError
 
+from runtime.auth.auth_credential import OAuth2Auth
 from runtime.models.rate_limit import set_model_rates
 from runtime.sessions.base_session_service import BaseSessionService
 from runtime.sessions.database_session_service import set_database_session_service
 from runtime.tools.mcp_allow_list import set_allowed_mcp_servers
+from runtime.tools.oauth_clients import set_oauth_clients
 from sessions_app.agent_apps.checks.agents import check_agents
 from sessions_app.agent_apps.checks.project import check_project
 from sessions_app.agent_apps.checks.settings import check_settings
@@ -74,12 +78,14 @@ def _create_permissions(**kwargs: Any) -> None:
 
 
 def _allow_mcp_servers() -> None:
-    """Set the MCP servers that agents may reach. None while the settings are invalid, rather than all."""
-    try:
+    """Set the MCP servers that agents may reach, and the site's OAuth clients; none while the settings are invalid."""
+    allowed: Sequence[str] | None = ()
+    clients: Mapping[str, OAuth2Auth] = {}
+    with suppress(ValidationError):  # `check_settings` reports it
         allowed = conf().mcp_servers
-    except ValidationError:  # `check_settings` reports it
-        allowed = ()
+        clients = conf().oauth_clients
     set_allowed_mcp_servers(allowed)
+    set_oauth_clients(clients)
 
 
 def _refuse_old_database(using: str, **kwargs: Any) -> None:

@@ -17,6 +17,7 @@ from django.conf import settings
 from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
+from runtime.auth.auth_credential import OAuth2Auth
 from sessions_app.model_prices import Price, list_price
 
 NO_UNKNOWN_FIELDS = ConfigDict(extra="forbid")
@@ -356,6 +357,10 @@ class AgentConf:
     mcp_servers: tuple[str, ...] | None = None
     """MCP servers that agents may reach: commands with their first arguments, and URLs with all below them; None
     allows all."""
+    oauth_clients: dict[str, OAuth2Auth] = field(default_factory=dict, repr=False)
+    """OAuth clients of this site by the address of the authorization server (issuer), such as
+    `{"https://auth.example.com": {"client_id": "…", "client_secret": "…"}}`, for
+    servers that register none themselves."""
     a2a_apps: tuple[str, ...] = ()
     """Names of the apps that are served by A2A (docs/a2a.md)."""
     webhooks_to_localhost: bool = False

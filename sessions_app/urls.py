@@ -22,6 +22,7 @@ from sessions_app.chat import (
     preferences,
     settings_views,
     share_views,
+    sign_in_views,
     steps,
     views,
 )
@@ -64,6 +65,8 @@ urlpatterns = [
     _page(
         "settings/sign-ins/<int:credential_id>/forget/", settings_views.forget_sign_in, name="forget_sign_in"
     ),
+    _page("sign-in/callback/", sign_in_views.signed_in, name="signed_in"),
+    _page("sign-in/<str:call_id>/", sign_in_views.begin, name="sign_in"),
     _page("settings/allowances/withdraw/", settings_views.withdraw_allowances, name="withdraw_allowances"),
     _page(
         "settings/allowances/<uuid:session_id>/withdraw/",

@@ -47,6 +47,11 @@ class OAuth2Auth(AuthModel):
         auth_uri: page on which the user grants access.
         auth_response_uri: full redirect URL after the grant; its query holds the authorization code.
         expires_at: seconds since the epoch.
+        scope: scopes of the token, separated by spaces.
+        resource: address of the service that the token is for (RFC 8707).
+        issuer: authorization server that must answer the user's browser (RFC 9207); None if it is not known.
+        token_url: token endpoint of the authorization server that has given the token.
+        revocation_url: its revocation endpoint (RFC 7009), or None.
         code_verifier: secret of PKCE (RFC 7636). The user's page gets its hash, the token endpoint the secret itself.
         code_challenge_method: `S256`, with a `code_verifier`; other methods are refused.
         token_endpoint_auth_method: `client_secret_basic` sends the client's secret in a header, not in the form.
@@ -67,6 +72,11 @@ class OAuth2Auth(AuthModel):
     audience: str | None = None
     nonce: str | None = None
     prompt: str | None = None
+    scope: str | None = None
+    resource: str | None = None
+    issuer: str | None = None
+    token_url: str | None = None
+    revocation_url: str | None = None
     code_verifier: str | None = Field(default=None, repr=False)
     code_challenge_method: str | None = None
     token_endpoint_auth_method: str | None = None
@@ -113,6 +123,6 @@ class AuthCredential(AuthModel):
     def without_secrets(self) -> AuthCredential:
         """Return a copy with the type and, for OAuth, the fields that the user's browser needs to ask for access."""
         # A list of allowed fields: a new field is a secret until somebody decides otherwise.
-        public = {"client_id", "auth_uri", "state", "redirect_uri", "audience"}
+        public = {"client_id", "auth_uri", "state", "redirect_uri", "audience", "issuer"}
         oauth2 = OAuth2Auth(**self.oauth2.model_dump(include=public)) if self.oauth2 else None
         return AuthCredential(auth_type=self.auth_type, resource_ref=self.resource_ref, oauth2=oauth2)

@@ -104,5 +104,22 @@ class OpenIdConnectWithConfig(SecurityScheme):
     scopes: list[str] | None = None
 
 
+class ProtectedResource(SecurityScheme):
+    """OAuth 2.1 of a resource that names its authorization server itself (RFC 9728), such as an MCP server.
+
+    Attributes:
+        resource: address of the resource.
+        scopes: scopes to ask for; None: those that the resource names.
+        metadata_url: address of the resource's metadata, from its answer 401; None: the well-known addresses.
+    """
+
+    type_: Literal[AuthSchemeType.OAUTH2] = Field(default=AuthSchemeType.OAUTH2, alias="type")
+    resource: str
+    scopes: list[str] | None = None
+    metadata_url: str | None = None
+
+
 # HTTPBearer before HTTPBase: pydantic prefers the leftmost class of those that fit equally well.
-AuthScheme = APIKey | HTTPBearer | HTTPBase | OAuth2 | OpenIdConnect | OpenIdConnectWithConfig
+AuthScheme = (
+    APIKey | HTTPBearer | HTTPBase | OAuth2 | OpenIdConnect | OpenIdConnectWithConfig | ProtectedResource
+)

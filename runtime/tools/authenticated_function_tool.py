@@ -50,11 +50,18 @@ class AuthenticatedFunctionTool(FunctionTool):
         if isinstance(bound, BadArguments):
             return self._refuse(bound.message)
         config = self._auth_config
-        authorizer = Authorizer(
-            config.auth_scheme, config.raw_auth_credential, config.credential_key, HttpExchange()
-        )
-        if await authorizer.authorize(tool_context) is None:
+        if await self._authorizer().authorize(tool_context) is None:
             return self._response
         if self._takes_credential:
             bound["credential"] = tool_context.get_auth_response(config) or config.raw_auth_credential
         return await self._invoke(bound)
+
+    async def is_ready_for_job(self, *, tool_context: Context) -> bool:
+        """Let the person sign in before the job, which cannot ask."""
+        return await self._authorizer().sign_in_before_job(tool_context)
+
+    def _authorizer(self) -> Authorizer:
+        config = self._auth_config
+        return Authorizer(
+            config.auth_scheme, config.raw_auth_credential, config.credential_key, HttpExchange()
+        )

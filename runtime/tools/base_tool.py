@@ -81,6 +81,10 @@ class BaseTool:
         """Return a text to show the result to the person if no model call follows; None to show nothing."""
         return None
 
+    async def is_ready_for_job(self, *, tool_context: Context) -> bool:
+        """Return False if the person was asked for something that the job needs; the call then runs again."""
+        return True
+
     async def run_in_job(self, *, args: dict[str, Any], tool_context: Context) -> Any:
         """Execute a call as a background job, where an exception may cause a retry.
 

@@ -43,9 +43,13 @@ from sessions_app.rendering.faces import face_of
 from sessions_app.rendering.sentences import in_language
 from sessions_app.sessions.agent_access import usable_names
 from sessions_app.sessions.ownership import User
-from sessions_app.store.credential_service import forget_credential
 from sessions_app.store.stored_values import MAX_VALUE_LENGTH, StoredValue, read_user_values
-from sessions_app.use_cases import change_own_state, withdraw_all_allowances, withdraw_allowance
+from sessions_app.use_cases import (
+    change_own_state,
+    revoke_sign_in,
+    withdraw_all_allowances,
+    withdraw_allowance,
+)
 
 BY_USER = "The account was deleted by its user."
 WRONG_NAME = gettext_noop("Type your user name exactly as it is shown.")
@@ -101,10 +105,15 @@ async def save_instructions(request: HttpRequest) -> HttpResponse:
 
 @require_POST
 @login_required
-def forget_sign_in(request: HttpRequest, credential_id: int) -> HttpResponse:
+async def forget_sign_in(request: HttpRequest, credential_id: int) -> HttpResponse:
     """Delete a credential that a tool keeps for the user. Idempotent: another tab may have done it."""
-    forget_credential(request.user, credential_id)
-    return back_to_settings(request, "sign-ins", gettext("The sign-in is forgotten."))
+    is_revoked = await revoke_sign_in(await request.auser(), credential_id)
+    sentence = gettext("The sign-in is forgotten.")
+    if not is_revoked:
+        sentence = gettext(
+            "The sign-in is forgotten here. The service has not confirmed its end: look there, too."
+        )
+    return back_to_settings(request, "sign-ins", sentence)
 
 
 @require_POST

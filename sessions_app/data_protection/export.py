@@ -102,7 +102,9 @@ def export_user(user_pk: Any, target: Path) -> list[dict[str, Any]]:
         states = rows_of_user(UserState, user_pk).values("app_name", "state")
         archive.write_list("user_states.json", map(mask, states.iterator(ROWS_PER_QUERY)))
         # The credentials themselves are not exported, not even encrypted.
-        credentials = rows_of_user(SavedCredential, user_pk).order_by("pk").values("app_name", "saved_at")
+        credentials = (
+            rows_of_user(SavedCredential, user_pk).order_by("pk").values("app_name", "service", "saved_at")
+        )
         archive.write_list("credentials.json", credentials.iterator(ROWS_PER_QUERY))
         keys = rows_of_user(ApiKey, user_pk).order_by("created_at", "pk").values(*API_KEY_FIELDS)
         archive.write_list("api_keys.json", map(mask, keys.iterator(ROWS_PER_QUERY)))

@@ -57,7 +57,9 @@ class ToolAsJob(BaseTool):
         await self.tool.show_files(tool_context=tool_context, llm_request=llm_request)
 
     async def run_async(self, *, args: dict[str, Any], tool_context: Context) -> Any:
-        """Stage the job for the event with this response."""
+        """Stage the job for the event with this response, unless the person has to sign in before it."""
+        if not await self.tool.is_ready_for_job(tool_context=tool_context):
+            return None
         return stage_call(self.name, RUN_TOOL_JOB, args, tool_context)
 
 

@@ -43,8 +43,11 @@ class JobContext(Context):
         raise ConfigurationError("A job cannot ask for a confirmation. Give the tool require_confirmation.")
 
     def request_credential(self, auth_config: object) -> NoReturn:
-        """Refuse: a credential reaches the invocation only."""
-        raise ConfigurationError("A job cannot ask for a credential. Use the tool without as_job.")
+        """Refuse: the person signs in before the job."""
+        raise ConfigurationError(
+            "A job cannot ask for a credential. Call the tool again if the person's sign-in has ended since, or offer "
+            "a tool that needs a key or a password without as_job."
+        )
 
 
 class _ReadOnlyState(State):

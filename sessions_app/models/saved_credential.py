@@ -9,6 +9,7 @@ class SavedCredential(models.Model):
 
     Attributes:
         key: SHA-256 of the ADK credential key, which may be a text of any length.
+        service: name of the service for the user, such as `mcp.example.com`; empty if it is not known.
         encrypted: the credential with its owner and key, by `sessions_app.secrets.credential_encryption`.
     """
 
@@ -17,6 +18,7 @@ class SavedCredential(models.Model):
         settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="adk_credentials"
     )
     key = models.CharField(max_length=64)
+    service = models.CharField(max_length=200, blank=True, default="", db_default="")
     encrypted = models.TextField(editable=False)
     saved_at = models.DateTimeField()
 

@@ -18,7 +18,14 @@ from pydantic import ValidationError
 
 from runtime import types
 from runtime.auth.auth_credential import AuthCredentialTypes
-from runtime.auth.auth_schemes import APIKey, HTTPBase
+from runtime.auth.auth_schemes import (
+    APIKey,
+    HTTPBase,
+    OAuth2,
+    OpenIdConnect,
+    OpenIdConnectWithConfig,
+    ProtectedResource,
+)
 from runtime.auth.auth_tool import AuthConfig, AuthToolArguments
 from runtime.events import Event
 from runtime.events.calls import REMOTE_AUTH, REMOTE_QUESTIONS, REQUEST_CREDENTIAL, REQUEST_INPUT, unwrapped
@@ -115,6 +122,7 @@ class CredentialRequestBlock:
         fields: inputs; empty for a kind of credential that users cannot give here.
         constants: fixed parts of the answer, as (dotted path, value).
         link: for OAuth, the page on which the user grants access.
+        service: for a sign-in on a page of the service, which needs no input here, the host of the service.
     """
 
     kind: ClassVar = "credential_request"
@@ -125,6 +133,7 @@ class CredentialRequestBlock:
     fields: list[Field]
     constants: list[tuple[str, str]]
     link: str = ""
+    service: str = ""
 
 
 @dataclass(frozen=True)
@@ -305,8 +314,11 @@ def credential_request_block(call: types.FunctionCall, event: Event) -> Credenti
         config = AuthToolArguments.model_validate(call.args).auth_config
     except ValidationError:
         return None
-    title, fields, constants, link = _form_of(config)
     description = config.auth_scheme.description or ""
+    if service := _sign_in_service(config):
+        title = gettext("Your sign-in is needed")
+        return CredentialRequestBlock(call.id or "", call.name, title, description, [], [], service=service)
+    title, fields, constants, link = _form_of(config)
     return CredentialRequestBlock(call.id or "", call.name, title, description, fields, constants, link)
 
 
@@ -347,6 +359,26 @@ def _by_name(payload: Any) -> Mapping[str, Any]:
 def _schema_input(schema: Mapping[str, Any]) -> str:
     """Return the type of the HTML input for a value that follows a JSON schema."""
     return _SCHEMA_INPUTS.get(str(schema.get("type")), "text")
+
+
+def _sign_in_service(config: AuthConfig) -> str:
+    """Return the host of the service at which the user signs in; empty if the user fills in a form here.
+
+    A tool with a redirect address of its own gets the answer of the service from the form.
+    """
+    if isinstance(config.auth_scheme, ProtectedResource):
+        return _host(config.auth_scheme.resource)
+    if not isinstance(config.auth_scheme, OAuth2 | OpenIdConnect | OpenIdConnectWithConfig):
+        return ""
+    client = config.raw_auth_credential.oauth2 if config.raw_auth_credential else None
+    page = (client and client.auth_uri) or ""
+    if client is None or client.redirect_uri or "redirect_uri" in page or not _is_web_address(page):
+        return ""
+    return _host(page)
+
+
+def _host(address: str) -> str:
+    return urlsplit(address).netloc.rpartition("@")[2]
 
 
 def _form_of(config: AuthConfig) -> tuple[str, list[Field], list[tuple[str, str]], str]:

@@ -36,8 +36,23 @@ OF_THE_RUNTIME = (
     gettext_noop("The other agent's answer is too large."),
     gettext_noop("The other agent did not answer in time. Try again in a moment."),
     gettext_noop("There is nothing to send to the other agent."),
+    gettext_noop("No agent offers this service any more. Ask the agent again."),
+    gettext_noop("The answer came from another service than the one that was asked. It was not used."),
+    gettext_noop("The service did not grant access."),
+    gettext_noop("The service describes the sign-in of another service. It was not used."),
+    gettext_noop("The service names another authorization server than the one asked for."),
+    gettext_noop("The service does not protect sign-ins by PKCE with S256."),
+    gettext_noop("The service does not say how to sign in."),
+    gettext_noop(
+        "The service registers no clients. The people who run this site have to configure one for {0}."
+    ),
+    gettext_noop("The service did not accept this site as a client."),
+    gettext_noop("The service failed to say how to sign in (status {0}). Try again later."),
+    gettext_noop("The service's description has more than {0} bytes."),
+    gettext_noop("The service's sign-in is not encrypted: an address of it does not begin with https."),
 )
-"""Sentences of `runtime/models/` and `runtime/a2a/`, listed here for the catalogues: the runtime has none.
+"""Sentences of `runtime/models/`, `runtime/a2a/` and of sign-ins in `runtime/tools/`, listed here for the catalogues:
+the runtime has none.
 
 The catalogues have those of `runtime/models/stop_reasons.py`, too.
 """

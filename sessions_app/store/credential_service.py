@@ -2,16 +2,31 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Awaitable
+from contextvars import Context
 from datetime import timedelta
 from typing import Any
+from urllib.parse import urlsplit
 
 from django.db import IntegrityError, transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 
 from runtime.auth.auth_credential import AuthCredential
+from runtime.auth.auth_schemes import (
+    AuthScheme,
+    OAuth2,
+    OpenIdConnect,
+    OpenIdConnectWithConfig,
+    ProtectedResource,
+)
 from runtime.auth.auth_tool import AuthConfig
-from runtime.auth.credential_service.base_credential_service import BaseCredentialService, CredentialContext
+from runtime.auth.credential_service.base_credential_service import (
+    BaseCredentialService,
+    CredentialContext,
+    Renew,
+)
 from sessions_app.base.codec import user_pk
 from sessions_app.conf import conf
 from sessions_app.errors import NotFoundError
@@ -39,12 +54,15 @@ class DjangoCredentialService(BaseCredentialService):
         Raises:
             NotFoundError: the user was deleted in the meantime.
         """
+        user = user_pk(callback_context.user_id)
+        await in_thread(keep_credential, callback_context.app_name, user, auth_config)
+
+    async def renew_credential(
+        self, auth_config: AuthConfig, callback_context: CredentialContext, renew: Renew
+    ) -> AuthCredential | None:
+        """Replace the stored credential by its successor, in one process at a time, and return that."""
         owner = _owner(auth_config, callback_context)
-        credential = auth_config.exchanged_auth_credential
-        if credential is None:
-            await in_thread(_rows_of(owner).delete)
-        else:
-            await in_thread(_save, owner, credential)
+        return await in_thread(_renew, owner, renew, asyncio.get_running_loop())
 
 
 def delete_old_credentials() -> int:
@@ -53,9 +71,28 @@ def delete_old_credentials() -> int:
     return deleted
 
 
-def forget_credential(user: Any, credential_pk: int) -> None:
-    """Delete the user's stored credential with this primary key, if there is one."""
-    SavedCredential.objects.filter(pk=credential_pk, user=user.pk).delete()
+def keep_credential(app_name: str, user: Any, auth_config: AuthConfig) -> None:
+    """Store the config's `exchanged_auth_credential` for a user; if it is None, delete the stored credential.
+
+    Raises:
+        NotFoundError: the user was deleted in the meantime.
+    """
+    owner = (app_name, user, auth_config.credential_key)
+    credential = auth_config.exchanged_auth_credential
+    if credential is None:
+        _rows_of(owner).delete()
+    else:
+        _save(owner, credential, _service_of(auth_config.auth_scheme))
+
+
+def take_credential(user: Any, credential_pk: int) -> AuthCredential | None:
+    """Delete the user's stored credential with this primary key; return it if there was one that can be read."""
+    with transaction.atomic():
+        row = SavedCredential.objects.select_for_update().filter(pk=credential_pk, user=user).first()
+        if row is None:
+            return None
+        row.delete()
+    return next(iter(decrypt(row.encrypted, _max_age()).values()), None)
 
 
 def _owner(auth_config: AuthConfig, context: CredentialContext) -> Owner:
@@ -72,9 +109,55 @@ def _load(owner: Owner) -> AuthCredential | None:
     return decrypt(encrypted, _max_age()).get(_sealed_name(owner))
 
 
-def _save(owner: Owner, credential: AuthCredential) -> None:
+def _renew(owner: Owner, renew: Renew, loop: asyncio.AbstractEventLoop) -> AuthCredential | None:
+    """Renew a credential while its row is locked: a refresh token can be used once.
+
+    The request goes on when the caller is cancelled, because the new token would be lost otherwise.
+    """
+    with transaction.atomic():
+        row = _rows_of(owner).select_for_update().first()
+        if row is None:
+            return None
+        stored = decrypt(row.encrypted, _max_age()).get(_sealed_name(owner))
+        renewed = None
+        if stored:
+            future = Context().run(asyncio.run_coroutine_threadsafe, _awaited(renew(stored)), loop)
+            renewed = future.result()
+        if renewed is None:
+            row.delete()
+        elif renewed != stored:
+            row.encrypted = encrypt({_sealed_name(owner): renewed})
+            row.saved_at = timezone.now()
+            row.save(update_fields=["encrypted", "saved_at"])
+    return renewed
+
+
+async def _awaited(renewal: Awaitable[AuthCredential | None]) -> AuthCredential | None:
+    return await renewal
+
+
+def _service_of(scheme: AuthScheme) -> str:
+    """Return the host of the service, as its user knows it."""
+    match scheme:
+        case ProtectedResource(resource=url):
+            address = url
+        case OAuth2(flows=flows):
+            flow = flows.authorization_code or flows.client_credentials
+            address = (flow and (flow.authorization_url or flow.token_url)) or ""
+        case OpenIdConnect(open_id_connect_url=url) | OpenIdConnectWithConfig(authorization_endpoint=url):
+            address = url
+        case _:
+            address = ""
+    return urlsplit(address).netloc.rpartition("@")[2][:200]
+
+
+def _save(owner: Owner, credential: AuthCredential, service: str) -> None:
     app_name, user, key = owner
-    values = {"encrypted": encrypt({_sealed_name(owner): credential}), "saved_at": timezone.now()}
+    values = {
+        "encrypted": encrypt({_sealed_name(owner): credential}),
+        "saved_at": timezone.now(),
+        "service": service,
+    }
     names = {"app_name": app_name, "user_id": user, "key": digest_of(key)}
     try:
         with transaction.atomic():

@@ -33,6 +33,7 @@ from sessions_app.use_cases.sessions import (
     edit_session,
     mark_seen,
 )
+from sessions_app.use_cases.sign_in import begin_sign_in, end_sign_in, revoke_sign_in
 from sessions_app.use_cases.user_state import change_own_state, forget_memory
 
 __all__ = [
@@ -40,6 +41,7 @@ __all__ = [
     "answer_job",
     "answer_long_running_call",
     "begin_session",
+    "begin_sign_in",
     "cancel",
     "cancel_job",
     "cancel_schedule",
@@ -51,11 +53,13 @@ __all__ = [
     "delete_client_session",
     "edit_message",
     "edit_session",
+    "end_sign_in",
     "forget_memory",
     "give_feedback",
     "mark_seen",
     "remove_upload",
     "retry",
+    "revoke_sign_in",
     "rewind",
     "send_message",
     "switch_alternative",

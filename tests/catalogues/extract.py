@@ -27,7 +27,7 @@ WITHOUT_ADMIN = re.compile(
 )
 ERRORS_FOR_PEOPLE = re.compile(
     r"sessions_app/(chat|invocations|sessions)/"
-    r"|sessions_app/(use_cases/(answers|files|jobs|messages|sessions)|base/client_ids)\.py"
+    r"|sessions_app/(use_cases/(answers|files|jobs|messages|sessions|sign_in)|base/client_ids)\.py"
     r"|sessions_app/store/(uploads|artifact_service|erasing)\.py|sessions_app/jobs/questions\.py"
 )
 """Modules whose errors reach people; those of other modules are for developers, the log or the model."""

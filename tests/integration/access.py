@@ -88,6 +88,7 @@ class Things:
             "entry_id": self.rows["memoryentry"].pk,
             "credential_id": self.rows["savedcredential"].pk,
             "key_id": self.rows["apikey"].pk,
+            "call_id": self.rows["answerrequest"].call_id,  # type: ignore[attr-defined]
             "token": self.rows["sharelink"].token,  # type: ignore[attr-defined]
         }
         return str(values[name] if name in values else self.rows[model or "session"].pk)

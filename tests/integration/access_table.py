@@ -25,6 +25,10 @@ GET    login     200    200   200   200       -          /settings/
 POST   405       405    405   405   405       -          /settings/
 GET    405       405    405   405   405       -          /settings/sign-ins/<credential_id>/forget/
 POST   login     302    302   302   302       -          /settings/sign-ins/<credential_id>/forget/
+GET    login     400    400   400   400       -          /sign-in/callback/
+POST   405       405    405   405   405       -          /sign-in/callback/
+GET    login     404    404   404   404       -          /sign-in/<call_id>/
+POST   405       405    405   405   405       -          /sign-in/<call_id>/
 GET    405       405    405   405   405       -          /settings/known/
 POST   login     302    302   302   302       -          /settings/known/
 GET    405       405    405   405   405       -          /settings/known/forget/

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import MutableMapping
+from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, Protocol
 
 from runtime.auth.auth_credential import AuthCredential
 from runtime.auth.auth_tool import AuthConfig
+
+Renew = Callable[[AuthCredential], Awaitable[AuthCredential | None]]
+"""Function from a stored credential to its successor, which may be the same; None to delete it."""
 
 
 class CredentialContext(Protocol):
@@ -35,3 +38,19 @@ class BaseCredentialService(ABC):
     @abstractmethod
     async def save_credential(self, auth_config: AuthConfig, callback_context: CredentialContext) -> None:
         """Store the config's `exchanged_auth_credential`; if it is None, delete the stored credential."""
+
+    async def renew_credential(
+        self, auth_config: AuthConfig, callback_context: CredentialContext, renew: Renew
+    ) -> AuthCredential | None:
+        """Replace the stored credential by its successor, and return that; None if there is none.
+
+        A service for several processes calls `renew` in one of them at a time, with what the others have stored.
+        """
+        stored = await self.load_credential(auth_config, callback_context)
+        if stored is None:
+            return None
+        renewed = await renew(stored)
+        if renewed != stored:
+            kept = auth_config.model_copy(update={"exchanged_auth_credential": renewed})
+            await self.save_credential(kept, callback_context)
+        return renewed

@@ -25,6 +25,7 @@ from typing import TypeVar
 import httpx2
 from mcp import Client, MCPError
 from mcp.client import Transport
+from mcp.client.auth.utils import extract_field_from_www_auth
 from mcp.client.session import ElicitationFnT, SamplingFnT
 from mcp.types import CONNECTION_CLOSED, SamplingCapability
 
@@ -48,6 +49,25 @@ class UnreachableError(McpConnectionError):
     """The connection could not be opened."""
 
 
+class SignInNeededError(UnreachableError):
+    """The MCP server has refused a request without a valid token.
+
+    Attributes:
+        challenge: the server's answer, whose header `WWW-Authenticate` names what it wants.
+    """
+
+    def __init__(self, server: str, challenge: httpx2.Response) -> None:
+        super().__init__(
+            f"The MCP server {server!r} wants a sign-in: it answered with status {challenge.status_code}."
+        )
+        self.challenge = challenge
+
+    @property
+    def wants_token(self) -> bool:
+        """True if another token may help; False if this one lacks scopes."""
+        return self.challenge.status_code == 401
+
+
 class ConnectionLostError(McpConnectionError):
     """The connection was lost before an answer arrived. The request may have taken effect."""
 
@@ -68,6 +88,18 @@ class ClientHandlers:
 NO_HANDLERS = ClientHandlers()
 
 
+class Challenge:
+    """The answer in which a server has asked a connection for a sign-in, or for more scopes."""
+
+    response: httpx2.Response | None = None
+
+    async def note(self, response: httpx2.Response) -> None:
+        """Keep the response if it asks for a token. A hook, because `mcp` tells no status and no header."""
+        wants_scopes = extract_field_from_www_auth(response, "error") == "insufficient_scope"
+        if response.status_code == 401 or (response.status_code == 403 and wants_scopes):
+            self.response = response
+
+
 class McpConnection:
     """Connection for all tasks of the running event loop; starts to open immediately.
 
@@ -78,6 +110,7 @@ class McpConnection:
         read_timeout: seconds for the answer to a request.
         idle_seconds: seconds without a request before the connection closes itself; None to keep it open.
         handlers: answers to the server's questions.
+        challenge: keeps what the transport has seen of the server's wish for a sign-in.
     """
 
     def __init__(
@@ -89,9 +122,11 @@ class McpConnection:
         read_timeout: float,
         idle_seconds: float | None = None,
         handlers: ClientHandlers = NO_HANDLERS,
+        challenge: Challenge | None = None,
     ) -> None:
         loop = asyncio.get_running_loop()
         self._server = server
+        self._challenge = challenge or Challenge()
         self._client = Client(
             transport,
             read_timeout_seconds=read_timeout,
@@ -120,6 +155,7 @@ class McpConnection:
 
         Raises:
             SessionEndedError: the server refused the request because it has forgotten the session.
+            SignInNeededError: the server wants a token, or another.
             UnreachableError: the connection cannot be opened.
             ConnectionLostError: the connection was lost before an answer arrived.
             MCPError: the server answered with an error, or did not answer in time.
@@ -129,7 +165,13 @@ class McpConnection:
             # Shielded: all requests await one future, and a cancelled request must not cancel it for the others.
             client = await asyncio.shield(self._opened)
             return await send(client)
-        except MCPError as error:
+        except (MCPError, McpConnectionError) as error:
+            if self._challenge.response is not None:
+                self._stop.set()
+                # Without a cause: its text may come from the server's answer.
+                raise SignInNeededError(self._server, self._challenge.response) from None
+            if not isinstance(error, MCPError):
+                raise
             if error.message in _SESSION_ENDED:
                 self._stop.set()
                 raise SessionEndedError() from error

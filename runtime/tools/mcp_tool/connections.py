@@ -13,7 +13,7 @@ from typing import NamedTuple
 from weakref import WeakSet
 
 from runtime.tools.mcp_allow_list import refused_server_error
-from runtime.tools.mcp_tool.connection import NO_HANDLERS, ClientHandlers, McpConnection
+from runtime.tools.mcp_tool.connection import NO_HANDLERS, Challenge, ClientHandlers, McpConnection
 from runtime.tools.mcp_tool.connection_params import ConnectionParams, HttpClientFactory
 from runtime.tools.mcp_tool.transport import is_allowed, open_transport, server_name
 
@@ -82,13 +82,15 @@ async def release(holder: object) -> None:
 
 
 def _open(params: ConnectionParams, headers: Mapping[str, str], handlers: ClientHandlers) -> McpConnection:
+    challenge = Challenge()
     return McpConnection(
         server_name(params),
-        open_transport(params, headers),
+        open_transport(params, headers, challenge.note),
         timeout=params.timeout,
         read_timeout=params.read_timeout,
         idle_seconds=PERSONAL_IDLE_SECONDS if headers else None,
         handlers=handlers,
+        challenge=challenge,
     )
 
 

@@ -14,14 +14,16 @@ from pydantic import ValidationError
 
 from runtime import types
 from runtime.artifacts.named_files import name_prefix
-from runtime.context import Context
+from runtime.context import Context, ReadonlyContext
 from runtime.errors import AdkError
 from runtime.events.answer_rules import PERSON
+from runtime.events.calls import REQUEST_CREDENTIAL
 from runtime.sessions.state import GROUNDING_KEY
 from runtime.tools.base_tool import BaseTool
-from runtime.tools.mcp_tool.connection import ConnectionLostError, McpConnectionError
+from runtime.tools.mcp_tool.connection import ConnectionLostError, McpConnectionError, SignInNeededError
 from runtime.tools.mcp_tool.progress import ProgressCallback, ProgressCallbackFactory, on_progress
 from runtime.tools.mcp_tool.server import McpServer
+from runtime.tools.openapi_tool.http_exchange import ExchangeError
 from runtime.tools.require_confirmation import Predicate, is_confirmation_required
 from runtime.tools.result_files import ResultFile
 from runtime.tools.tool_result import ToolError
@@ -93,7 +95,9 @@ class McpTool(BaseTool):
         """
         try:
             result = await self._call(args, tool_context)
-        except McpConnectionError as error:
+        except SignInNeededError as error:
+            return await ask_to_sign_in(self._server, tool_context, error)
+        except (McpConnectionError, ExchangeError) as error:
             logger.warning("MCP tool %r: %s", self.name, error)
             return {"error": str(error)}
         except (MCPError, UnreadableAnswerError) as error:
@@ -143,6 +147,58 @@ class McpTool(BaseTool):
 
 
 MCPTool = McpTool
+
+
+class SignInTool(BaseTool):
+    """Tool by which the model asks the person to sign in at a server that lists its tools only after that.
+
+    Args:
+        error: the server's refusal in this invocation; None if the person has signed in.
+    """
+
+    can_run_in_job = False
+
+    def __init__(self, server: McpServer, error: SignInNeededError | None) -> None:
+        place = server.name.partition("://")[2]
+        super().__init__(
+            name=callable_name(f"sign_in_to_{place}"),
+            description=f"Let the user sign in to {place}. Its tools are offered after that. Call this when the user "
+            "wants something that may need them.",
+        )
+        self._server = server
+        self._error = error
+
+    def _get_declaration(self) -> types.FunctionDeclaration:
+        return types.FunctionDeclaration(name=self.name, description=self.description)
+
+    async def run_async(self, *, args: dict[str, Any], tool_context: Context) -> Any:
+        """Ask the person, unless they have just signed in."""
+        if self._error is None:
+            return {"status": "The user has signed in. Use the tools of the service now."}
+        return await ask_to_sign_in(self._server, tool_context, self._error)
+
+
+async def ask_to_sign_in(
+    server: McpServer, context: Context, error: SignInNeededError
+) -> dict[str, str] | None:
+    """Ask the person to sign in. After an answer that has not helped, tell the model instead of asking again."""
+    if answers_request(context, server.credential_key):
+        return {
+            "error": f"{error} The user's sign-in did not work. Tell the user, and try again if they want."
+        }
+    is_asked = await server.ask(context, error)
+    return None if is_asked else {"error": str(error)}
+
+
+def answers_request(context: ReadonlyContext, key: str | None) -> bool:
+    """Return True if the invocation begins with the person's answer to a request for the credential of this key."""
+    message = context.user_content
+    for part in (message.parts if message else None) or ():
+        response = part.function_response
+        if response and response.name == REQUEST_CREDENTIAL:
+            if key is not None and (response.response or {}).get("credentialKey") == key:
+                return True
+    return False
 
 
 async def response_of(result: CallToolResult, tool_name: str, tool_context: Context) -> dict[str, Any]:

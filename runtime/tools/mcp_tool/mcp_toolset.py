@@ -12,14 +12,13 @@ from mcp.types import BlobResourceContents, SamplingCapability, TextResourceCont
 from runtime.auth.auth_credential import AuthCredential
 from runtime.auth.auth_schemes import AuthScheme
 from runtime.context import ReadonlyContext
-from runtime.errors import ConfigurationError
 from runtime.events.answer_rules import PERSON, check_confirmer
 from runtime.models.base_llm import SetupProblem
 from runtime.tools.base_tool import BaseTool
 from runtime.tools.base_toolset import BaseToolset, ToolPredicate
 from runtime.tools.header_provider import HeaderProvider
 from runtime.tools.mcp_allow_list import refused_server_problem
-from runtime.tools.mcp_tool.connection import NO_HANDLERS, ClientHandlers
+from runtime.tools.mcp_tool.connection import NO_HANDLERS, ClientHandlers, SignInNeededError
 from runtime.tools.mcp_tool.connection_params import (
     ConnectionParams,
     SseConnectionParams,
@@ -28,7 +27,7 @@ from runtime.tools.mcp_tool.connection_params import (
 )
 from runtime.tools.mcp_tool.headers import HeaderSource
 from runtime.tools.mcp_tool.load_mcp_resource_tool import LoadMcpResourceTool
-from runtime.tools.mcp_tool.mcp_tool import McpTool, callable_name
+from runtime.tools.mcp_tool.mcp_tool import McpTool, SignInTool, answers_request, callable_name
 from runtime.tools.mcp_tool.progress import ProgressCallback, ProgressCallbackFactory
 from runtime.tools.mcp_tool.server import McpServer
 from runtime.tools.mcp_tool.transport import is_allowed
@@ -60,8 +59,10 @@ class McpToolset(BaseToolset):
         connection_params: the server, with a transport and timeouts.
         tool_filter: the names of the offered tools, without prefix, or a predicate; None offers all.
         tool_name_prefix: a prefix for all names, joined with an underscore.
-        auth_scheme: the security scheme of the credential; needed for an API key only.
-        auth_credential: a key, a token, or a name and password for the server.
+        auth_scheme: the security scheme of the credential; needed for an API key, an OAuth client, and a
+            `ProtectedResource` with scopes of its own.
+        auth_credential: a key, a token, a name and password, or an OAuth client. Without it, a server with an address
+            that wants a sign-in gets the person's.
         require_confirmation: True if a person must confirm each call. A predicate decides per call, as for
             `FunctionTool`.
         may_allow_for_session: True to let the person allow the later calls of the session with the first answer.
@@ -75,10 +76,10 @@ class McpToolset(BaseToolset):
         sampling_capabilities: what the server is told of `sampling_callback`.
         propagate_grounding_metadata: True to give the next response of the model the sources that an answer of the
             server has in `adk_grounding_metadata` of its `_meta`.
-        credential_key: refused; in google-adk the key of a stored credential.
+        credential_key: the key under which the person's sign-in is kept; by default one for the server's address.
 
     Raises:
-        ConfigurationError: the credential does not fit into a header, or a `credential_key` is given.
+        ConfigurationError: the credential does not fit into a header, or is an OAuth client without its scheme.
     """
 
     def __init__(  # noqa: PLR0913  # parameters of google-adk
@@ -101,15 +102,14 @@ class McpToolset(BaseToolset):
         propagate_grounding_metadata: bool = False,
         credential_key: str | None = None,
     ) -> None:
-        if credential_key is not None:
-            raise ConfigurationError(
-                "McpToolset takes no credential_key, because it sends the auth_credential as it is and stores nothing. "
-                "Leave the key out."
-            )
         super().__init__(tool_filter=tool_filter, tool_name_prefix=tool_name_prefix)
         if isinstance(connection_params, StdioServerParameters):
             connection_params = StdioConnectionParams(server_params=connection_params)
-        headers = HeaderSource(header_provider, auth_scheme, auth_credential)
+        url = ""
+        if not isinstance(connection_params, StdioConnectionParams):
+            has_token = "authorization" in map(str.lower, connection_params.headers or ())
+            url = "" if has_token else connection_params.url
+        headers = HeaderSource(header_provider, auth_scheme, auth_credential, credential_key, url)
         handlers = NO_HANDLERS
         if elicitation_callback or sampling_callback:
             handlers = ClientHandlers(elicitation_callback, sampling_callback, sampling_capabilities)
@@ -133,8 +133,14 @@ class McpToolset(BaseToolset):
             ConfigurationError: the server is not on the process's list of MCP servers.
             McpConnectionError: the server cannot be reached.
             MCPError: the server refuses the list.
+            SignInNeededError: the server wants a credential, and its author decides on it.
         """
-        listed = await self._server.list_tools(readonly_context)
+        try:
+            listed = await self._server.list_tools(readonly_context)
+        except SignInNeededError as error:
+            if readonly_context is None or self._server.credential_key is None:
+                raise
+            return [SignInTool(self._server, error)]
         tools: dict[str, BaseTool] = {}
         skipped: set[str] = set()
 
@@ -145,8 +151,14 @@ class McpToolset(BaseToolset):
             else:
                 tools[name] = self._as_tool(tool)
         self._warn_of(frozenset(skipped))
-        resource_tool = [LoadMcpResourceTool(self._server)] if self._use_mcp_resources else []
-        return [*tools.values(), *resource_tool]
+        own_tools: list[BaseTool] = [LoadMcpResourceTool(self._server)] if self._use_mcp_resources else []
+        # The call that the person has answered runs again, and must be found.
+        if readonly_context and answers_request(readonly_context, self._server.credential_key):
+            own_tools.append(SignInTool(self._server, None))
+        return [*tools.values(), *own_tools]
+
+    def _is_tool_selected(self, tool: BaseTool, readonly_context: ReadonlyContext | None) -> bool:
+        return isinstance(tool, SignInTool) or super()._is_tool_selected(tool, readonly_context)
 
     async def list_resources(self, readonly_context: ReadonlyContext | None = None) -> list[str]:
         """Return the names of the server's resources. Raise the errors of `get_tools`."""

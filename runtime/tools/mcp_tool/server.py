@@ -13,13 +13,15 @@ from typing import Protocol, TypeVar
 from mcp import Client
 from mcp.types import BlobResourceContents, PaginatedResult, Resource, TextResourceContents, Tool
 
-from runtime.context import ReadonlyContext
+from runtime.context import Context, ReadonlyContext
+from runtime.tools.header_provider import Headers
 from runtime.tools.mcp_tool.connection import (
     NO_HANDLERS,
     ClientHandlers,
     McpConnectionError,
     Send,
     SessionEndedError,
+    SignInNeededError,
     UnreachableError,
 )
 from runtime.tools.mcp_tool.connection_params import ConnectionParams, StdioConnectionParams
@@ -46,15 +48,39 @@ class McpServer:
         self.name = server_name(params)
         self._headers = headers
         self._handlers = handlers
+        # Known after the first refusal. Until then nobody's token is looked up: most servers want none.
+        self._wants_sign_in = False
 
     async def request(self, context: ReadonlyContext | None, send: Send[T]) -> T:
         """Send a request. If the server refused it unread, send it again over a new connection.
 
         Raises:
+            SignInNeededError: the person has to sign in at the server.
+            ExchangeError: the authorization server, which has to renew the person's token, failed.
             McpConnectionError: the server cannot be reached, or the connection was lost before the answer.
             MCPError: the server answered with an error, or did not answer in time.
         """
         headers = await self._headers_of(context)
+        token = await self._headers.token(context) if self._wants_sign_in else {}
+        try:
+            return await self._send({**headers, **token}, send)
+        except SignInNeededError as error:
+            self._wants_sign_in = True
+            other = await self._headers.token(context, refused=token) if error.wants_token else {}
+            if not other:
+                raise
+            return await self._send({**headers, **other}, send)
+
+    @property
+    def credential_key(self) -> str | None:
+        """Key of the person's credential; None if the toolset's author decides on the credential."""
+        return self._headers.credential_key
+
+    async def ask(self, context: Context, error: SignInNeededError) -> bool:
+        """Ask the person to sign in; return False if the toolset's author decides on the credential."""
+        return await self._headers.ask(context, error.challenge)
+
+    async def _send(self, headers: Headers, send: Send[T]) -> T:
         try:
             return await connection_of(self, self.params, headers, self._handlers).request(send)
         except SessionEndedError:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any, TextIO
@@ -31,8 +31,11 @@ MAX_ANSWER_BYTES = 20_000_000
 """Decoded bytes of an answer to a request, with all its events."""
 
 
-def open_transport(params: ConnectionParams, headers: Mapping[str, str]) -> Transport:
-    """Return the transport. It connects when its context is entered."""
+Hook = Callable[[httpx2.Response], Awaitable[None]]
+
+
+def open_transport(params: ConnectionParams, headers: Mapping[str, str], on_response: Hook) -> Transport:
+    """Return the transport. It connects when its context is entered, and calls the hook with each HTTP response."""
     match params:
         case StdioConnectionParams():
             # Celery replaces `sys.stderr` by an object that no program can write to.
@@ -44,10 +47,10 @@ def open_transport(params: ConnectionParams, headers: Mapping[str, str]) -> Tran
                 headers={**(params.headers or {}), **headers},
                 timeout=params.timeout,
                 sse_read_timeout=params.sse_read_timeout,
-                httpx_client_factory=partial(_bounded_client, params),
+                httpx_client_factory=partial(_bounded_client, params, on_response),
             )
         case StreamableHTTPConnectionParams():
-            return _streamable_http(params, headers)
+            return _streamable_http(params, headers, on_response)
 
 
 def server_name(params: ConnectionParams) -> str:
@@ -70,11 +73,13 @@ def is_allowed(params: ConnectionParams) -> bool:
 
 @asynccontextmanager
 async def _streamable_http(
-    params: StreamableHTTPConnectionParams, headers: Mapping[str, str]
+    params: StreamableHTTPConnectionParams, headers: Mapping[str, str], on_response: Hook
 ) -> AsyncGenerator[Any, None]:
     timeout = httpx2.Timeout(params.timeout, read=params.sse_read_timeout)
     async with (
-        _bounded_client(params, headers={**(params.headers or {}), **headers}, timeout=timeout) as client,
+        _bounded_client(
+            params, on_response, headers={**(params.headers or {}), **headers}, timeout=timeout
+        ) as client,
         streamable_http_client(
             params.url, http_client=client, terminate_on_close=params.terminate_on_close
         ) as streams,
@@ -83,10 +88,10 @@ async def _streamable_http(
 
 
 def _bounded_client(
-    params: SseConnectionParams | StreamableHTTPConnectionParams, **settings: Any
+    params: SseConnectionParams | StreamableHTTPConnectionParams, on_response: Hook, **settings: Any
 ) -> httpx2.AsyncClient:
     client = params.httpx_client_factory(**settings)
-    client.event_hooks["response"].insert(0, _limit_answer)
+    client.event_hooks["response"][:0] = [_limit_answer, on_response]
     return client
 
 

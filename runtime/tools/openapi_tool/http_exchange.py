@@ -6,6 +6,7 @@ import asyncio
 import ssl
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from urllib.parse import urlsplit
 
 import httpx2
 
@@ -59,6 +60,8 @@ class HttpExchange:
         timeout: seconds for the whole exchange.
         max_response_bytes: limit of a body in bytes; the rest is not read.
         allow_internal: True to allow requests to loopback, private and link-local addresses.
+        internal_origins: origins, such as `http://localhost:8000`, that may have such addresses although
+            `allow_internal` is False.
         verify: certificates to trust, as httpx takes them; None: the default certificates.
         client_factory: makes the client for a request, for custom proxies and transports. Addresses are then checked
             before each request, but not pinned.
@@ -69,6 +72,7 @@ class HttpExchange:
     allow_internal: bool = False
     verify: Verify = None
     client_factory: ClientFactory | None = None
+    internal_origins: frozenset[str] = frozenset()
 
     async def send(self, request: HttpRequest) -> HttpAnswer:
         """Return the answer to a request.
@@ -77,7 +81,7 @@ class HttpExchange:
             ExchangeError: the server did not answer, or requests to it are not allowed.
         """
         try:
-            async with asyncio.timeout(self.timeout), self._new_client() as client:
+            async with asyncio.timeout(self.timeout), self._new_client(request.url) as client:
                 return await self._follow(client, _built(client, request))
         except (TimeoutError, httpx2.TimeoutException):
             raise ExchangeError(f"The service did not answer within {self.timeout:g} s.") from None
@@ -110,20 +114,27 @@ class HttpExchange:
             is_cut = True
         return HttpAnswer(response.status_code, response.headers, bytes(body), is_cut)
 
-    def _new_client(self) -> httpx2.AsyncClient:
+    def _new_client(self, url: str) -> httpx2.AsyncClient:
+        allow_internal = self.allow_internal or origin_of(url) in self.internal_origins
         if self.client_factory is not None:
             client = self.client_factory()
             # The author's client connects by itself, so its addresses can be checked but not pinned.
-            if not self.allow_internal:
+            if not allow_internal:
                 client.event_hooks["request"].append(_check_address)
             return client
         transport: httpx2.AsyncBaseTransport = httpx2.AsyncHTTPTransport(
             verify=ssl_context() if self.verify in (None, True) else self.verify
         )
-        if not self.allow_internal:
+        if not allow_internal:
             transport = GuardedTransport(transport)
         # `send` limits the whole exchange; a timeout for each read would let a slow server take forever.
         return httpx2.AsyncClient(transport=transport, timeout=None)
+
+
+def origin_of(url: str) -> str:
+    """Return scheme, host and port of a URL."""
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc.lower()}"
 
 
 async def _check_address(request: httpx2.Request) -> None:

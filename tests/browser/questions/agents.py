@@ -45,7 +45,11 @@ LETTER = {
     "__proto__": "a name",
     "copies": 1,
 }
-CLIENT = OAuth2Auth(client_id="me", auth_uri="https://accounts.example/grant?client_id=me")
+CLIENT = OAuth2Auth(
+    client_id="me",
+    auth_uri="https://accounts.example/grant?client_id=me",
+    redirect_uri="https://shop.example/back",
+)
 
 
 def check_credential(kind: str, tool_context: ToolContext) -> dict[str, Any] | None:

@@ -9,11 +9,12 @@ import pytest
 from channels.testing import WebsocketCommunicator
 from django.contrib.auth.models import User
 from django.test import Client
+from django.urls import reverse
 
 from runtime.agents import LlmAgent
 from runtime.apps import App
 from runtime.auth import AuthConfig, AuthCredential, AuthCredentialTypes, OAuth2Auth
-from runtime.auth.auth_schemes import APIKey, ApiKeyLocation, HTTPBase, OAuth2, OAuthFlows
+from runtime.auth.auth_schemes import APIKey, ApiKeyLocation, HTTPBase, OAuth2, OAuthFlows, ProtectedResource
 from runtime.auth.auth_tool import AuthToolArguments
 from runtime.events.calls import (
     REMOTE_AUTH,
@@ -208,9 +209,11 @@ SCHEMES: list[tuple[Any, dict[str, str], list[tuple[str, str]]]] = [
     (HTTPBase(scheme="bearer"), {}, [("http.credentials.token", "password")]),
     (
         OAuth2(flows=OAuthFlows()),
-        {"auth_uri": "https://accounts.example/"},
+        {"auth_uri": "https://accounts.example/", "redirect_uri": "https://shop.example/back"},
         [("oauth2.authResponseUri", "url")],
     ),
+    (OAuth2(flows=OAuthFlows()), {"auth_uri": "https://accounts.example/"}, []),
+    (ProtectedResource(resource="https://notes.example/mcp"), {}, []),
     (OAuth2(flows=OAuthFlows()), {"auth_uri": "javascript:alert(1)"}, []),
     (OAuth2(flows=OAuthFlows()), {"auth_uri": "https://[bad"}, []),
     (OAuth2(flows=OAuthFlows()), {}, []),
@@ -232,7 +235,12 @@ def test_each_scheme_has_its_inputs_and_only_web_addresses_are_links(
     assert len(shown.labels) == 1
     assert [found for found in shown.names("input") if found[1] != "hidden"] == inputs
     links = [part["href"] for part in shown.parts if part["tag"] == "a"]
-    assert links == ([oauth["auth_uri"]] if inputs and oauth else [])
+    expected = []
+    if inputs and oauth:
+        expected = [oauth["auth_uri"]]
+    elif oauth == {"auth_uri": "https://accounts.example/"} or isinstance(scheme, ProtectedResource):
+        expected = [reverse("chat:sign_in", args=["c-1"])]
+    assert links == expected
 
 
 @pytest.mark.usefixtures("background_end")

@@ -11,6 +11,7 @@ import pydantic_core
 from runtime import types
 from runtime.auth.auth_credential import AuthCredential
 from runtime.auth.auth_schemes import AuthScheme
+from runtime.auth.placement import Placement
 from runtime.context import Context
 from runtime.tools.base_tool import BaseTool, job_result
 from runtime.tools.header_provider import HeaderProvider, provided_headers
@@ -121,6 +122,10 @@ class RestApiTool(BaseTool):
         except (BadArgumentsError, ExchangeError) as error:
             return failure(self.name, str(error))
 
+    async def is_ready_for_job(self, *, tool_context: Context) -> bool:
+        """Let the person sign in before the job, which cannot ask."""
+        return await self._authorizer().sign_in_before_job(tool_context)
+
     async def run_in_job(self, *, args: dict[str, Any], tool_context: Context) -> Any:
         """Send the request and return the result. An error status fails the job.
 
@@ -134,16 +139,22 @@ class RestApiTool(BaseTool):
         return job_result(result)
 
     async def _call(self, args: dict[str, Any], tool_context: Context | None) -> Any:
-        authorizer = Authorizer(self.auth_scheme, self.auth_credential, self.credential_key, self._exchange)
+        authorizer = self._authorizer()
         auth = await authorizer.authorize(tool_context)
         if auth is None:
             return None
-        request = build_request(self.endpoint, self._parameters, self._body, args, auth)
-        answer = await self._exchange.send(await self._with_headers(request, tool_context))
-        # The next call then asks the person for another credential.
-        if answer.status == 401:
-            authorizer.forget(tool_context)
+        answer = await self._send(args, auth, tool_context)
+        # The service has done nothing yet. Without another token, the next call asks the person.
+        if answer.status == 401 and (renewed := await authorizer.replace(tool_context, auth)):
+            answer = await self._send(args, renewed, tool_context)
         return as_result(self.name, answer)
+
+    def _authorizer(self) -> Authorizer:
+        return Authorizer(self.auth_scheme, self.auth_credential, self.credential_key, self._exchange)
+
+    async def _send(self, args: dict[str, Any], auth: Placement, tool_context: Context | None) -> HttpAnswer:
+        request = build_request(self.endpoint, self._parameters, self._body, args, auth)
+        return await self._exchange.send(await self._with_headers(request, tool_context))
 
     async def _with_headers(self, request: HttpRequest, tool_context: Context | None) -> HttpRequest:
         provided = await provided_headers(self._header_provider, tool_context)

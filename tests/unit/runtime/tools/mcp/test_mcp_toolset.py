@@ -304,10 +304,3 @@ async def test_the_sources_of_an_answer_become_those_of_the_next_response(
     model = ScriptedModel(turns=[model_call("search", sources=sources), "Two lamps."])
     events = await Conversation(LlmAgent(name="clerk", model=model, tools=[toolset])).say("Lamps?")
     assert (events[-1].text(), events[-1].grounding_metadata) == ("Two lamps.", shown)
-
-
-def test_a_key_of_a_stored_credential_is_refused_with_a_remedy(
-    server: StreamableHTTPConnectionParams,
-) -> None:
-    with pytest.raises(ConfigurationError, match=r"credential_key.*Leave the key out"):
-        McpToolset(connection_params=server, credential_key="shop")

@@ -1,0 +1,98 @@
+"""Pages of a sign-in at another service: the way there, and the page to which the service sends the person back.
+
+What is pending is kept in the person's login. Another browser cannot use it, and it is gone after its first use.
+"""
+
+from __future__ import annotations
+
+import logging
+from http import HTTPStatus
+from typing import Any
+
+from django.contrib.auth.decorators import login_required
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils.translation import gettext
+from django.views.decorators.http import require_GET
+
+from runtime.errors import AdkError
+from runtime.tools.openapi_tool.auth.sign_in import SignInError
+from runtime.tools.openapi_tool.http_exchange import ExchangeError
+from sessions_app import use_cases
+from sessions_app.base import actors
+from sessions_app.base.client_address import client_address
+from sessions_app.errors import http_status
+from sessions_app.process.threads import in_thread
+from sessions_app.rendering.sentences import in_language
+from sessions_app.secrets.digests import digest_of
+from sessions_app.use_cases.sign_in import PendingSignIn
+
+logger = logging.getLogger(__name__)
+PENDING = "adk_sign_ins"
+"""Key of the login with the pending sign-ins, by the digest of their state."""
+MOST_PENDING = 5
+
+
+@require_GET
+@login_required
+async def begin(request: HttpRequest, call_id: str) -> HttpResponse:
+    """Send the person to the service at which the call wants them to sign in."""
+    # A page of another site must not send people into a sign-in that they have not asked for.
+    if request.headers.get("Sec-Fetch-Site", "none") not in ("same-origin", "none"):
+        raise PermissionDenied
+    redirect_uri = request.build_absolute_uri(reverse("chat:signed_in"))
+    try:
+        begun = await use_cases.begin_sign_in(await request.auser(), call_id, redirect_uri)
+    except AdkError as error:
+        return await _page(request, error)
+    kept: dict[str, Any] = dict(await request.session.aget(PENDING, {}))
+    kept[begun.digest] = begun.pending
+    await request.session.aset(PENDING, dict(list(kept.items())[-MOST_PENDING:]))
+    return redirect(begun.url)
+
+
+@require_GET
+@login_required
+async def signed_in(request: HttpRequest) -> HttpResponse:
+    """Take the answer of the service, let the chat go on, and say what has happened."""
+    kept: dict[str, Any] = dict(await request.session.aget(PENDING, {}))
+    found = kept.pop(digest_of(request.GET.get("state", "")), None)
+    if found is None:
+        return await _page(request, unknown=True)
+    pending = PendingSignIn(*found)
+    await request.session.aset(PENDING, kept)
+    await request.session.asave()  # Now: the same address, opened twice at once, must not be used twice.
+    by = actors.person(await request.auser(), client_address(request))
+    try:
+        await use_cases.end_sign_in(by, pending, request.GET.dict())
+    except AdkError as error:
+        return await _page(request, error, pending=pending)
+    return await _page(request, pending=pending)
+
+
+async def _page(
+    request: HttpRequest,
+    error: AdkError | None = None,
+    *,
+    pending: PendingSignIn | None = None,
+    unknown: bool = False,
+) -> HttpResponse:
+    status = HTTPStatus.BAD_REQUEST if unknown or error else HTTPStatus.OK
+    sentence = ""
+    if unknown:
+        sentence = gettext("This sign-in is not known here, or was used already. Begin it again in the chat.")
+    elif isinstance(error, ExchangeError) and not isinstance(error, SignInError):
+        # Its sentence is for the model, and names addresses.
+        logger.warning("A sign-in failed: %s", error)
+        sentence = gettext("The service could not be reached, or refused the sign-in. Try again in the chat.")
+    elif error:
+        if not isinstance(error, SignInError):
+            status = http_status(error)
+        sentence = in_language(str(error))
+    context = {"error": sentence, "session_id": pending and pending.session_id}
+    response = await in_thread(render, request, "chat/signed_in.html", context, status=status)
+    # The address has the code: neither a link nor an asset of the page may tell it.
+    response.headers["Referrer-Policy"] = "no-referrer"
+    return response

@@ -1,0 +1,343 @@
+"""Sign-in at an MCP server by OAuth: one click, tokens that are used, renewed and revoked, and hostile servers.
+
+The service is an OAuth MCP server made of the parts of the `mcp` package, over HTTP (contract T8).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import httpx2
+import pytest
+from django.apps import apps as django_apps
+from django.contrib.auth.models import User
+from django.db import connection
+from django.test import AsyncClient
+from django.urls import reverse
+
+from runtime.agents import LlmAgent
+from runtime.auth.auth_schemes import ProtectedResource
+from runtime.tools.mcp_tool import McpToolset, StreamableHTTPConnectionParams
+from runtime.tools.mcp_tool.sign_in import begin_sign_in
+from runtime.tools.openapi_tool.auth.sign_in import SignInError
+from sessions_app import use_cases
+from sessions_app.base import actors
+from sessions_app.data_protection.erase import ErasureOrder, erase_user
+from sessions_app.invocations.worker import worker
+from sessions_app.models import AnswerRequest, Event, SavedCredential, Session
+from sessions_app.process.threads import in_thread
+from tests.echo_server import EchoServer
+from tests.fakes import ScriptedModel, call
+from tests.oauth_mcp_server import Service, oauth_mcp_server, with_json
+from tests.served_agents import Served
+
+pytestmark = pytest.mark.usefixtures("loop_end")
+
+
+@pytest.fixture
+def service() -> Iterator[Service]:
+    with oauth_mcp_server() as running:
+        yield running
+
+
+@pytest.fixture
+def agent(served: Served, service: Service) -> ScriptedModel:
+    """An agent that reads the person's notes, after a sign-in if it is offered."""
+    model = ScriptedModel(rule=_next_turn)
+    params = StreamableHTTPConnectionParams(url=f"{service.url}/mcp", timeout=60.0)
+    served(LlmAgent(name="clerk", model=model, tools=[McpToolset(connection_params=params)]))
+    return model
+
+
+@pytest.fixture
+async def browser(person: User) -> AsyncClient:
+    client = AsyncClient()
+    await client.aforce_login(person)
+    return client
+
+
+def _next_turn(request: Any) -> Any:
+    last = request.contents[-1].parts[0]
+    if last.function_response and last.function_response.name == "read_notes":
+        return str(last.function_response.response)
+    if "read_notes" in request.tools_dict:
+        return call("read_notes")
+    if last.function_response:
+        return str(last.function_response.response)
+    return call(next(iter(request.tools_dict)))
+
+
+async def say(person: User, session: Session | None = None) -> tuple[Session, str]:
+    """Send a message; return the session and the agent's last words."""
+    session = session or await use_cases.create_session(person, "clerk")
+    count = await Event.objects.filter(session=session).acount()
+    await use_cases.send_message(actors.person(person), session.pk, f"m-{count}", "My notes?")
+    await worker().wait_until_idle()
+    return session, await last_words(session)
+
+
+async def last_words(session: Session) -> str:
+    await worker().wait_until_idle()
+    return str((await Event.objects.filter(session=session).alatest("seq")).text)
+
+
+async def asked(session: Session) -> AnswerRequest:
+    return await AnswerRequest.objects.aget(session=session)
+
+
+async def go_to_service(browser: AsyncClient, session: Session) -> str:
+    """Press the button of the question; return the address to which the service sends the person back."""
+    request = await asked(session)
+    response = await browser.get(reverse("chat:sign_in", args=[request.call_id]))
+    assert response.status_code == 302, response.content.decode()
+    async with httpx2.AsyncClient() as person_at_service:
+        granted = await person_at_service.get(response.headers["Location"])
+    assert granted.status_code == 302, granted.text
+    return granted.headers["Location"]
+
+
+async def come_back(browser: AsyncClient, address: str) -> tuple[int, str]:
+    """Open the callback page; return its status and text."""
+    parts = urlsplit(address)
+    response = await browser.get(f"{parts.path}?{parts.query}")
+    assert response.headers["Referrer-Policy"] == "no-referrer"
+    return response.status_code, response.content.decode()
+
+
+async def sign_in(browser: AsyncClient, session: Session) -> None:
+    status, _ = await come_back(browser, await go_to_service(browser, session))
+    assert status == 200
+    await worker().wait_until_idle()
+
+
+def tables_with(secrets: list[str]) -> list[str]:
+    """Return the tables of the app with one of the secrets in clear."""
+    found = []
+    for model in django_apps.get_app_config("sessions_app").get_models():
+        table = model._meta.db_table
+        with connection.cursor() as cursor:
+            for secret in secrets:
+                cursor.execute(f'SELECT count(*) FROM "{table}" t WHERE t::text LIKE %s', [f"%{secret}%"])
+                found += [table] if cursor.fetchone()[0] else []
+    return found
+
+
+async def test_after_one_click_the_run_goes_on_and_later_chats_do_not_ask(
+    person: User,
+    service: Service,
+    agent: ScriptedModel,
+    browser: AsyncClient,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.DEBUG, "sessions_app")
+    caplog.set_level(logging.DEBUG, "runtime")
+    session, _ = await say(person)
+    page = (await browser.get(reverse("chat:session", args=[session.pk]))).content.decode()
+    assert "Sign in at" in page
+    assert service.calls == []
+    address = await go_to_service(browser, session)
+    query = parse_qs(urlsplit(address).query)
+    status, text = await come_back(browser, address)
+    assert (status, "The chat goes on by itself" in text) == (200, True)
+    assert "Buy milk." in await last_words(session)
+    _, words = await say(person)
+    assert "Buy milk." in words
+    assert len(service.clients) == 1
+    secrets = [*service.tokens(), query["code"][0], query["state"][0]]
+    assert await in_thread(tables_with, secrets) == []
+    assert not any(secret in caplog.text for secret in secrets)
+
+
+async def test_an_expired_token_is_renewed_once_by_processes_at_the_same_moment(
+    person: User, service: Service, agent: ScriptedModel, browser: AsyncClient
+) -> None:
+    service.lifetime = 0
+    session, _ = await say(person)
+    await sign_in(browser, session)
+    service.lifetime = 3600
+    service.refreshed = 0
+    both = await asyncio.gather(say(person), say(person))
+    assert ["Buy milk." in words for _, words in both] == [True, True]
+    assert service.refreshed == 1
+    service.access = {}  # The service may end an access token at any time.
+    _, words = await say(person)
+    assert ("Buy milk." in words, service.refreshed) == (True, 2)
+
+
+async def test_a_token_that_the_service_has_revoked_is_dropped_and_the_person_asked(
+    person: User, service: Service, agent: ScriptedModel, browser: AsyncClient
+) -> None:
+    session, _ = await say(person)
+    await sign_in(browser, session)
+    service.end_tokens()
+    session, _ = await say(person)
+    assert await asked(session)
+    assert not await SavedCredential.objects.aexists()
+    await sign_in(browser, session)
+    assert "Buy milk." in await last_words(session)
+
+
+async def test_the_person_ends_a_sign_in_in_the_settings(
+    person: User, service: Service, agent: ScriptedModel, browser: AsyncClient
+) -> None:
+    session, _ = await say(person)
+    await sign_in(browser, session)
+    kept = await SavedCredential.objects.aget()
+    page = (await browser.get(reverse("chat:settings"))).content.decode()
+    assert urlsplit(service.url).netloc in page
+    await browser.post(reverse("chat:forget_sign_in", args=[kept.pk]))
+    assert service.tokens() == [], "revoked at the service"
+    assert not await SavedCredential.objects.aexists()
+
+
+async def test_a_state_is_of_one_person_and_used_once(
+    person: User, service: Service, agent: ScriptedModel, browser: AsyncClient
+) -> None:
+    session, _ = await say(person)
+    address = await go_to_service(browser, session)
+    other = AsyncClient()
+    await other.aforce_login(await User.objects.acreate_user("eve"))
+    foreign = await come_back(other, address)
+    assert (foreign[0], service.access) == (400, {})
+    forged = await come_back(browser, address.replace("state=", "state=x"))
+    assert (forged[0], service.access) == (400, {})
+    assert (await come_back(browser, address))[0] == 200
+    assert (await come_back(browser, address))[0] == 400, "a second use of the address"
+    assert "Buy milk." in await last_words(session)
+    request = await browser.get(reverse("chat:sign_in", args=["adk-unknown"]))
+    assert request.status_code == 404
+
+
+async def test_nobody_begins_the_sign_in_of_another_person_or_from_another_site(
+    person: User, service: Service, agent: ScriptedModel, browser: AsyncClient
+) -> None:
+    session, _ = await say(person)
+    page = reverse("chat:sign_in", args=[(await asked(session)).call_id])
+    other = AsyncClient()
+    await other.aforce_login(await User.objects.acreate_user("eve"))
+    assert (await other.get(page)).status_code == 404
+    assert (await browser.get(page, headers={"Sec-Fetch-Site": "cross-site"})).status_code == 403
+    assert service.clients == {}
+
+
+async def test_a_sign_in_that_has_taken_too_long_is_not_used(
+    person: User,
+    service: Service,
+    agent: ScriptedModel,
+    browser: AsyncClient,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    session, _ = await say(person)
+    address = await go_to_service(browser, session)
+    monkeypatch.setattr("sessions_app.use_cases.sign_in.LONGEST_SIGN_IN", timedelta(seconds=-1))
+    status, text = await come_back(browser, address)
+    assert (status, "taken too long" in text) == (404, True)
+    assert service.access == {}
+
+
+@pytest.mark.parametrize(
+    ("parameter", "value"), [("iss", "http://127.0.0.1:1"), ("error", "access_denied"), ("code", "forged")]
+)
+async def test_an_answer_of_another_service_or_without_consent_is_not_used(
+    person: User,
+    service: Service,
+    agent: ScriptedModel,
+    browser: AsyncClient,
+    parameter: str,
+    value: str,
+) -> None:
+    session, _ = await say(person)
+    parts = urlsplit(await go_to_service(browser, session))
+    query = {name: values[0] for name, values in parse_qs(parts.query).items()} | {parameter: value}
+    if parameter == "error":
+        del query["code"]
+    response = await browser.get(parts.path, query)
+    assert (response.status_code, service.access) == (400, {})
+    assert value not in response.content.decode()
+    assert not await SavedCredential.objects.aexists()
+    await sign_in(browser, session)
+    assert "Buy milk." in await last_words(session)
+
+
+async def test_a_service_that_promises_its_name_must_send_it(
+    person: User, service: Service, agent: ScriptedModel, browser: AsyncClient
+) -> None:
+    metadata = httpx2.get(f"{service.url}/.well-known/oauth-authorization-server").json()
+    metadata["authorization_response_iss_parameter_supported"] = True
+    service.hostile["/.well-known/oauth-authorization-server"] = with_json(metadata)
+    service.sends_issuer = False
+    session, _ = await say(person)
+    status, _ = await come_back(browser, await go_to_service(browser, session))
+    assert (status, service.access) == (400, {})
+
+
+RESOURCE = "/.well-known/oauth-protected-resource/mcp"
+SERVER = "/.well-known/oauth-authorization-server"
+
+
+def hostile_metadata(url: str) -> dict[str, tuple[str, Any]]:
+    """Return the path and the JSON of each attack."""
+    resource = {"resource": f"{url}/mcp", "authorization_servers": [url]}
+    server = {
+        "issuer": url,
+        "authorization_endpoint": f"{url}/authorize",
+        "token_endpoint": f"{url}/token",
+        "registration_endpoint": f"{url}/register",
+        "code_challenge_methods_supported": ["S256"],
+    }
+    inside = "https://169.254.169.254/latest/meta-data"
+    port = urlsplit(url).port
+    return {
+        "another issuer": (SERVER, {**server, "issuer": "https://accounts.example.com"}),
+        "another resource": (RESOURCE, {**resource, "resource": "https://bank.example.com/"}),
+        "issuer in the site's network": (RESOURCE, {**resource, "authorization_servers": [inside]}),
+        "issuer on this machine": (
+            RESOURCE,
+            {**resource, "authorization_servers": [f"https://localhost:{port}"]},
+        ),
+        "issuer without encryption": (
+            RESOURCE,
+            {**resource, "authorization_servers": [f"http://localhost:{port}"]},
+        ),
+        "registration inside": (SERVER, {**server, "registration_endpoint": inside}),
+        "token without encryption": (SERVER, {**server, "token_endpoint": "http://example.com/token"}),
+        "no PKCE": (SERVER, {**server, "code_challenge_methods_supported": ["plain"]}),
+        "a script": (SERVER, {**server, "authorization_endpoint": "javascript:alert(1)"}),
+        "huge": (SERVER, {**server, "service_documentation": f"https://example.com/{'x' * 200_000}"}),
+        "no registration": (SERVER, {**server, "registration_endpoint": None}),
+    }
+
+
+@pytest.mark.parametrize("attack", list(hostile_metadata("http://127.0.0.1:1")))
+async def test_hostile_metadata_lead_nowhere(
+    person: User, service: Service, agent: ScriptedModel, browser: AsyncClient, attack: str
+) -> None:
+    path, content = hostile_metadata(service.url)[attack]
+    service.hostile[path] = with_json(content)
+    session, _ = await say(person)
+    page = await browser.get(reverse("chat:sign_in", args=[(await asked(session)).call_id]))
+    assert page.status_code == 400
+    assert not {"Location"} & set(page.headers)
+    text = page.content.decode()
+    assert "169.254" not in text and "Traceback" not in text
+    assert service.clients == {}
+
+
+async def test_a_request_for_an_address_that_no_agent_offers_reaches_nothing() -> None:
+    with EchoServer() as inside, pytest.raises(SignInError, match="No agent offers this service"):
+        await begin_sign_in(ProtectedResource(resource=inside.url), "https://site.example/back", "Agents")
+    assert inside.received == []
+
+
+async def test_erasing_the_person_leaves_no_token(
+    person: User, service: Service, agent: ScriptedModel, browser: AsyncClient
+) -> None:
+    session, _ = await say(person)
+    await sign_in(browser, session)
+    await in_thread(erase_user, person.pk, ErasureOrder(reason="Asked for"))
+    assert not await SavedCredential.objects.aexists()
