@@ -55,6 +55,16 @@ class RubricsBasedCriterion(LlmAsAJudgeCriterion):
     rubrics: list[Rubric] = []
 
 
+class HallucinationsCriterion(LlmAsAJudgeCriterion):
+    """Criterion of the sentences that nothing supports.
+
+    Attributes:
+        evaluate_intermediate_nl_responses: True to judge the texts before the final response as well.
+    """
+
+    evaluate_intermediate_nl_responses: bool = False
+
+
 class ToolTrajectoryCriterion(BaseCriterion):
     """Criterion of the tool calls.
 

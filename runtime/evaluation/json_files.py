@@ -75,6 +75,8 @@ def sentence_of(error: ValidationError, *place: str) -> str:
     first = error.errors(include_url=False, include_context=False)[0]
     path = ".".join(map(str, [*place, *first["loc"]]))
     reason = first["msg"].removeprefix("Value error, ").rstrip(".")
+    if first["type"] == "extra_forbidden":
+        reason = "there is no such field. Correct its name, or delete it"
     return f"{path}: {reason}." if path else f"{reason}."
 
 

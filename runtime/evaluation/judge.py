@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Sequence
 from contextlib import aclosing
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
@@ -22,6 +23,16 @@ from runtime.models.rate_limit import ask
 from runtime.models.registry import LLMRegistry
 
 V = TypeVar("V", bound=BaseModel)
+
+
+class Verdict(Protocol):
+    """A word, and the reason for it."""
+
+    @property
+    def verdict(self) -> str: ...
+
+    @property
+    def rationale(self) -> str: ...
 
 
 class Judge:
@@ -92,6 +103,16 @@ class Judge:
                     ) from ModelError(code, response.error_message or "", response.error_detail or "")
                 answer += text_of(response.content)
         return answer
+
+
+def majority(verdicts: Sequence[Verdict], word: str) -> tuple[bool, str]:
+    """Return whether more than half of the verdicts are `word`, and the reason of a verdict in the majority."""
+    reasons: dict[bool, list[str]] = {True: [], False: []}
+    for verdict in verdicts:
+        reasons[verdict.verdict == word].append(verdict.rationale)
+    # A tie counts against the answer.
+    is_majority = len(reasons[True]) > len(reasons[False])
+    return is_majority, reasons[is_majority][0]
 
 
 def _verdict_in(answer: str, verdict_type: type[V]) -> V | None:

@@ -69,8 +69,12 @@ class Metric(ABC):
     async def evaluate(self, actual: Sequence[Invocation], expected: Sequence[Invocation]) -> MetricResult:
         """Return the result over the invocations of a conversation; raise the errors of `score`."""
         scores = [await self.score(*pair) for pair in zip(actual, expected, strict=True)]
+        return self.result(scores)
+
+    def result(self, scores: Sequence[InvocationScore]) -> MetricResult:
+        """Return the result with these scores."""
         return MetricResult(
-            metric=self.name, threshold=self.threshold, score=_mean(scores), invocations=scores
+            metric=self.name, threshold=self.threshold, score=_mean(scores), invocations=list(scores)
         )
 
 

@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 from runtime import types
-from runtime.evaluation.eval_case import IntermediateData, Invocation, InvocationEvents
+from runtime.evaluation.eval_case import (
+    IntermediateData,
+    Invocation,
+    InvocationEvents,
+    get_all_tool_calls,
+    get_all_tool_responses,
+)
+from runtime.evaluation.eval_metrics import BaseCriterion
 
 
 def text_of(content: types.Content | None) -> str:
@@ -15,10 +23,30 @@ def text_of(content: types.Content | None) -> str:
 
 def whole_text_of(invocation: Invocation) -> str:
     """Return the texts before the final response, followed by the final response."""
-    return "\n".join(filter(None, [*_texts_before(invocation), text_of(invocation.final_response)]))
+    return "\n".join(filter(None, [*texts_before(invocation), text_of(invocation.final_response)]))
 
 
-def _texts_before(invocation: Invocation) -> Iterator[str]:
+def answer_of(invocation: Invocation, criterion: BaseCriterion) -> str:
+    """Return the text that a judge reads as the answer."""
+    if criterion.include_intermediate_responses_in_final:
+        return whole_text_of(invocation)
+    return text_of(invocation.final_response)
+
+
+def calls_of(invocation: Invocation) -> list[dict[str, Any]]:
+    """Return the calls of an invocation, each with its last response, for a judge."""
+    data = invocation.intermediate_data
+    # A long-running call has several responses; the last one is the result.
+    responses = {response.id: response.response for response in get_all_tool_responses(data)}
+    calls = []
+    for call in get_all_tool_calls(data):
+        response = responses.get(call.id)
+        calls.append({"tool": call.name, "arguments": call.args or {}, "response": response})
+    return calls
+
+
+def texts_before(invocation: Invocation) -> Iterator[str]:
+    """Yield the texts before the final response."""
     data = invocation.intermediate_data
     if isinstance(data, IntermediateData):
         yield from (_joined(parts) for _author, parts in data.intermediate_responses)

@@ -69,7 +69,7 @@ def test_a_set_of_adk_web_is_read_with_its_events(tmp_path: Path) -> None:
         (set_with({**CASE, "conversation": [{}]}), "eval_cases.0.conversation.0.userContent: Field required"),
         (
             set_with({**CASE, "conversation": [{**MESSAGE, "answer": 1}]}),
-            "eval_cases.0.conversation.0.answer: Extra inputs are not permitted",
+            "eval_cases.0.conversation.0.answer: there is no such field. Correct its name, or delete it",
         ),
         ("[" * 100_000, "Invalid JSON"),
     ],

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from runtime import types
 from runtime.errors import EvaluationError
-from runtime.evaluation.eval_case import Invocation
+from runtime.evaluation.eval_case import IntermediateData, Invocation
 from runtime.evaluation.eval_config import EvalConfig
 from runtime.evaluation.eval_rubrics import Rubric, RubricContent
 from runtime.evaluation.metric import MetricResult
@@ -150,3 +151,84 @@ async def test_texts_before_the_final_response_are_judged_on_request(judge: Scri
         "final_response_match_v2", 1, (actual, PAIR[1]), include_intermediate_responses_in_final=True
     )
     assert "One moment" in sent(judge)
+
+
+BOOKED = called(call("book", room=7), answer="Booked.", message="A room, please.")
+PAID = called(call("pay", euros=5), answer="Paid.", message="I pay.")
+
+
+async def test_rubrics_of_tool_use_judge_the_calls_without_the_answer(judge: ScriptedModel) -> None:
+    judge.turns = [verdicts(order="yes", small="no", own="yes")]
+    actual = BOOKED.model_copy(
+        update={"rubrics": [rubric("own", kind="TOOL_USE_QUALITY"), rubric("else", kind="X")]}
+    )
+    rubrics = [rubric("order").model_dump(), rubric("small").model_dump()]
+    found = await judged("rubric_based_tool_use_quality_v1", 1, (actual, BOOKED), rubrics=rubrics)
+    assert found.score == pytest.approx(2 / 3)
+    assert '"room": 7' in sent(judge) and "Booked." not in sent(judge) and '"else"' not in sent(judge)
+
+
+async def test_a_conversation_is_judged_once_and_its_last_message_has_the_score(judge: ScriptedModel) -> None:
+    judge.turns = [verdicts(polite="no")]
+    name = "rubric_based_multi_turn_trajectory_quality_v1"
+    found = await judged(name, 1, (BOOKED, BOOKED), (PAID, PAID), rubrics=[rubric("polite").model_dump()])
+    assert [score.score for score in found.invocations] == [None, 0.0]
+    assert (found.score, found.is_failed) == (0.0, True)
+    assert all(text in sent(judge) for text in ("A room, please.", '"room": 7', "I pay.", "Paid."))
+
+
+@pytest.mark.parametrize(
+    ("name", "requests"),
+    [
+        ("safety_v1", 2),
+        ("multi_turn_task_success_v1", 1),
+        ("multi_turn_trajectory_quality_v1", 1),
+        ("multi_turn_tool_use_quality_v1", 1),
+    ],
+)
+async def test_some_metrics_have_a_property_of_their_own(
+    judge: ScriptedModel, name: str, requests: int
+) -> None:
+    judge.turns = [verdicts(**{name: "yes"})] * requests
+    found = await judged(name, 1, (BOOKED, BOOKED), (PAID, PAID))
+    assert (found.score, len(judge.requests)) == (1.0, requests)
+
+
+def labels(*found: str) -> str:
+    return json.dumps({"sentences": [{"sentence": "S", "label": label} for label in found]})
+
+
+@pytest.mark.parametrize(
+    ("found", "score"),
+    [
+        (["supported", "not_applicable"], 1.0),
+        (["supported", "unsupported", "contradictory", "disputed"], 0.25),
+    ],
+)
+async def test_the_share_of_supported_sentences_is_the_score(
+    judge: ScriptedModel, found: list[str], score: float
+) -> None:
+    judge.turns = [labels(*found)]
+    result = await judged("hallucinations_v1", 5, (BOOKED, BOOKED))
+    assert (result.score, len(judge.requests)) == (score, 1)
+    reasons = result.invocations[0].rationale.splitlines()
+    assert [reason.split(":")[0] for reason in reasons] == [
+        one for one in found[1:] if one != "not_applicable"
+    ]
+
+
+async def test_texts_before_the_final_response_are_judged_when_asked_for(judge: ScriptedModel) -> None:
+    judge.turns = [labels("unsupported"), labels("supported")]
+    data = IntermediateData(intermediate_responses=[("clerk", [types.Part(text="One moment.")])])
+    actual = BOOKED.model_copy(update={"intermediate_data": data})
+    name = "hallucinations_v1"
+    result = await judged(name, 1, (actual, BOOKED), evaluate_intermediate_nl_responses=True)
+    assert (result.score, len(judge.requests)) == (0.5, 2)
+
+
+async def test_a_check_of_sentences_without_labels_is_no_pass(judge: ScriptedModel) -> None:
+    judge.turns = ['{"sentences": []}']
+    with pytest.raises(EvaluationError, match="gave no verdict that can be read"):
+        await judged("hallucinations_v1", 1, (BOOKED, BOOKED))
+    silent = BOOKED.model_copy(update={"final_response": None})
+    assert (await judged("hallucinations_v1", 1, (silent, BOOKED))).score is None

@@ -98,13 +98,21 @@ def test_the_criteria_of_google_adk_apply_without_a_file() -> None:
     [
         ({}, "Give at least one of the criteria tool_trajectory_avg_score, response_match_score"),
         (
-            {"safety_v1": 0.8},
-            f"criteria.safety_v1: there is no such metric. The metrics are {', '.join(METRICS)}.",
+            {"response_evaluation_score": 0.8},
+            f"criteria.response_evaluation_score: there is no such metric. The metrics are {', '.join(METRICS)}.",
         ),
         ({"items": 1.0}, "criteria.items: there is no such metric."),
         (
             {"tool_trajectory_avg_score": {"threshold": 1, "match_type": "FUZZY"}},
             "criteria.tool_trajectory_avg_score.match_type: Give one of EXACT, IN_ORDER, ANY_ORDER.",
+        ),
+        (
+            {"tool_trajectory_avg_score": {"threshold": 1, "match_typ": "EXACT"}},
+            "criteria.tool_trajectory_avg_score: 'match_typ' is no field of this criterion. The fields are threshold, ",
+        ),
+        (
+            {"safety_v1": {"threshold": 1, "rubrics": []}},
+            "criteria.safety_v1: 'rubrics' is no field of this criterion.",
         ),
         (
             {"final_response_match_v2": {"threshold": 1, "judge_model_options": {"num_samples": 0}}},
