@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import groupby
 
+from django.utils.timezone import localtime
 from django.utils.translation import gettext, gettext_lazy
 
 from runtime.workflow.steps import OPEN_STATES, Step, StepState, WorkflowSteps
@@ -27,6 +28,7 @@ STATE_WORDS = {
     StepState.STOPPED: gettext_lazy("Stopped"),
     StepState.SKIPPED: gettext_lazy("Skipped"),
 }
+WAITING_UNTIL = gettext_lazy("Waiting until {time}")
 MAX_ROWS = 30
 """Largest number of rows of a card; of a longer workflow, the last rows are shown."""
 MAX_INNER_STEPS = 20
@@ -140,14 +142,14 @@ class CardMaker:
         if self.has_outputs and step.output is not None:
             shown = mask_keys(step.output) if self.in_transcript else step.output
             output, _ = outline(shown, MAX_OUTPUT_LENGTH)
-        words = STATE_WORDS[step.state]
+        words = words_of(step)
         if self.in_transcript and step.state is StepState.WAITING:
-            words = gettext_lazy("Waiting")
+            words = gettext("Waiting")
         inner = [below for below in step.steps if not below.is_join]
         return StepView(
             name=as_words(step.name),
             state=step.state,
-            words=str(words),
+            words=words,
             waits_until=_moment(step.waits_until),
             began_at=_moment(step.began_at),
             ended_at=_moment(step.ended_at),
@@ -156,6 +158,14 @@ class CardMaker:
             inner=[self._view(below) for below in inner[:MAX_INNER_STEPS]],
             hidden=max(0, len(inner) - MAX_INNER_STEPS),
         )
+
+
+def words_of(step: Step) -> str:
+    """Return the state of a step in words."""
+    until = _moment(step.waits_until)
+    if until is None:
+        return str(STATE_WORDS[step.state])
+    return str(WAITING_UNTIL).format(time=f"{localtime(until):%Y-%m-%d %H:%M %Z}")
 
 
 def _rows(steps: Iterable[Step]) -> list[list[Step]]:

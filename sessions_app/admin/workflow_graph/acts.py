@@ -1,4 +1,4 @@
-"""Acts of staff on a workflow: try a failed node again, or skip one that waits for an answer."""
+"""Acts of staff on a workflow: try a failed node again, skip one that waits for an answer, or end a wait now."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from django.utils.translation import gettext_lazy as _
 from sessions_app.admin.confirmed_action import ReasonForm
 from sessions_app.base.actors import Actor
 from sessions_app.invocations.answers.staff_answers import skip_question
+from sessions_app.jobs.wait import start_now
 from sessions_app.models import ActionKind, Session
 from sessions_app.process import threads
 from sessions_app.sessions.ownership import User
@@ -18,10 +19,13 @@ class NodeForm(ReasonForm):
     """Act on a node, with its reason.
 
     Attributes:
-        call: question to skip; empty to try the failed nodes again.
+        call: question to skip.
+        wait: call of the wait to end.
+        failed: id of the failed invocation to try again.
     """
 
     call = forms.CharField(required=False, max_length=200, widget=forms.HiddenInput)
+    wait = forms.CharField(required=False, max_length=200, widget=forms.HiddenInput)
     failed = forms.CharField(required=False, max_length=200, widget=forms.HiddenInput)
 
     def act(self, session: Session, user: User, by: Actor) -> tuple[ActionKind, str]:
@@ -34,5 +38,8 @@ class NodeForm(ReasonForm):
         if call_id := self.cleaned_data["call"]:
             threads.run(skip_question(session, call_id, by=by, reason=reason, user=user))
             return ActionKind.ANSWER, str(_("The node is skipped."))
+        if call_id := self.cleaned_data["wait"]:
+            start_now(session, call_id, by=by, reason=reason)
+            return ActionKind.CHANGE, str(_("The wait ends now."))
         threads.run(start_again(session, self.cleaned_data["failed"], by))
         return ActionKind.RETRY, str(_("The failed nodes run again."))

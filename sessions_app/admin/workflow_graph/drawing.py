@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from runtime.workflow.base_node import START
 from runtime.workflow.graph import Graph
 from runtime.workflow.steps import Step, state_of
-from sessions_app.rendering.steps import STATE_WORDS
+from sessions_app.rendering.steps import STATE_WORDS, words_of
 
 MAX_UNFOLDED = 40
 """Number of nodes from which those that are alike are folded."""
@@ -59,6 +59,8 @@ def _drawn(names: Sequence[str], by_name: Mapping[str, Sequence[Step]]) -> Drawn
     state = state_of(steps)
     title = names[0]
     facts = [str(STATE_WORDS[state])]
+    if len(steps) == 1:
+        facts = [words_of(steps[0])]
     if len(names) > 1:
         title = _("%(count)s nodes") % {"count": len(names)}
     elif len(steps) > 1:

@@ -16,7 +16,7 @@ from sessions_app.admin.workflow_graph.drawing import draw
 from sessions_app.history.workflow_steps import InvocationSteps, load_steps
 from sessions_app.models import Session
 from sessions_app.rendering.audit_values import format_duration, format_json
-from sessions_app.rendering.steps import STATE_WORDS
+from sessions_app.rendering.steps import words_of
 
 MAX_RUNS = 200
 """Largest number of runs in the list of a page; those of one node can be asked for."""
@@ -129,7 +129,7 @@ def _workflow(session: Session, loaded: InvocationSteps, number: int, node: str)
         anchored.add(step.name)
     return DrawnWorkflow(
         step=run.step,
-        words=str(STATE_WORDS[run.step.state]),
+        words=words_of(run.step),
         drawing=draw(run.graph, run.step.steps),
         rows=rows,
         hidden=max(0, len(steps) - MAX_RUNS),
@@ -144,7 +144,7 @@ def _row(session: Session, loaded: InvocationSteps, step: Step, anchor: str) -> 
     return RunRow(
         step=step,
         anchor=anchor,
-        words=str(STATE_WORDS[step.state]),
+        words=words_of(step),
         duration=duration,
         input=_json(step.input),
         output=_json(step.output),

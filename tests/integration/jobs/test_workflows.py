@@ -268,6 +268,36 @@ def test_a_wait_ends_at_its_time_while_no_process_waits(
     assert set(statuses(session)) == {"completed"}
 
 
+def test_staff_end_a_wait_before_its_time_once_with_a_reason(
+    person: User,
+    served: Served,
+    broker: list[tuple[str, str]],
+    background_end: None,
+    admin_client: Client,
+    client: Client,
+) -> None:
+    session = wait_a_day(person, served)
+    job = ToolJob.objects.get(session=session)
+    invocation_id = Invocation.objects.get(session=session).invocation_id
+    graph = f"{reverse('admin:sessions_app_session_graph', args=[session.pk])}?invocation={invocation_id}"
+    shown = admin_client.get(graph).content.decode()
+    assert re.search(r'data-state="background">Waiting until 20', shown)
+    assert f'name="wait" value="{job.call_id}"' in shown
+    client.force_login(person)
+    assert "Waiting until 20" in exported(client, session, "markdown")
+    act = {"wait": job.call_id, "reason": "It is paid"}
+    assert "The wait ends now." in admin_client.post(graph, act, follow=True).content.decode()
+    assert "This wait has ended already." in admin_client.post(graph, act, follow=True).content.decode()
+    sweep_jobs()
+    assert broker == [(str(job.pk), job.task_name)]
+    run_task(job)
+    run_queue(session.pk)
+    assert threads.run(effective_events(session))[-1].text() == "Please pay bill 7."
+    recorded = session.acts.values_list("action", "actor_name", "subject_id", "reason")
+    assert list(recorded) == [("change", "admin", str(job.pk), "It is paid")]
+    assert [row.action for row in StaffAct.objects.all()] == ["change"]
+
+
 def test_nothing_follows_a_wait_that_the_person_cancels(
     person: User, served: Served, broker: list[tuple[str, str]], background_end: None, client: Client
 ) -> None:
