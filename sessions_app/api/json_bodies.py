@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import re
 from http import HTTPStatus
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
+import pydantic
 from django.http import HttpRequest
 from ninja.errors import HttpError, ValidationError
 from ninja.parser import Parser
 
+M = TypeVar("M", bound=pydantic.BaseModel)
 MAX_DIGITS = 4_300
 """Maximum number of digits of an integer. Python refuses longer integers, with a message for programmers."""
 
@@ -56,6 +58,20 @@ def reason_unreadable(body: bytes) -> str:
     except UnicodeEncodeError:
         return "A text of the request holds half a surrogate pair."
     return ""
+
+
+def parse_model(model: type[M], body: bytes) -> M:
+    """Return the object in the body of a request that django-ninja does not serve.
+
+    Raises:
+        ValidationError: the body is no JSON, or not of the model; it names the fields.
+    """
+    try:
+        return model.model_validate_json(body)
+    except pydantic.ValidationError as error:
+        raise ValidationError(
+            [{"loc": ("body", "ask", *one["loc"]), "msg": one["msg"]} for one in error.errors()]
+        ) from None
 
 
 def _object(value: Any) -> Any:

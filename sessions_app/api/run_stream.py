@@ -8,6 +8,7 @@ last event, and ends once the feed has returned that event.
 from __future__ import annotations
 
 import time
+from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Iterable
 from typing import Any, Protocol
 from uuid import UUID
@@ -37,24 +38,21 @@ class StreamEncoder(Protocol):
         """Return the last frames, after the end of the run."""
 
 
-class RunStream:
-    """Frames of a session's feed.
+class FeedStream(ABC):
+    """Frames of a session's feed. A subclass makes them.
 
     Args:
         after: `seq` of the last event that the program has.
-        run_id: run after whose last event the stream ends; empty to follow the session.
+
+    Attributes:
+        heartbeat: frame to send after `HEARTBEAT_SECONDS` of silence; empty to send none.
+        is_complete: True after the last frame.
     """
 
-    def __init__(
-        self, session_id: UUID, user_id: Any, encoder: StreamEncoder, *, after: int = 0, run_id: str = ""
-    ) -> None:
-        self.encoder = encoder
+    def __init__(self, session_id: UUID, user_id: Any, heartbeat: str, *, after: int = 0) -> None:
         self.feed = SessionFeed(session_id, user_id, after=after)
-        self._run_id = run_id
-        self._outcome: InvocationNotice | None = None  # The end of the run, from its notice.
-        # The end of the run, and the `seq` of its last event.
-        self._end: tuple[InvocationNotice, int] | None = None
-        self._is_complete = False
+        self.heartbeat = heartbeat
+        self.is_complete = False
 
     @property
     def user_id(self) -> Any:
@@ -74,21 +72,44 @@ class RunStream:
         """Yield the frames until the stream ends."""
         silent_since = time.monotonic()
         try:
-            while not self._is_complete:
+            while not self.is_complete:
                 update = await self.feed.take()
                 if update is not None:
-                    for frame in await self._frames_of(update):
+                    for frame in await self.frames_of(update):
                         silent_since = time.monotonic()
                         yield frame
                 elif self.feed.has_ended:
                     return
                 elif not await self.feed.wait(silent_since + HEARTBEAT_SECONDS - time.monotonic()):
                     silent_since = time.monotonic()
-                    yield self.encoder.heartbeat
+                    yield self.heartbeat
         finally:
             self.feed.leave()
 
-    async def _frames_of(self, update: Update) -> list[str]:
+    @abstractmethod
+    async def frames_of(self, update: Update) -> list[str]:
+        """Return the frames of an update; set `is_complete` with the last."""
+
+
+class RunStream(FeedStream):
+    """Updates of a session, or of one run until it has ended.
+
+    Args:
+        after: `seq` of the last event that the program has.
+        run_id: run after whose last event the stream ends; empty to follow the session.
+    """
+
+    def __init__(
+        self, session_id: UUID, user_id: Any, encoder: StreamEncoder, *, after: int = 0, run_id: str = ""
+    ) -> None:
+        super().__init__(session_id, user_id, encoder.heartbeat, after=after)
+        self.encoder = encoder
+        self._run_id = run_id
+        self._outcome: InvocationNotice | None = None  # The end of the run, from its notice.
+        # The end of the run, and the `seq` of its last event.
+        self._end: tuple[InvocationNotice, int] | None = None
+
+    async def frames_of(self, update: Update) -> list[str]:
         """Return the frames of an update, and the end frames after the last update of the run."""
         frames = list(self.encoder.frames(update))
         match update:
@@ -107,7 +128,7 @@ class RunStream:
             run, last_seq = self._end
             if self.feed.seq >= last_seq:
                 frames += self.encoder.end_frames(run)
-                self._is_complete = True
+                self.is_complete = True
         return frames
 
     async def _find_end(self, session_status: SessionStatus) -> tuple[InvocationNotice, int] | None:

@@ -23,7 +23,7 @@ View = Callable[[HttpRequest], HttpResponseBase]
 CONTENT_TYPE = "application/problem+json"
 JSON = "application/json"
 API = "/api/v1/"
-PROGRAMS = (API, "/adk/", "/a2a/", "/mcp")
+PROGRAMS = (API, "/adk/", "/a2a/", "/ag-ui/", "/mcp")
 """Beginnings of the addresses for programs."""
 READS = ("GET", "HEAD", "OPTIONS")
 WITH_CONTENT = (HTTPStatus.OK, HTTPStatus.PARTIAL_CONTENT)

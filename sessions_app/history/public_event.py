@@ -6,7 +6,9 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from runtime.events.event import Event
 from runtime.sessions.state import State
+from sessions_app.base.codec import event_to_show
 from sessions_app.secrets.masking import mask_keys
 
 _CREDENTIALS = ('AuthCredential"', '"authType"', '"auth_type"')
@@ -24,6 +26,16 @@ def public_body(body: str) -> str:
     if has_credential:
         values = mask_keys(values)
     return json.dumps(values, ensure_ascii=False, separators=(",", ":"))
+
+
+def public_event(body: str, event: Event) -> Event:
+    """Return an event without app state, and with masked credentials.
+
+    Args:
+        body: JSON of the event.
+    """
+    shown = public_body(body)
+    return event if shown is body else event_to_show(json.loads(shown))
 
 
 def without_app_state(body: Any) -> Any:

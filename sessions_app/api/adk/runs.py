@@ -13,25 +13,23 @@ from typing import Any
 from uuid import uuid4
 
 from django.db.models import QuerySet
-from ninja.errors import ValidationError as InvalidRequestError
-from pydantic import ValidationError
 
 from runtime import types
 from runtime.errors import AdkError
-from runtime.valid_text import storable
 from sessions_app import use_cases
 from sessions_app.api.access.callers import Caller
 from sessions_app.api.access.connections import Stream
 from sessions_app.api.adk.adk_encoder import AdkEncoder, AdkListEncoder, error_frame
 from sessions_app.api.adk.names import fields_named
 from sessions_app.api.adk.run_request import RunRequest
+from sessions_app.api.json_bodies import parse_model
 from sessions_app.api.run_stream import RunStream
 from sessions_app.api.stream_server import ApiStream, StreamRequest, respond_with_list
-from sessions_app.base import client_ids
 from sessions_app.base.actors import UserActor
 from sessions_app.base.statuses import InvocationStatus
 from sessions_app.errors import ConflictError, InvalidInputError, LimitExceededError, NotFoundError
 from sessions_app.history.invocation_events import log_position_before
+from sessions_app.invocations.answers.answering import find_answer
 from sessions_app.live.updates import EndReason
 from sessions_app.models import Invocation, Scope
 from sessions_app.process.threads import in_thread
@@ -70,7 +68,7 @@ async def run_sse(request: StreamRequest) -> Stream:
     A run continues when the connection breaks: the same request with the same `Idempotency-Key` and a `Last-Event-ID`
     follows it further.
     """
-    ask = _parse(request.body)
+    ask = parse_model(RunRequest, request.body)
     session = await _session_of(request.caller, ask)
     try:
         run_id, after = await _start(request, ask, session)
@@ -85,21 +83,12 @@ async def run_sse(request: StreamRequest) -> Stream:
 
 async def run(request: StreamRequest) -> Stream:
     """Do the same as `/run_sse`, and answer with the list of the run's events when it has ended."""
-    ask = _parse(request.body)
+    ask = parse_model(RunRequest, request.body)
     session = await _session_of(request.caller, ask)
     with fields_named(**FIELDS):
         run_id, after = await _start(request, ask, session)
     encoder = AdkListEncoder(run_id, streams_text=False, splits_artifacts=False)
     return RunStream(session.pk, session.user_id, encoder, after=after, run_id=run_id)
-
-
-def _parse(body: bytes) -> RunRequest:
-    try:
-        return RunRequest.model_validate_json(body)
-    except ValidationError as error:
-        raise InvalidRequestError(
-            [{"loc": ("body", "ask", *one["loc"]), "msg": one["msg"]} for one in error.errors()]
-        ) from None
 
 
 async def _session_of(caller: Caller, ask: RunRequest) -> OwnSession:
@@ -147,12 +136,8 @@ async def _known_run(request: StreamRequest, ask: RunRequest, session: OwnSessio
     if not ask.answers:
         return await in_thread(_runs(session).filter(client_id=request.idempotency_key).first)
     answer = _only_answer(ask)
-    rows = _runs(session).filter(client_id=client_ids.of_answer(storable(answer.id or "")))
-    row = await in_thread(rows.first)
-    parts = row.message["parts"] if row else []
     # Another answer to the same call is no repetition: it goes to the use case, which refuses it.
-    is_same = any(part.get("functionResponse", {}).get("response") == answer.response for part in parts)
-    return row if is_same else None
+    return await find_answer(session.pk, answer.id or "", answer.response or {})
 
 
 async def _resume(ask: RunRequest, by: UserActor, session: OwnSession) -> str:

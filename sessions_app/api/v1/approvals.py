@@ -23,6 +23,7 @@ from sessions_app.api.v1.jobs import Question
 from sessions_app.base.codec import json_object
 from sessions_app.errors import InvalidInputError
 from sessions_app.models import AnswerRequest, RequestKind, Scope
+from sessions_app.models.answer_request import AnswerRequestQuerySet
 
 router = Router(tags=["approvals"])
 CALL_ARGS = """
@@ -69,13 +70,19 @@ class Approval(RowSchema):
             run_id=row.invocation_id,
             agent=row.agent_name,
             tool=row.tool_name,
-            arguments=_arguments_of(row),
+            arguments=arguments_of(row),
             question=Question.of(row.job) if row.job else None,
         )
 
 
-def _arguments_of(row: Any) -> dict[str, Any]:
-    """Return the arguments of the call of a row with `call_args`."""
+def with_arguments(rows: AnswerRequestQuerySet) -> AnswerRequestQuerySet:
+    """Add the arguments of the calls, for `arguments_of`."""
+    arguments = RawSQL(CALL_ARGS, [], output_field=JSONField())  # noqa: S611 (no value is inserted)
+    return rows.annotate(call_args=arguments)
+
+
+def arguments_of(row: Any) -> dict[str, Any]:
+    """Return the arguments of the call of a row of `with_arguments`."""
     if row.kind == RequestKind.CREDENTIAL:
         return {}
     args: dict[str, Any] = row.call_args or {}
@@ -97,9 +104,7 @@ async def list_approvals(request: HttpRequest, query: Query[PageQuery]) -> Page[
     rows = AnswerRequest.objects.open().filter(reach(caller, "session__user"), answered_by=PERSON)
     # State and results may be large, and the list has none of them.
     rows = rows.select_related("session", "job").defer(*LARGE_OF_SESSION, "job__args", "job__result")
-    arguments = RawSQL(CALL_ARGS, [], output_field=JSONField())  # noqa: S611 (no value is inserted)
-    rows = rows.annotate(call_args=arguments)
-    return await read_page(Page[Approval], rows, OLDEST_FIRST, query, Approval.of)
+    return await read_page(Page[Approval], with_arguments(rows), OLDEST_FIRST, query, Approval.of)
 
 
 @router.post("/approvals/{approval_id}/answer", response={204: None})

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
+from uuid import UUID
 
 from django.utils.translation import gettext_noop
 
@@ -20,6 +21,7 @@ from runtime.events.answer_rules import PERSON, SITE, STAFF
 from runtime.events.calls import REQUEST_CONFIRMATION, REQUEST_CREDENTIAL, made_calls
 from runtime.events.event import Event
 from runtime.events.tool_confirmation import offers_allowance
+from runtime.valid_text import storable
 from sessions_app.base import client_ids
 from sessions_app.base.actors import Actor
 from sessions_app.base.codec import check_storable, content_to_json
@@ -27,7 +29,7 @@ from sessions_app.errors import ConflictError, InvalidInputError, NotFoundError,
 from sessions_app.history.effective_events import effective_events
 from sessions_app.invocations.answer_requests import rule_of
 from sessions_app.invocations.worker import worker
-from sessions_app.models import Session, ToolJob
+from sessions_app.models import Invocation, Session, ToolJob
 from sessions_app.models.answer_request import permission_to_answer
 from sessions_app.process.threads import in_thread
 from sessions_app.secrets.credential_encryption import encrypt
@@ -166,6 +168,15 @@ async def queue_answer(
     # Now rather than with the events of the answer: the inbox should not offer the call any longer.
     await in_thread(session.answer_requests.filter(call_id=call.id).delete)
     return queued.invocation_id, queued.status
+
+
+async def find_answer(session_id: UUID, call_id: str, response: Mapping[str, Any]) -> Invocation | None:
+    """Return the invocation that has given this answer to a call; None if there is none, or of another answer."""
+    rows = Invocation.objects.filter(session_id=session_id, client_id=client_ids.of_answer(storable(call_id)))
+    row = await in_thread(rows.first)
+    parts = row.message["parts"] if row else []
+    is_same = any(part.get("functionResponse", {}).get("response") == response for part in parts)
+    return row if is_same else None
 
 
 def answered_already(session: Session, call_id: str) -> ConflictError:
