@@ -14,6 +14,7 @@ from runtime.events.calls import FRAMEWORK_CALLS, REMOTE_QUESTIONS
 from runtime.tools.agent_tool import AgentTool
 from runtime.tools.base_tool import BaseTool
 from runtime.tools.base_toolset import BaseToolset
+from runtime.tools.client_toolset import ClientToolset
 
 logger = logging.getLogger(__name__)
 
@@ -97,18 +98,21 @@ async def close_toolsets(root: BaseAgent) -> None:
 async def answerer_of(root: BaseAgent, agent_name: str, tool_name: str) -> str:
     """Return who may answer a long-running call: the `answered_by` of its tool (contract T10).
 
-    Return `site` if the agent or tool no longer exists. The person answers the framework's requests and the questions
-    of remote agents.
+    Return `site` if the agent or tool no longer exists. The person answers the framework's requests, the questions of
+    remote agents and the calls of a `ClientToolset`.
     """
     if tool_name in FRAMEWORK_CALLS | REMOTE_QUESTIONS:
         return PERSON
     agent = next((agent for agent in walk(root) if agent.name == agent_name), None)
-    for source in tools_of(agent) if agent else []:
+    sources = tools_of(agent) if agent else []
+    for source in sources:
         tools = await source.get_tools_with_prefix() if isinstance(source, BaseToolset) else [source]
         for tool in tools:
             if tool.name == tool_name:
                 return tool.answered_by
-    return SITE
+    # Only the session knows the names of its client's tools. A call of a tool that the agent does not have is one.
+    has_client_tools = any(isinstance(source, ClientToolset) for source in sources)
+    return PERSON if has_client_tools else SITE
 
 
 def _path(agent: BaseAgent) -> str:
