@@ -135,6 +135,7 @@ INSTALLED_APPS = [
     "ninja",  # for the page `/api/v1/docs`
     "sessions_app",
     "sessions_app.contrib.a2a",
+    "sessions_app.contrib.ag_ui",
     "sessions_app.contrib.evaluation",
     "sessions_app.contrib.mcp",
     "sessions_app.contrib.terminal",

@@ -50,7 +50,8 @@ STREAMS = {
     for route in ("sse/chat/", "sse/chat/<uuid:session_id>/")
 } | {stream.route: with_caller(stream) for stream in (*API_STREAMS, *ADK_STREAMS)}
 for extension in extensions():
-    STREAMS |= extension.streams()
+    for route, stream in extension.streams().items():
+        STREAMS[route] = with_caller(stream) if isinstance(stream, ApiStream) else stream
 """ASGI applications of the event streams by route."""
 
 

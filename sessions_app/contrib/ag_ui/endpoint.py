@@ -1,0 +1,23 @@
+"""The address of AG-UI. The package `ag-ui-protocol` is optional, so it is imported with the first request."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+from sessions_app.api.access.connections import Stream
+from sessions_app.api.stream_server import ApiStream, StreamRequest
+from sessions_app.errors import UnavailableError
+
+MISSING = "AG-UI needs the package 'ag-ui-protocol': pip install -r requirements-ag-ui.txt"
+
+
+async def run_agent(request: StreamRequest) -> Stream:
+    """Run an agent, or follow its thread, until the thread rests."""
+    if find_spec("ag_ui") is None:
+        raise UnavailableError(MISSING)
+    from sessions_app.contrib.ag_ui.requests import begin_run
+
+    return await begin_run(request)
+
+
+AG_UI = ApiStream("ag-ui/<str:app_name>", run_agent, "Run an agent by AG-UI", "POST")

@@ -1,0 +1,151 @@
+"""Interrupts: the calls and questions that wait for the person, and how an answer to one is read."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from ag_ui.core import Interrupt, ResumeEntry
+
+from runtime import types
+from runtime.events.answer_rules import PERSON
+from runtime.events.calls import (
+    FRAMEWORK_CALLS,
+    REQUEST_CONFIRMATION,
+    REQUEST_CREDENTIAL,
+    CallFailure,
+    id_of_requested_call,
+)
+from runtime.tools.client_toolset import client_functions
+from sessions_app.api.v1.approvals import arguments_of, with_arguments
+from sessions_app.errors import InvalidInputError
+from sessions_app.invocations.answers.form_answers import ConfirmationForm
+from sessions_app.jobs.questions import JobAnswer
+from sessions_app.models import AnswerRequest, RequestKind, Session
+from sessions_app.rendering.questions import CHOICE_TOOL
+
+QUESTION = "job:"
+"""Prefix of the id of a job's question: the id of the job and the number of the question follow."""
+REASONS = {
+    RequestKind.CONFIRMATION: "tool_call",
+    RequestKind.CREDENTIAL: "credential_required",
+}
+"""Reasons of interrupts by kind; all others need an input."""
+CANCELLED = "The person has not answered this."
+_YES_OR_NO = {
+    "type": "object",
+    "properties": {"approved": {"type": "boolean"}, "payload": {}},
+    "required": ["approved"],
+}
+
+
+def waiting_for_person(session: Session) -> tuple[list[Interrupt], list[str]]:
+    """Return the interrupts of a session, and the ids of the calls of its client's tools that wait."""
+    state = Session.objects.values_list("state", flat=True).get(pk=session.pk)
+    client_tools = {function.name for function in client_functions(state)}
+    rows = AnswerRequest.objects.open().filter(session=session, answered_by=PERSON)
+    interrupts = []
+    tool_calls = []
+    for row in with_arguments(rows.select_related("job")).order_by("asked_at", "pk"):
+        if row.kind == RequestKind.CALL and row.tool_name in client_tools:
+            tool_calls.append(row.call_id)
+        else:
+            interrupts.append(_interrupt_of(row))
+    return interrupts, tool_calls
+
+
+def _interrupt_of(row: Any) -> Interrupt:
+    interrupt_id = f"{QUESTION}{row.job.pk}:{len(row.job.answers)}" if row.job else row.call_id
+    if row.kind == RequestKind.CONFIRMATION:
+        request = types.FunctionCall(id=row.call_id, name=REQUEST_CONFIRMATION, args=row.call_args or {})
+        tool_call_id = id_of_requested_call(request)
+    else:
+        tool_call_id = None if row.tool_name in FRAMEWORK_CALLS else row.call_id
+    return Interrupt(
+        id=interrupt_id,
+        reason=REASONS.get(row.kind, "input_required"),
+        message=row.job.question["text"] if row.job else row.effect,
+        tool_call_id=tool_call_id,
+        response_schema=_schema_of(row),
+        metadata={"kind": row.kind, "tool": row.tool_name, "arguments": arguments_of(row)},
+    )
+
+
+def _schema_of(row: Any) -> dict[str, Any]:
+    """Return the JSON schema of the answer; without constraints for any answer."""
+    if row.kind == RequestKind.CONFIRMATION:
+        return _YES_OR_NO
+    if row.kind == RequestKind.CREDENTIAL:
+        return {"type": "object"}
+    question = row.job.question if row.job else {}
+    if question.get("kind") == "confirm":
+        return {"type": "boolean"}
+    options = question.get("options") or arguments_of(row).get("options")
+    if isinstance(options, list) and options:
+        return {"enum": options}
+    if row.job:
+        return {"type": "string"}
+    schema = arguments_of(row).get("response_schema")
+    return schema if isinstance(schema, dict) else {}
+
+
+def question_in(interrupt_id: str) -> tuple[UUID, int] | None:
+    """Return the job and the number of the question that an interrupt asks; None for a call."""
+    if not interrupt_id.startswith(QUESTION):
+        return None
+    job_id, _, number = interrupt_id.removeprefix(QUESTION).partition(":")
+    try:
+        return UUID(job_id), int(number[:9])
+    except ValueError:
+        raise InvalidInputError(
+            f"There is no interrupt {interrupt_id[:80]!r} here.", field="resume"
+        ) from None
+
+
+def question_answer(entry: ResumeEntry) -> JobAnswer | None:
+    """Return the answer to a job's question; None to cancel the job."""
+    if entry.status == "cancelled":
+        return None
+    answer = entry.payload
+    if isinstance(answer, dict):
+        answer = answer.get("result", answer.get("approved"))
+    if not isinstance(answer, bool | str):
+        raise InvalidInputError("Answer the question of a job with a text, true or false.", field="resume")
+    return answer
+
+
+def call_answer(name: str, args: dict[str, Any], entry: ResumeEntry) -> dict[str, Any]:
+    """Return the response to a call that an entry of `resume` gives.
+
+    Raises:
+        InvalidInputError: the payload does not fit the question.
+    """
+    payload = entry.payload
+    if name == REQUEST_CONFIRMATION:
+        return _confirmation(entry).response_to(args)
+    if entry.status == "cancelled":
+        return CallFailure.REJECTED.response(CANCELLED)
+    if name == REQUEST_CREDENTIAL and not isinstance(payload, dict):
+        raise InvalidInputError("Answer the request for a credential with an object.", field="resume")
+    if name == CHOICE_TOOL:
+        chosen = payload.get("result") if isinstance(payload, dict) else payload
+        options = args.get("options")
+        if not isinstance(options, list) or chosen not in options:
+            raise InvalidInputError(
+                f"Choose one of these: {', '.join(map(str, options or ()))}.", field="resume"
+            )
+        return {"result": chosen}
+    return payload if isinstance(payload, dict) else {"result": payload}
+
+
+def _confirmation(entry: ResumeEntry) -> ConfirmationForm:
+    if entry.status == "cancelled":
+        return ConfirmationForm(confirmed=False)
+    payload = entry.payload
+    values = payload if isinstance(payload, dict) else {"approved": payload}
+    approved = values.get("approved", values.get("confirmed"))
+    if not isinstance(approved, bool):
+        raise InvalidInputError(
+            'Answer a confirmation with {"approved": true} or {"approved": false}.', field="resume"
+        )
+    return ConfirmationForm(approved, payload=values.get("payload"))

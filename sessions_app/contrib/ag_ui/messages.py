@@ -1,0 +1,172 @@
+"""Events of the log as messages of AG-UI. The questions of the framework are no messages: they become interrupts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ag_ui.core import (
+    AssistantMessage,
+    FunctionCall,
+    Message,
+    ReasoningMessage,
+    ToolCall,
+    ToolMessage,
+    UserMessage,
+)
+
+from runtime import types
+from runtime.artifacts.artifact_reference import ArtifactReference
+from runtime.events.calls import FRAMEWORK_CALLS, parts_of, reports_failure
+from runtime.events.event import Event
+from sessions_app.history.event_marks import writer_of
+
+CLIENT_ID = "ag-ui:"
+"""Prefix of the client ids of messages: the id of the run and the id of the message follow, separated by a colon."""
+
+
+@dataclass(frozen=True)
+class MessageIds:
+    """Ids under which the client knows its own messages. A snapshot would otherwise replace them by new messages.
+
+    Attributes:
+        of_messages: ids of the person's messages, by the invocation that each began.
+        of_results: ids of the results of the client's tools, by call.
+    """
+
+    of_messages: Mapping[str, str] = field(default_factory=dict)
+    of_results: Mapping[str, str] = field(default_factory=dict)
+
+
+def client_id_of(run_id: str, message_id: str) -> str:
+    """Return the client id of a message: the same run with the same message starts nothing."""
+    return f"{CLIENT_ID}{run_id}:{message_id}"
+
+
+def message_id_in(client_id: str) -> str:
+    """Return the id of the message in a client id with `CLIENT_ID`."""
+    return client_id.removeprefix(CLIENT_ID).partition(":")[2]
+
+
+def messages_of(events: Iterable[Event], ids: MessageIds) -> list[Message]:
+    """Return the messages of consecutive events, oldest first."""
+    messages: list[Message] = []
+    long_running: set[str] = set()
+    for event in events:
+        long_running |= set(event.long_running_tool_ids or ())
+        if event.author == "user":
+            messages += _person_messages(event, ids)
+        elif not event.actions.compaction:
+            messages += _agent_messages(event)
+        messages += [
+            ToolMessage(
+                id=_result_id(event, response, ids),
+                tool_call_id=response.id or "",
+                content=result_text(response),
+            )
+            for response in shown_responses(event, long_running)
+        ]
+    return _with_unique_ids(messages)
+
+
+def person_text(content: types.Content | None) -> str:
+    """Return the text of a person's message, with the names of its files."""
+    texts = []
+    for part in (content.parts or []) if content else []:
+        reference = ArtifactReference.of_part(part)
+        if reference is not None:
+            texts.append(f"[File: {reference.filename}]")
+        elif part.text:
+            texts.append(part.text)
+    return "\n".join(texts)
+
+
+def thoughts_of(event: Event) -> str:
+    return "".join(part.text for part in parts_of(event) if part.text and part.thought)
+
+
+def shown_calls(event: Event) -> list[types.FunctionCall]:
+    """Return the calls of an event without the framework's questions."""
+    return [call for call in event.get_function_calls() if call.id and call.name not in FRAMEWORK_CALLS]
+
+
+def shown_responses(event: Event, long_running: set[str]) -> list[types.FunctionResponse]:
+    """Return the results in an event, without those that only say that the result comes later.
+
+    Args:
+        long_running: ids of the long-running calls so far.
+    """
+    asked = event.actions.requested_tool_confirmations.keys() | event.actions.requested_auth_configs.keys()
+    shown = []
+    for response in event.get_function_responses():
+        if not response.id or response.name in FRAMEWORK_CALLS or response.id in asked:
+            continue
+        is_final = event.author == "user" or response.id not in long_running
+        if is_final or reports_failure(response.response):
+            shown.append(response)
+    return shown
+
+
+def arguments_text(call: types.FunctionCall) -> str:
+    return json.dumps(call.args or {}, ensure_ascii=False)
+
+
+def result_text(response: types.FunctionResponse) -> str:
+    """Return the result of a call: a text under `result` alone as it is, all else as JSON."""
+    values = response.response or {}
+    only: Any = values.get("result") if len(values) == 1 else None
+    return only if isinstance(only, str) else json.dumps(values, ensure_ascii=False)
+
+
+def result_id(event: Event, response: types.FunctionResponse) -> str:
+    # With the event: models use the ids of calls again.
+    return f"{event.id}-{response.id}"
+
+
+def reasoning_id(event_id: str) -> str:
+    return f"{event_id}-reasoning"
+
+
+def _result_id(event: Event, response: types.FunctionResponse, ids: MessageIds) -> str:
+    known = ids.of_results.get(response.id or "") if event.author == "user" else None
+    return known or result_id(event, response)
+
+
+def _person_messages(event: Event, ids: MessageIds) -> list[Message]:
+    text = person_text(event.content)
+    if not text:
+        return []
+    known = ids.of_messages.get(writer_of(event.invocation_id, event.custom_metadata))
+    return [UserMessage(id=known or event.id, content=text)]
+
+
+def _agent_messages(event: Event) -> list[Message]:
+    messages: list[Message] = []
+    if thoughts := thoughts_of(event):
+        messages.append(ReasoningMessage(id=reasoning_id(event.id), content=thoughts))
+    text = event.text()
+    calls = [
+        ToolCall(
+            id=call.id or "", function=FunctionCall(name=call.name or "", arguments=arguments_text(call))
+        )
+        for call in shown_calls(event)
+    ]
+    if text or calls:
+        message = AssistantMessage(
+            id=event.id, content=text or None, tool_calls=calls or None, name=event.author
+        )
+        messages.append(message)
+    return messages
+
+
+def _with_unique_ids(messages: list[Message]) -> list[Message]:
+    """Give earlier messages other ids where a client has used an id again: it would show only one of them."""
+    seen: set[str] = set()
+    for number in range(len(messages) - 1, -1, -1):
+        message = messages[number]
+        if message.id in seen:
+            messages[number] = message.model_copy(update={"id": f"{message.id}-{number}"})
+        seen.add(messages[number].id)
+    return messages

@@ -1,0 +1,154 @@
+"""Contract: AG-UI's reference client chats with an agent of the site; the log decides what it has in the end."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from runtime.tools import FunctionTool
+from runtime.tools.client_toolset import ClientToolset
+from sessions_app.models import Invocation, Session
+from tests.fakes import ScriptedModel, call
+from tests.integration.contrib.ag_ui.conftest import APP, Page, http_client, page_of, run_input
+
+
+def texts_of(result: dict[str, Any]) -> list[tuple[str, Any]]:
+    return [(message["role"], message.get("content")) for message in result["messages"]]
+
+
+def kinds_of(result: dict[str, Any]) -> list[str]:
+    return [event["type"] for event in result["events"]]
+
+
+async def test_a_message_is_answered(page: Page, model: ScriptedModel) -> None:
+    model.turns += ["Good day to you.", "Bye."]
+    result = await page.run("Hello")
+    assert result["error"] is None
+    assert texts_of(result) == [("user", "Hello"), ("assistant", "Good day to you.")]
+    assert result["outcome"]["type"] == "success"
+    assert kinds_of(result)[:3] == ["RUN_STARTED", "MESSAGES_SNAPSHOT", "STATE_SNAPSHOT"]
+    assert "TEXT_MESSAGE_CONTENT" in kinds_of(result)
+    session = await Session.objects.aget()
+    assert str(session.pk) == page.thread_id
+    result = await page.run("Go")
+    assert texts_of(result)[2:] == [("user", "Go"), ("assistant", "Bye.")]
+    assert len({message["id"] for message in result["messages"]}) == 4
+
+
+async def test_a_broken_connection_loses_and_doubles_nothing(page: Page, model: ScriptedModel) -> None:
+    model.pause = 0.005
+    words = " ".join(f"wort{number} €😀" for number in range(30))
+    model.turns.append(words)
+    result = await page.run("Hello", cuts=[40, 600, 1, 400, 300, 333, 200])
+    assert result["error"] is None and result["requests"] > 3
+    assert texts_of(result) == [("user", "Hello"), ("assistant", words)]
+    assert kinds_of(result).count("RUN_STARTED") == kinds_of(result).count("TEXT_MESSAGE_START") == 1
+    assert await Invocation.objects.acount() == 1
+
+
+def refund(euros: int) -> str:
+    """Refund an amount."""
+    return f"{euros} refunded"
+
+
+@pytest.fixture
+def tools() -> list[Any]:
+    return [FunctionTool(refund, require_confirmation=True), ClientToolset()]
+
+
+@pytest.mark.parametrize(("approved", "outcome"), [(True, "5 refunded"), (False, "rejected")])
+async def test_an_approval_is_an_interrupt(
+    page: Page, model: ScriptedModel, approved: bool, outcome: str
+) -> None:
+    model.turns += [call("refund", euros=5), "Done."]
+    asked = await page.run("Refund 5")
+    [interrupt] = asked["interrupts"]
+    assert asked["outcome"]["type"] == "interrupt" and interrupt["reason"] == "tool_call"
+    assert interrupt["metadata"]["arguments"] == {"euros": 5}
+    [made] = [call for message in asked["messages"] for call in message.get("toolCalls", ())]
+    assert interrupt["toolCallId"] == made["id"] and made["function"]["name"] == "refund"
+    entry = {"interruptId": interrupt["id"], "status": "resolved", "payload": {"approved": approved}}
+    # The connection breaks while the run goes on.
+    ended = await page.run(resume=[entry], cuts=[200, 500])
+    assert ended["error"] is None and ended["interrupts"] == [] and ended["requests"] > 1
+    assert [role for role, _ in texts_of(ended)] == ["user", "assistant", "tool", "assistant"]
+    assert outcome in texts_of(ended)[2][1] and texts_of(ended)[3][1] == "Done."
+
+
+async def test_a_different_second_answer_is_refused(
+    page: Page, model: ScriptedModel, site: str, key: str
+) -> None:
+    model.turns += [call("refund", euros=5), "Done."]
+    [interrupt] = (await page.run("Refund 5"))["interrupts"]
+    statuses = []
+    async with http_client(site, key) as client:
+        for approved in (True, True, False):
+            entry = {"interruptId": interrupt["id"], "status": "resolved", "payload": approved}
+            body = {**run_input(resume=[entry]), "threadId": page.thread_id}
+            statuses.append((await client.post(f"/ag-ui/{APP}", json=body)).status_code)
+    assert statuses == [200, 200, 409]
+
+
+async def test_a_tool_of_the_page_is_called_and_answered(page: Page, model: ScriptedModel) -> None:
+    colour = {"name": "set_colour", "description": "Colour the page.", "parameters": {"type": "object"}}
+    model.turns += [call("set_colour", colour="red"), "It is red.", "Yes."]
+    asked = await page.run("Red, please", tools=[colour], state={"shown": True}, context=[])
+    [made] = [call for message in asked["messages"] for call in message.get("toolCalls", ())]
+    assert (asked["outcome"], asked["interrupts"]) == ({"type": "success", "calls": [made["id"]]}, [])
+    done = {"id": "r-1", "role": "tool", "toolCallId": made["id"], "content": "done"}
+    ended = await page.run(messages=[done], tools=[colour])
+    assert texts_of(ended)[-2:] == [("tool", "done"), ("assistant", "It is red.")]
+    parts = [part for content in model.requests[1].contents for part in content.parts or []]
+    [response] = [part.function_response for part in parts if part.function_response]
+    assert response.response == {"result": "done"}
+    # A later run brings no message twice, in the order of the thread.
+    ended = await page.run("Sure?", tools=[colour])
+    assert [role for role, _ in texts_of(ended)] == [
+        "user",
+        "assistant",
+        "tool",
+        "assistant",
+        "user",
+        "assistant",
+    ]
+    assert ended["state"] == {"shown": True}
+
+
+async def test_a_tool_of_the_page_does_not_replace_one_of_the_agent(page: Page, model: ScriptedModel) -> None:
+    mine = {"name": "refund", "description": "Mine.", "parameters": {"type": "object"}}
+    model.turns += [call("refund", euros=5)]
+    asked = await page.run("Refund 5", tools=[mine])
+    assert [interrupt["reason"] for interrupt in asked["interrupts"]] == ["tool_call"]
+    assert str(model.requests[0].config.tools).count("name='refund'") == 1
+
+
+async def test_a_failed_run_is_an_error_in_words(page: Page, model: ScriptedModel) -> None:
+    model.turns.append(ValueError("secret detail"))
+    result = await page.run("Hello")
+    assert kinds_of(result)[-1] == "RUN_ERROR"
+    assert "secret" not in str(result["events"])
+
+
+async def test_a_page_that_is_opened_again_gets_the_thread(
+    page: Page, model: ScriptedModel, durable: Path, site: str, key: str
+) -> None:
+    model.turns.append("Good day.")
+    first = await page.run("Hello")
+    async with page_of(durable, site, key, page.thread_id) as again:
+        result = await again.run()
+    assert texts_of(result) == texts_of(first)
+    assert await Invocation.objects.acount() == 1
+
+
+async def test_many_runs_of_a_thread_stay_in_order(page: Page, model: ScriptedModel) -> None:
+    model.turns += [f"answer {number}" for number in range(10)]
+    for number in range(10):
+        result = await page.run(f"question {number}", cuts=[300 + 150 * number])
+        assert result["error"] is None
+    assert texts_of(result) == [
+        said
+        for number in range(10)
+        for said in (("user", f"question {number}"), ("assistant", f"answer {number}"))
+    ]
