@@ -25,6 +25,7 @@ from typing import cast
 
 from tests.dialects.anthropic import AnthropicDialect
 from tests.dialects.dialect import Dialect
+from tests.dialects.embeddings import EmbeddingServer, answer_with, texts_to_embed
 from tests.dialects.gemini import GeminiDialect
 from tests.dialects.openai import OpenAIDialect
 from tests.model_script import Call, Failure, Json, Rule, Script, Turn
@@ -75,6 +76,7 @@ class ModelServer:
         cached: the bodies of all requests to create a cached content.
         cache_failure: the failure that answers such requests; None answers with success.
         cache_expires: the expiry time of created cached contents.
+        embeddings: answers to requests for embeddings; they are no part of the script.
         served_models: the models that `GET /v1/models` lists.
     """
 
@@ -83,6 +85,7 @@ class ModelServer:
         self.cached: list[Json] = []
         self.cache_failure: Failure | None = None
         self.cache_expires = "2999-01-01T00:00:00Z"
+        self.embeddings = EmbeddingServer()
         self.served_models = ["served-model"]
         self.rule: Callable[[RecordedRequest], Turn | None] = lambda request: None
         self._script = Script()
@@ -212,6 +215,9 @@ class _Connection(asyncio.Protocol):
         if method == "POST" and _CACHES_PATH.fullmatch(path):
             self._send_cached(json.loads(body))
             return
+        if method == "POST" and (texts := texts_to_embed(path, json.loads(body))) is not None:
+            await self._send_embeddings(path, json.loads(body), texts)
+            return
         request = _model_request(path, headers, body) if method == "POST" else None
         if request is None:
             answer = self._server.control(method, path, body)
@@ -234,6 +240,19 @@ class _Connection(asyncio.Protocol):
             return
         name = f"cachedContents/{len(self._server.cached)}"
         self._send_json(200, {"name": name, "expireTime": self._server.cache_expires})
+
+    async def _send_embeddings(self, path: str, body: Json, texts: list[str]) -> None:
+        script = self._server.embeddings
+        script.batches.append(texts)
+        script.bodies.append(body)
+        if script.is_held:
+            await self._server.wait_for_release()
+        failure = script.fails(texts)
+        if failure is not None:
+            self._send_failure(failure, _DIALECTS["/v1/chat/completions"])
+            return
+        vectors = [script.vector_of(text) for text in texts]
+        self._send_json(200, answer_with(path, vectors, tokens=sum(len(text.split()) for text in texts)))
 
     async def _send_whole(self, turn: Turn, dialect: Dialect) -> None:
         if turn.hold_before:

@@ -8,12 +8,14 @@ which provider answers.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 from pydantic import BaseModel, ConfigDict
 
+from runtime.errors import ConfigurationError
+from runtime.models.embeddings import Embeddings
 from runtime.models.llm_request import LlmRequest
 from runtime.models.llm_response import LlmResponse
 
@@ -62,6 +64,9 @@ class BaseLlm(BaseModel, ABC):
     is_scripted: ClassVar[bool] = False
     """True for a model whose script has answers for the agents' requests only, not for others such as titles."""
 
+    makes_embeddings: ClassVar[bool] = False
+    """True for a class with an `embed`."""
+
     @classmethod
     def supported_models(cls) -> list[str]:
         """Return regular expressions of the model names that `LLMRegistry` maps to this class."""
@@ -89,3 +94,14 @@ class BaseLlm(BaseModel, ABC):
             ModelError: the call failed before any part of the answer arrived (contract E7). A later failure is
                 reported by `error_code` of the last response instead.
         """
+
+    async def embed(self, texts: Sequence[str], dimensions: int) -> Embeddings:
+        """Return the vectors of the texts, with this many numbers each.
+
+        Raises:
+            ConfigurationError: the class of models makes no embeddings.
+            ModelError: the call failed, or the server sent vectors of another length.
+        """
+        raise ConfigurationError(
+            f"{type(self).__name__} makes no embeddings. Name a model of Gemini or OpenAICompatible."
+        )

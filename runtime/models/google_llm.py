@@ -6,9 +6,9 @@ import asyncio
 import logging
 import os
 import re
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from google.genai.client import AsyncClient, Client
 from pydantic import Field, PrivateAttr
@@ -16,6 +16,8 @@ from pydantic import Field, PrivateAttr
 from runtime import types
 from runtime.errors import ModelError
 from runtime.models.base_llm import BaseLlm, Capabilities, SetupProblem
+from runtime.models.embeddings import Embeddings
+from runtime.models.failures import reading_answer
 from runtime.models.google_cache import CachedPrefix, PrefixCache
 from runtime.models.google_client import CLIENTS, ChunkStream, new_clients, reading_responses
 from runtime.models.google_errors import FAILURES
@@ -23,7 +25,7 @@ from runtime.models.google_request import PLACEHOLDER, as_google_config
 from runtime.models.llm_request import LlmRequest
 from runtime.models.llm_response import LlmResponse
 from runtime.models.loop_clients import Access, LoopClients
-from runtime.models.retry import retry_policy_of, timeout_of, with_retries
+from runtime.models.retry import RetryPolicy, retry_policy_of, timeout_of, with_retries
 from runtime.models.streaming import assemble
 
 T = TypeVar("T")
@@ -70,6 +72,8 @@ class Gemini(BaseLlm):
     client: Any = Field(default=None, repr=False, exclude=True)
     client_kwargs: dict[str, Any] = Field(default_factory=dict, repr=False, exclude=True)
 
+    makes_embeddings: ClassVar[bool] = True
+
     _own_clients: LoopClients[Client] | None = PrivateAttr(default=None)
 
     @property
@@ -105,13 +109,34 @@ class Gemini(BaseLlm):
             ConfigurationError: no API key is configured.
             ModelError: the call failed before any part of the answer arrived.
         """
-        client = self.api_client or await self._clients().for_running_loop(
-            Access(self.api_key, self.base_url)
-        )
+        client = await self._client()
         answer = self._stream if stream else self._answer
         async with aclosing(answer(client.aio, llm_request)) as responses:
             async for response in responses:
                 yield response
+
+    async def embed(self, texts: Sequence[str], dimensions: int) -> Embeddings:
+        """Return the vectors of the texts as `BaseLlm` describes; raise `ConfigurationError` without an API key."""
+        client = await self._client()
+
+        async def ask() -> Embeddings:
+            with reading_responses([]):
+                async with asyncio.timeout(self.timeout):
+                    answer = await client.aio.models.embed_content(
+                        model=self.model,
+                        # A list of texts would be one content for some models.
+                        contents=[types.UserContent(text) for text in texts],
+                        config={"output_dimensionality": dimensions},
+                    )
+            with reading_answer():
+                counts = [made.statistics and made.statistics.token_count for made in answer.embeddings]
+                vectors = [made.values for made in answer.embeddings]
+                return Embeddings.of(texts, vectors, dimensions, int(sum(count or 0 for count in counts)))
+
+        return await with_retries(ask, RetryPolicy.of(self.retry_options), FAILURES)
+
+    async def _client(self) -> Any:
+        return self.api_client or await self._clients().for_running_loop(Access(self.api_key, self.base_url))
 
     def _clients(self) -> LoopClients[Client]:
         if not self.client_kwargs:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any, ClassVar
 
 import httpx2
 import openai
 
 from runtime import types
+from runtime.models.embeddings import Embeddings
 from runtime.models.failures import (
     TRANSPORT_FAILURES,
     CallFailure,
@@ -83,3 +86,15 @@ class ChatCall:
     async def _create(self, **options: Any) -> Any:
         model = self.model or (await self.client.models.list()).data[0].id
         return await self.client.chat.completions.create(model=model, **self.arguments, **options)
+
+
+async def embed(
+    client: openai.AsyncOpenAI, model: str, texts: Sequence[str], dimensions: int, options: Json
+) -> Embeddings:
+    # Without a format, the client asks for base64, which other servers may not know.
+    answer = await client.embeddings.create(
+        model=model, input=list(texts), encoding_format="float", **options
+    )
+    with reading_answer():
+        vectors = [made.embedding for made in sorted(answer.data, key=attrgetter("index"))]
+        return Embeddings.of(texts, vectors, dimensions, answer.usage and answer.usage.prompt_tokens)

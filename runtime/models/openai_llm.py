@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from types import ModuleType
+from typing import Any, ClassVar
 
 from runtime.models.base_llm import Capabilities
+from runtime.models.embeddings import Embeddings
 from runtime.models.http_llm import HttpLlm, PreparedCall
 from runtime.models.llm_request import LlmRequest
 from runtime.models.loop_clients import Access
 from runtime.models.openai_request import as_chat_completion
-from runtime.models.retry import timeout_of
+from runtime.models.retry import RetryPolicy, timeout_of, with_retries
 
 
 @dataclass(frozen=True)
@@ -53,6 +57,7 @@ class OpenAICompatible(HttpLlm):
     """
 
     _package: ClassVar[str] = "openai"
+    makes_embeddings: ClassVar[bool] = True
 
     @classmethod
     def supported_models(cls) -> list[str]:
@@ -71,14 +76,34 @@ class OpenAICompatible(HttpLlm):
     async def _prepare(self, llm_request: LlmRequest) -> PreparedCall:
         name = llm_request.model or self.model
         endpoint, model = self._locate(name)
-        module = await self._client_module(name, "openai_client")
+        module, client = await self._connect(name, endpoint)
         # OpenAI has deprecated `max_tokens`; other servers may know no other name.
         limit = "max_completion_tokens" if endpoint.is_openai else "max_tokens"
         arguments = as_chat_completion(llm_request, name, limit)
-        key = self._key(endpoint.key_variable) or _NO_KEY
-        client = await module.CLIENTS.for_running_loop(Access(key, endpoint.base_url))
         call: PreparedCall = module.ChatCall(client, model, arguments, timeout_of(llm_request, self.timeout))
         return call
+
+    async def embed(self, texts: Sequence[str], dimensions: int) -> Embeddings:
+        """Return the vectors of the texts as `BaseLlm` describes.
+
+        Only OpenAI is asked for the length of the vectors: other servers refuse it for models that have one length.
+        """
+        endpoint, model = self._locate(self.model)
+        module, client = await self._connect(self.model, endpoint)
+        options = {"dimensions": dimensions} if endpoint.is_openai else {}
+
+        async def ask() -> Embeddings:
+            async with asyncio.timeout(self.timeout):
+                embeddings: Embeddings = await module.embed(client, model, texts, dimensions, options)
+            return embeddings
+
+        return await with_retries(ask, RetryPolicy.of(self.retry_options), module.FAILURES)
+
+    async def _connect(self, name: str, endpoint: Endpoint) -> tuple[ModuleType, Any]:
+        """Return the module that calls the client, and the client; raise the errors of `_prepare`."""
+        module = await self._client_module(name, "openai_client")
+        key = self._key(endpoint.key_variable) or _NO_KEY
+        return module, await module.CLIENTS.for_running_loop(Access(key, endpoint.base_url))
 
     def _locate(self, name: str) -> tuple[Endpoint, str]:
         """Return the server and the model's name there; the name is empty for a URL without a model."""

@@ -5,11 +5,12 @@ The runtime counts nothing itself: the site sets a function that finds the rate 
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from typing import Protocol
 
 from runtime.models.base_llm import BaseLlm
+from runtime.models.embeddings import Embeddings
 from runtime.models.llm_request import LlmRequest
 from runtime.models.llm_response import LlmResponse
 
@@ -66,3 +67,14 @@ async def _ask_at_rate(
         # Also for an answer that was stopped: the provider has counted its tokens.
         if tokens:
             rate.add_tokens(tokens)
+
+
+async def embed(model: BaseLlm, texts: Sequence[str], dimensions: int) -> Embeddings:
+    """Return the vectors of the texts, made as soon as the model's rate allows; raise the errors of `BaseLlm.embed`."""
+    rate = _find_rate(model.model) if _find_rate else None
+    if rate is None:
+        return await model.embed(texts, dimensions)
+    await rate.wait()
+    made = await model.embed(texts, dimensions)
+    rate.add_tokens(made.tokens)
+    return made

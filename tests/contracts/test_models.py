@@ -11,6 +11,7 @@ from runtime.agents import LlmAgent
 from runtime.models import BaseLlm, Claude, Gemini, LiteLlm, OpenAICompatible
 from tests.contracts.model import KeepAliveContract, ModelAnswersContract, ModelRequestsContract
 from tests.contracts.model_conversation import ModelConversationContract, conversation_of
+from tests.contracts.model_embeddings import ModelEmbeddingsContract
 from tests.contracts.model_failures import ModelFailuresContract
 from tests.model_server import Json, ModelServer, Turn
 
@@ -50,7 +51,7 @@ async def server() -> AsyncIterator[ModelServer]:
         yield server
 
 
-class TestGemini(ModelContract):
+class TestGemini(ModelContract, ModelEmbeddingsContract):
     @pytest.fixture
     def llm(self, server: ModelServer) -> BaseLlm:
         return Gemini(
@@ -157,6 +158,10 @@ class TestOpenAICompatible(ModelContract, KeepAliveContract):
     def schema_body(self) -> Json:
         schema = {"name": "answer", "schema": CITY}
         return {"response_format": {"type": "json_schema", "json_schema": schema}}
+
+
+class TestOpenAICompatibleEmbeddings(ModelEmbeddingsContract):
+    llm = TestOpenAICompatible.llm
 
 
 # LiteLLM reads attributes that pydantic has moved, and hides the warning when it is imported.
