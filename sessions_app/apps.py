@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import Any
 
 from django.apps import AppConfig
-from django.core.checks import register
+from django.core.checks import CheckMessage, Tags, register
 from django.core.management import CommandError
 from django.core.signals import setting_changed
 from django.db import connections
@@ -49,12 +49,14 @@ class SessionsAppConfig(AppConfig):
         register(check_agents, "agents")
         register(check_settings, "agents")
         register(check_project)
+        register(_check_vectors, Tags.database)
         setting_changed.connect(_follow_setting)
         pre_migrate.connect(_refuse_old_database, sender=self)
         _allow_mcp_servers()
         set_database_session_service(_new_session_service)
         set_model_rates(find_model_rate)
         post_migrate.connect(_create_permissions, sender=self)
+        post_migrate.connect(_prepare_vectors, sender=self)
         # Connects its signal receivers. Only here, because its models could not be imported before.
         import_module("sessions_app.data_protection.account")
 
@@ -75,6 +77,18 @@ def _new_session_service() -> BaseSessionService:
 
 def _create_permissions(**kwargs: Any) -> None:
     import_module("sessions_app.sessions.agent_access").create_permissions()
+
+
+def _check_vectors(**kwargs: Any) -> list[CheckMessage]:
+    # Imports models, which are not there when this module is imported.
+    messages: list[CheckMessage] = import_module("sessions_app.agent_apps.checks.vectors").check_vectors(
+        **kwargs
+    )
+    return messages
+
+
+def _prepare_vectors(**kwargs: Any) -> None:
+    import_module("sessions_app.store.memory_vectors").prepare_vectors()
 
 
 def _allow_mcp_servers() -> None:

@@ -130,6 +130,9 @@ class ModelConf:
     """Maximum seconds that a model call waits under a rate limit."""
     chat_models: Mapping[str, str] = field(default_factory=dict)
     """Models that people may choose in a chat in place of those of its agents: labels by the names of models."""
+    embeddings: Mapping[str, Annotated[int, Field(ge=1, le=4_000)]] = field(default_factory=dict)
+    """Models whose vectors let the search of memory find texts of a like meaning: numbers of a vector by the name of a
+    model. `migrate` prepares the first; until it has made all vectors, another one in this setting serves searches."""
     title_model: str | None = ""
     """Model for titles of chats, called once after the first answer; empty for the model of the app's root agent, None
     to keep the title made from the first message."""

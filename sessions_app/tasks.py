@@ -1,4 +1,4 @@
-"""Celery tasks: run invocations and jobs, deliver to webhooks, sweep, keep house.
+"""Celery tasks: run invocations and jobs, deliver to webhooks, make vectors, sweep, keep house.
 
 A task carries only an id: the row has the work, so a lost task is sent again by the sweep, and a task that comes twice
 finds nothing to do. Each task is bound to one function of a lower layer.
@@ -43,6 +43,7 @@ from sessions_app.models import WebhookDelivery
 from sessions_app.process import threads
 from sessions_app.process.celery_dispatch import (
     DELIVER_WEBHOOKS,
+    EMBED_MEMORY,
     HOUSEKEEPING,
     RUN_SESSION,
     RUN_TOOL_JOB,
@@ -53,6 +54,7 @@ from sessions_app.process.process_metrics import note_sweep
 from sessions_app.process.sweeping import Repair, sweep_over
 from sessions_app.scheduling.firing import due_task_repair
 from sessions_app.shutdown import shut_down
+from sessions_app.store import embedding
 from sessions_app.store.credential_service import delete_old_credentials
 from sessions_app.store.idempotent_requests import delete_old_requests
 from sessions_app.store.sql import leases
@@ -85,6 +87,12 @@ def deliver_webhooks() -> None:
     threads.run(start_round(_push_of))
 
 
+@shared_task(name=EMBED_MEMORY, ignore_result=True)
+def embed_memory() -> None:
+    """Start making vectors of memory entries."""
+    threads.run(embedding.start_round())
+
+
 async def _push_of(delivery: WebhookDelivery) -> Push | None:
     for extension in extensions():
         push = await extension.push_of(delivery)
@@ -106,6 +114,7 @@ def sweep() -> None:
         *reading_alerts(),
         deleted_session_repair(),
         offer_due_deliveries,
+        embedding.offer_waiting_entries,
         count_figures,
     ]
     for extension in extensions():

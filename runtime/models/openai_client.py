@@ -97,4 +97,5 @@ async def embed(
     )
     with reading_answer():
         vectors = [made.embedding for made in sorted(answer.data, key=attrgetter("index"))]
-        return Embeddings.of(texts, vectors, dimensions, answer.usage and answer.usage.prompt_tokens)
+        tokens = answer.usage.prompt_tokens if answer.usage else None
+        return Embeddings.of(texts, vectors, dimensions, tokens)

@@ -25,7 +25,7 @@ from sessions_app.models.figures import (
 from sessions_app.models.idempotent_request import IdempotentRequest
 from sessions_app.models.invocation import Invocation
 from sessions_app.models.legal_hold import LegalHold
-from sessions_app.models.memory import MemoryEntry
+from sessions_app.models.memory import EmbeddingModel, MemoryEntry, MemoryVector
 from sessions_app.models.remit import Remit
 from sessions_app.models.request_text import RequestText, SessionText
 from sessions_app.models.saved_credential import SavedCredential
@@ -60,6 +60,7 @@ __all__ = [
     "CaseStatus",
     "DayFigure",
     "DayMetric",
+    "EmbeddingModel",
     "EntryKind",
     "ErasedKind",
     "ErasedSession",
@@ -80,6 +81,7 @@ __all__ = [
     "KeyUsage",
     "LegalHold",
     "MemoryEntry",
+    "MemoryVector",
     "PersonUsage",
     "Rating",
     "Remit",

@@ -1,4 +1,4 @@
-"""MemoryEntry: the text of an event of an earlier session, found by full text search."""
+"""MemoryEntry: the text of an event of an earlier session, found by its words, and by its meaning as a vector."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from collections.abc import Iterable
 from typing import Any
 
 from django.conf import settings
+from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import GinIndex
 from django.contrib.postgres.search import SearchQuery, SearchRank, SearchVector, SearchVectorField
 from django.db import models
-from django.db.models import F
+from django.db.models import F, Q
 
 CONFIG = "simple"
 """Text search configuration without stemming and stop words: the language of the texts is unknown, and the rules of
@@ -38,6 +39,7 @@ class MemoryEntry(models.Model):
     Attributes:
         content: ADK content as JSON, text parts only.
         words: the distinct words of the text, as `runtime.memory.recall` splits it; the search looks at these.
+        embedded_by: key of the newest `EmbeddingModel` that has made a vector of the text, or has refused it; 0 before.
     """
 
     app_name = models.CharField(max_length=128)
@@ -57,6 +59,7 @@ class MemoryEntry(models.Model):
         output_field=SearchVectorField(),
         db_persist=True,
     )
+    embedded_by = models.BigIntegerField(default=0, db_default=0)
 
     objects = MemoryEntryQuerySet.as_manager()
 
@@ -70,7 +73,63 @@ class MemoryEntry(models.Model):
         indexes = [
             GinIndex(fields=["vector"], name="memory_entry_words"),
             models.Index(fields=["app_name", "user"], name="memory_entry_of_user"),
+            models.Index(fields=["embedded_by", "id"], name="memory_entry_to_embed", condition=~Q(words="")),
         ]
 
     def __str__(self) -> str:
         return f"{self.author}: {self.words[:60]}"
+
+
+class EmbeddingModel(models.Model):
+    """A model that makes vectors of memory entries. The newest row is that of the settings since the last `migrate`.
+
+    Attributes:
+        completed_at: when each entry had a vector of this model; until then an earlier model serves searches.
+        claimed_until: time until which the process that makes vectors has the right to do so alone.
+        tokens: sum of all calls.
+        cost: sum of all calls, by `ADK["prices"]`.
+    """
+
+    name = models.CharField(max_length=255)
+    dimensions = models.PositiveIntegerField()
+    made_at = models.DateTimeField(auto_now_add=True)
+    completed_at = models.DateTimeField(null=True)
+    claimed_until = models.DateTimeField(null=True)
+    tokens = models.BigIntegerField(default=0)
+    cost = models.FloatField(default=0.0)
+
+    class Meta:
+        default_permissions = ()
+
+    def __str__(self) -> str:
+        return f"{self.name} with {self.dimensions} numbers"
+
+
+class RealField(models.FloatField):  # type: ignore[type-arg]  # Django has no such class at run time
+    """Number of four bytes, as in the vectors of `pgvector`."""
+
+    def db_type(self, connection: Any) -> str:
+        return "real"
+
+
+class MemoryVector(models.Model):
+    """Meaning of an entry: a vector of length 1. The database deletes it with its entry.
+
+    The numbers are an array, so that the table exists on every PostgreSQL. The index of a model casts them to the type
+    of `pgvector`.
+    """
+
+    entry = models.ForeignKey(
+        MemoryEntry, on_delete=models.DO_NOTHING, db_constraint=False, db_index=False, related_name="vectors"
+    )
+    model = models.ForeignKey(EmbeddingModel, on_delete=models.CASCADE, related_name="vectors")
+    numbers = ArrayField(RealField())
+
+    class Meta:
+        default_permissions = ()
+        constraints = [
+            models.UniqueConstraint(fields=["entry", "model"], name="memory_vector_unique_model"),
+        ]
+
+    def __str__(self) -> str:
+        return f"vector of entry {self.entry_id}"

@@ -22,6 +22,7 @@ SWEEP = "sessions_app.sweep"
 RUN_TOOL_JOB = "sessions_app.run_tool_job"
 HOUSEKEEPING = "sessions_app.housekeeping"
 DELIVER_WEBHOOKS = "sessions_app.deliver_webhooks"
+EMBED_MEMORY = "sessions_app.embed_memory"
 
 _sending: set[asyncio.Task[None]] = set()
 
@@ -45,6 +46,11 @@ def send_sweep(seconds: float = 0.0) -> None:
 def send_webhooks() -> None:
     """Ask a worker for a round of due deliveries to webhooks."""
     current_app.send_task(DELIVER_WEBHOOKS, ignore_result=True)
+
+
+def send_embedding() -> None:
+    """Ask a worker to make vectors of memory entries."""
+    current_app.send_task(EMBED_MEMORY, ignore_result=True)
 
 
 async def send_webhooks_soon() -> None:

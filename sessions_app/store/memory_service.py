@@ -1,8 +1,13 @@
-"""Memory service on PostgreSQL: full text search with ranking (contract F3, Q15)."""
+"""Memory service on PostgreSQL: search of words and of meaning, joined by rank (contract F3, Q15).
+
+Words are found by PostgreSQL's full text search, and texts of a like meaning by vectors, if the site makes any
+(`store/memory_vectors`). Ranks are joined, because the measures of the two searches cannot be compared.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 
 from django.db import transaction
@@ -19,12 +24,18 @@ from sessions_app import models
 from sessions_app.base.codec import content_to_json, user_pk
 from sessions_app.models.memory import MemoryEntryQuerySet
 from sessions_app.process.threads import in_thread
+from sessions_app.store.memory_vectors import nearest_entries
 
 MAX_EVENT_WORDS = 10_000
 """Largest number of indexed words of an event: PostgreSQL limits a search vector to one megabyte."""
 MAX_QUERY_WORDS = 200
 """Largest number of words to search for: `preload_memory` searches with whole messages."""
 BATCH = 500
+RANKED = 50
+"""Entries of each search whose ranks are joined."""
+DAMPING = 1
+"""Constant of reciprocal rank fusion. With the usual 60 a place in both searches counts more than the first place in
+one, and common words give any entry a place: of questions whose answers meaning alone found, a third were lost."""
 
 
 class DjangoMemoryService(BaseMemoryService):
@@ -72,7 +83,7 @@ class DjangoMemoryService(BaseMemoryService):
             await in_thread(forget_entries, entries.filter(event_id=storable(memory_id)))
 
     async def search_memory(self, *, app_name: str, user_id: str, query: str) -> SearchMemoryResponse:
-        """Return the user's entries with any word of the query.
+        """Return the user's entries with any word of the query, or with a meaning near to that of the query.
 
         Raises:
             NotFoundError: `user_id` is no valid primary key of a user.
@@ -80,16 +91,25 @@ class DjangoMemoryService(BaseMemoryService):
         words = words_of(query)[:MAX_QUERY_WORDS]
         if not words:
             return SearchMemoryResponse()
-        return await in_thread(_search, app_name, user_id, words, self._limit)
+        user = user_pk(user_id)
+        nearest = await nearest_entries(app_name, user, query, RANKED)
+        return await in_thread(
+            _search, models.MemoryEntry.objects.of(app_name, user), words, nearest, self._limit
+        )
 
 
 def forget_entries(entries: MemoryEntryQuerySet) -> int:
-    """Empty the entries; return the number of entries that were not empty.
+    """Empty the entries and delete their vectors; return the number of entries that were not empty.
 
     The rows stay, empty and never found: a deleted entry would come back with the next call of
     `add_session_to_memory`.
     """
-    return entries.exclude(words="").update(words="", content={"parts": []})
+    with transaction.atomic():
+        # Locked first: vectors that are being stored are deleted, too.
+        remembered = entries.exclude(words="").order_by("pk").select_for_update()
+        pks = list(remembered.values_list("pk", flat=True))
+        models.MemoryVector.objects.filter(entry__in=pks).delete()
+        return models.MemoryEntry.objects.filter(pk__in=pks).update(words="", content={"parts": []})
 
 
 def _replace(session: Session) -> None:
@@ -136,9 +156,27 @@ def _row(owner: models.Session, event: Event, entry: MemoryEntry) -> models.Memo
     )
 
 
-def _search(app_name: str, user_id: str, words: list[str], limit: int) -> SearchMemoryResponse:
-    rows = models.MemoryEntry.objects.of(app_name, user_pk(user_id)).best_first(words)[:limit]
-    return SearchMemoryResponse(memories=[_entry(row) for row in rows])
+def _search(
+    entries: MemoryEntryQuerySet, words: list[str], nearest: list[int], limit: int
+) -> SearchMemoryResponse:
+    found = entries.best_first(words)
+    if not nearest:
+        return SearchMemoryResponse(memories=[_entry(row) for row in found[:limit]])
+    with_words = list(found.values_list("pk", flat=True)[:RANKED])
+    best = joined_by_rank([nearest, with_words])[:limit]
+    # A person may have forgotten an entry in the meantime.
+    rows = entries.exclude(words="").in_bulk(best)
+    return SearchMemoryResponse(memories=[_entry(rows[pk]) for pk in best if pk in rows])
+
+
+def joined_by_rank(rankings: Iterable[Sequence[int]]) -> list[int]:
+    """Return all items of the rankings by the sum of `1 / (DAMPING + rank)`, the best first."""
+    scores: defaultdict[int, float] = defaultdict(float)
+    for ranking in rankings:
+        for rank, item in enumerate(ranking, start=1):
+            scores[item] += 1 / (DAMPING + rank)
+    # Stable: of equal items, those of the first ranking come first.
+    return sorted(scores, key=scores.__getitem__, reverse=True)
 
 
 def _entry(row: models.MemoryEntry) -> MemoryEntry:

@@ -32,16 +32,19 @@ async def add_to_memory(
     return session
 
 
-class MemoryServiceContract:
-    """Contract F3: text of earlier sessions is found by its words."""
+class WordsOnlyContract:
+    """Contract Q15: a service without vectors finds texts by their words alone."""
 
     async def test_any_word_matches_in_any_case(
         self, memory: BaseMemoryService, sessions: BaseSessionService, ada: str
     ) -> None:
-        """Contract Q15."""
         await add_to_memory(memory, sessions, ada, "The Bicycle is red.", "Tea at five")
         assert await search(memory, ada, "blue BICYCLE") == ["The Bicycle is red."]
         assert await search(memory, ada, "helicopter") == []
+
+
+class MemoryServiceContract:
+    """Contract F3: text of earlier sessions is found."""
 
     async def test_entries_with_more_matching_words_come_first(
         self, memory: BaseMemoryService, sessions: BaseSessionService, ada: str

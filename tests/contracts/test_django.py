@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from string import ascii_lowercase
 
 import pytest
 from django.contrib.auth import get_user_model
+from pytest_django.fixtures import Settings
 
 from runtime.errors import SessionNotFoundError
+from runtime.memory import SearchMemoryResponse
 from runtime.sessions import BaseSessionService
 from sessions_app.errors import NotFoundError
+from sessions_app.models import MemoryEntry
+from sessions_app.process.threads import in_thread
 from sessions_app.shutdown import shut_down
 from sessions_app.store import (
     DjangoArtifactService,
@@ -17,16 +22,19 @@ from sessions_app.store import (
     DjangoMemoryService,
     DjangoSessionService,
 )
+from sessions_app.store.embedding import embed_waiting
+from sessions_app.store.memory_vectors import prepare_vectors
 from tests.contracts.append_event import AppendContract
 from tests.contracts.artifact_service import ArtifactServiceContract, Shelf
 from tests.contracts.credential_service import CredentialServiceContract
-from tests.contracts.memory_service import MemoryServiceContract
+from tests.contracts.memory_service import MemoryServiceContract, WordsOnlyContract
 from tests.contracts.session_service import (
     APP,
     GetConfigContract,
     SessionLifeContract,
     create_session,
 )
+from tests.model_server import ModelServer
 
 
 @pytest.fixture(autouse=True)
@@ -86,8 +94,29 @@ class TestCredentials(CredentialServiceContract):
     pass
 
 
-class TestMemory(MemoryServiceContract):
+class TestMemory(MemoryServiceContract, WordsOnlyContract):
     pass
+
+
+class EmbeddedMemory(DjangoMemoryService):
+    """The service, in which each search finds the vectors of all entries."""
+
+    async def search_memory(self, *, app_name: str, user_id: str, query: str) -> SearchMemoryResponse:
+        await embed_waiting()
+        return await super().search_memory(app_name=app_name, user_id=user_id, query=query)
+
+
+class TestMemoryWithVectors(MemoryServiceContract):
+    @pytest.fixture
+    async def memory(self, settings: Settings) -> AsyncIterator[DjangoMemoryService]:
+        async with ModelServer() as server:
+            server.embeddings.vector_of = lambda text: [
+                1.0 + text.count(letter) for letter in ascii_lowercase
+            ]
+            settings.ADK = {**settings.ADK, "embeddings": {f"{server.url}/v1#letters": len(ascii_lowercase)}}
+            await in_thread(prepare_vectors)
+            yield EmbeddedMemory()
+            assert len(server.embeddings.batches) > 1 or not await MemoryEntry.objects.aexists()
 
 
 @pytest.mark.parametrize("user_id", ["nobody", "", "999999999"])

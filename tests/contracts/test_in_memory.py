@@ -11,7 +11,7 @@ from runtime.sessions import BaseSessionService, InMemorySessionService
 from tests.contracts.append_event import AppendContract
 from tests.contracts.artifact_service import ArtifactServiceContract
 from tests.contracts.credential_service import CredentialServiceContract
-from tests.contracts.memory_service import MemoryServiceContract
+from tests.contracts.memory_service import MemoryServiceContract, WordsOnlyContract
 from tests.contracts.session_service import (
     GetConfigContract,
     SessionLifeContract,
@@ -72,7 +72,7 @@ class TestCredentials(CredentialServiceContract):
     pass
 
 
-class TestMemory(MemoryServiceContract):
+class TestMemory(MemoryServiceContract, WordsOnlyContract):
     pass
 
 

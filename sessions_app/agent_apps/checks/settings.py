@@ -2,29 +2,34 @@
 
 - E007  a setting is unknown or has an invalid value
 - E008  settings are given for an app that no agents.py or agent folder defines
-- E015  no class of models supports the model of titles, or a model that people may choose
+- E015  no class of models supports the model of titles or of embeddings, or a model that people may choose
 - E016  `a2a_apps` names an app that does not exist
 - E017  `a2a_apps` names apps, but the package of A2A is not installed
 - E018  `a2a_apps` names apps, but the Django app that serves them is not installed
+- E019  a model of `embeddings` makes none
+- I001  agents recall from memory, which finds words only: there are no `embeddings`
 - W002  the cost of invocations or people is limited, but a model has no price
 - W011  a setting has its earlier name
+- W013  there are `embeddings`, but the package that searches them is not installed
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from importlib.util import find_spec
 from typing import Any
 
 from django.apps import apps as django_apps
 from django.conf import settings as site_settings
-from django.core.checks import CheckMessage, Error, Warning
+from django.core.checks import CheckMessage, Error, Info, Warning
 from pydantic import ValidationError
 
 from runtime.agents.llm_agent import LlmAgent
-from runtime.agents.tree import trees_of, walk
+from runtime.agents.tree import tools_of, trees_of, walk
 from runtime.apps.app import App
 from runtime.models.registry import LLMRegistry
+from runtime.tools.load_memory_tool import LoadMemoryTool
+from runtime.tools.preload_memory_tool import PreloadMemoryTool
 from sessions_app.agent_apps.registry import discover
 from sessions_app.conf import RENAMED, Conf, conf
 from sessions_app.errors import AgentFolderError
@@ -46,6 +51,7 @@ def check_settings(app_configs: object = None, **kwargs: Any) -> list[CheckMessa
     named = {*apps, *settings.apps} - unserved
     problems = [problem for name in named for problem in _problems_of_app(settings, name, apps)]
     problems += _problems_of_a2a(settings, {*apps, *unserved})
+    problems += _problems_of_embeddings(settings, apps.values())
     return [*_renamed_settings(), *_problems_of_title_model(settings), *problems]
 
 
@@ -65,9 +71,45 @@ def _problems_of_title_model(settings: Conf) -> Iterator[CheckMessage]:
     if not name:
         return
     yield from _problems_of_model(name, "settings.ADK['title_model']")
+    yield from _problems_of_price(settings, name, "titles")
+
+
+def _problems_of_price(settings: Conf, name: str, purpose: str) -> Iterator[CheckMessage]:
     if settings.max_cost_per_user and settings.price(name) is None:
-        message = f"The cost of people is limited, but {name}, the model of titles, has no price."
+        message = f"The cost of people is limited, but {name}, the model of {purpose}, has no price."
         yield Warning(message, hint="Add it to settings.ADK['prices'].", id="sessions_app.W002")
+
+
+def _problems_of_embeddings(settings: Conf, apps: Iterable[App]) -> Iterator[CheckMessage]:
+    for name in settings.embeddings:
+        yield from _problems_of_model(name, "settings.ADK['embeddings']")
+        yield from _problems_of_price(settings, name, "embeddings")
+        if LLMRegistry.supports(name) and not LLMRegistry.resolve(name).makes_embeddings:
+            yield Error(
+                f"settings.ADK['embeddings'] names {name!r}, whose class of models makes none.",
+                hint="Name a model of Gemini or OpenAICompatible.",
+                id="sessions_app.E019",
+            )
+    if settings.embeddings and find_spec("pgvector") is None:
+        yield Warning(
+            "Memory finds words only: the package 'pgvector' is not installed.",
+            hint="pip install -r requirements-memory.txt",
+            id="sessions_app.W013",
+        )
+    recalling = sorted(app.name for app in apps if _recalls(app))
+    if recalling and not settings.embeddings:
+        yield Info(
+            f"Agents of {', '.join(recalling)} recall from memory, which finds words only.",
+            hint="Set settings.ADK['embeddings'] to a model, so that it finds texts of a like meaning, too.",
+            id="sessions_app.I001",
+        )
+
+
+def _recalls(app: App) -> bool:
+    agents = (agent for root in trees_of(app.root_agent) for agent in walk(root))
+    return any(
+        isinstance(tool, LoadMemoryTool | PreloadMemoryTool) for agent in agents for tool in tools_of(agent)
+    )
 
 
 def _problems_of_model(name: str, setting: str) -> Iterator[CheckMessage]:

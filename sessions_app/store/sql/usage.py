@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 from uuid import UUID
 
 from django.conf import settings
@@ -43,9 +44,19 @@ ADD_USED_OF_KEY = f"""
 
 async def add_used(session_id: UUID, used: Used) -> None:
     """Count the use of a model call outside of invocations. Do nothing when the session is erased."""
-    query = f"WITH lease AS (SELECT user_id FROM sessions_app_session WHERE id = %(session)s) {ADD_USED}"  # noqa: S608
+    await _add_used("id = %(owner)s", session_id, used)
+
+
+async def add_used_by(user_pk: Any, used: Used) -> None:
+    """Count the use of a model call without a session. Do nothing when the user has no session."""
+    await _add_used("user_id = %(owner)s", user_pk, used)
+
+
+async def _add_used(condition: str, owner: Any, used: Used) -> None:
+    lease = f"SELECT user_id FROM sessions_app_session WHERE {condition} LIMIT 1"  # noqa: S608
+    query = f"WITH lease AS ({lease}) {ADD_USED}"
     params = {
-        "session": session_id,
+        "owner": owner,
         "tokens": used.tokens,
         "cost": used.cost,
         "time_zone": settings.TIME_ZONE,

@@ -7,8 +7,10 @@ from collections.abc import Callable
 
 import pytest
 
+from sessions_app.agent_apps.checks import settings as checked_settings
 from sessions_app.conf import conf
 from tests.integration.agent_apps.reported_problems import problems
+from tests.integration.conftest import WriteFolder
 
 
 def test_a_setting_that_is_unknown_or_unusable_is_named(configure: Callable[..., None]) -> None:
@@ -68,3 +70,32 @@ def test_a_limit_on_the_cost_needs_prices(configure: Callable[..., None]) -> Non
     assert problems() == [warning]
     configure(invocation_cost=1.0, prices={"demo": {"input": 0.0, "output": 0.0}})
     assert problems() == []
+
+
+PAL = """\
+    from google.adk.agents import LlmAgent
+    from google.adk.tools import load_memory
+
+    root_agent = LlmAgent(name="pal", model="demo", tools=[load_memory])
+"""
+
+
+def test_f3_a_site_whose_memory_finds_words_only_is_told_so(
+    configure: Callable[..., None], write_folder: WriteFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_folder("pal", agent=PAL)
+    assert any("I001 Agents of pal recall from memory, which finds words only." in one for one in problems())
+    configure(embeddings={"gemini-embedding-001": 8})
+    monkeypatch.setenv("GOOGLE_API_KEY", "test")
+    assert [one for one in problems() if "emory" in one] == []
+    monkeypatch.setattr(checked_settings, "find_spec", lambda name: None)
+    assert any("W013 Memory finds words only: the package 'pgvector'" in one for one in problems())
+
+
+def test_f3_a_model_that_makes_no_embeddings_is_named(configure: Callable[..., None]) -> None:
+    configure(embeddings={"claude-none": 8, "nobody/none": 8})
+    found = " ".join(problems())
+    assert "E019 settings.ADK['embeddings'] names 'claude-none', whose class of models makes none." in found
+    assert "E015 settings.ADK['embeddings'] names 'nobody/none', which no registered class" in found
+    configure(embeddings={"gemini-embedding-001": 4_001})
+    assert "E007 settings.ADK['embeddings']['gemini-embedding-001']" in " ".join(problems())

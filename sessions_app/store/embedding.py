@@ -1,0 +1,211 @@
+"""Vectors of memory entries, made in batches by a model outside of any turn.
+
+The sweep asks a Celery worker for a round when an entry waits. The task starts the round on the event loop of its
+process and returns. A round claims the model's row, so that no text is sent twice, and each batch renews the claim:
+
+    an entry has no vector of the newest model (embedded_by < its key)
+      | one request for a batch of entries; its use is counted, for their users and in the model's row
+      | one transaction: vectors, `embedded_by`, renewed claim
+    done; of entries that were erased or forgotten in the meantime nothing is stored
+
+When a process dies or a server fails, the claim ends by itself after a minute, and the sweep starts the next round.
+Only the batch that was under way is sent again. When no entry waits, the model is complete: it serves searches from now
+on, and the vectors of earlier models are deleted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from django.db import transaction
+from django.db.models import F, Q, QuerySet
+from django.db.models.functions import Now
+from django.utils import timezone
+
+from runtime.errors import ModelError
+from runtime.models.rate_limit import embed
+from runtime.models.registry import LLMRegistry
+from sessions_app.conf import conf
+from sessions_app.models import EmbeddingModel, MemoryEntry, MemoryVector, PersonUsage
+from sessions_app.process.celery_dispatch import send_embedding
+from sessions_app.process.threads import create_task, in_thread
+from sessions_app.store.memory_vectors import target_model, text_to_embed, used_for
+from sessions_app.store.sql.usage import add_used_by
+
+logger = logging.getLogger(__name__)
+BATCH_SIZE = 50
+CALL_SECONDS = 30.0
+"""Time limit of a request, with its retries."""
+CLAIM = timedelta(seconds=60)
+DELETED_AT_ONCE = 5_000
+REFUSED = "INVALID_ARGUMENT"
+PROBE = "Hello"
+"""Text that each model accepts: a server that refuses it refuses all texts."""
+
+# asyncio holds only weak references to tasks.
+_rounds: set[asyncio.Task[int]] = set()
+
+
+@dataclass(frozen=True)
+class WaitingEntry:
+    """An entry without a vector, with the text that its vector is made of."""
+
+    pk: int
+    user_pk: Any
+    text: str
+
+
+def offer_waiting_entries(seconds: float) -> bool:
+    """Ask a worker for a round if an entry waits. Return False: one round takes all entries."""
+    if conf().embeddings:
+        model = target_model()
+        if model is not None and _unclaimed(model).exists() and _has_work(model):
+            send_embedding()
+    return False
+
+
+async def start_round() -> None:
+    """Start a round, which ends at once if another process has the claim."""
+    task = create_task(embed_waiting(), "embed memory")
+    _rounds.add(task)
+    task.add_done_callback(_rounds.discard)
+
+
+async def embed_waiting() -> int:
+    """Make vectors until no entry waits; return the number of entries. A failure is logged and ends the round."""
+    model = await in_thread(_claim)
+    if model is None:
+        return 0
+    done = 0
+    try:
+        while entries := await in_thread(_waiting, model):
+            await _embed(model, entries)
+            done += len(entries)
+    except Exception:  # the sweep starts the next round when the claim has ended
+        logger.exception("No vectors of memory entries were made by %s; the sweep tries again", model)
+    else:
+        await in_thread(_finish, model)
+    return done
+
+
+async def _embed(model: EmbeddingModel, entries: Sequence[WaitingEntry]) -> None:
+    """Make and store the vectors. A text that the model refuses gets none.
+
+    Raises:
+        ModelError: the model's server failed.
+        TimeoutError: it did not answer in time.
+    """
+    llm = LLMRegistry.new_llm(model.name)
+    try:
+        async with asyncio.timeout(CALL_SECONDS):
+            made = await embed(llm, [entry.text for entry in entries], model.dimensions)
+    except ModelError as error:
+        if error.code != REFUSED:
+            raise
+        if len(entries) > 1:
+            middle = len(entries) // 2
+            await _embed(model, entries[:middle])
+            await _embed(model, entries[middle:])
+            return
+        async with asyncio.timeout(CALL_SECONDS):
+            await embed(llm, [PROBE], model.dimensions)
+        logger.warning("%s refused memory entry %s, which is found by words only", model, entries[0].pk)
+        await in_thread(_store, model, {entries[0].pk: None})
+        return
+    await _count(model, entries, made.tokens)
+    vectors = {entry.pk: vector for entry, vector in zip(entries, made.vectors, strict=True)}
+    await in_thread(_store, model, vectors)
+
+
+async def _count(model: EmbeddingModel, entries: Sequence[WaitingEntry], tokens: int) -> None:
+    """Count the use of a request, for each user by the share of the texts."""
+    await in_thread(_count_in_row, model, tokens)
+    lengths: Counter[Any] = Counter()
+    for entry in entries:
+        lengths[entry.user_pk] += len(entry.text)
+    for user_pk, length in lengths.items():
+        share = round(tokens * length / lengths.total())
+        await add_used_by(user_pk, used_for(model, share))
+
+
+def _count_in_row(model: EmbeddingModel, tokens: int) -> None:
+    used = used_for(model, tokens)
+    row = EmbeddingModel.objects.filter(pk=model.pk)
+    row.update(tokens=F("tokens") + used.tokens, cost=F("cost") + used.cost)
+
+
+def _unclaimed(model: EmbeddingModel) -> QuerySet[EmbeddingModel]:
+    is_free = Q(claimed_until=None) | Q(claimed_until__lte=Now())
+    return EmbeddingModel.objects.filter(is_free, pk=model.pk)
+
+
+def _claim() -> EmbeddingModel | None:
+    """Claim the model of the settings; None if there is none, or another round has the claim."""
+    model = target_model()
+    if model is None or not _unclaimed(model).update(claimed_until=Now() + CLAIM):
+        return None
+    return model
+
+
+def _has_work(model: EmbeddingModel) -> bool:
+    return _may_be_sent(model).exists() or (
+        model.completed_at is None and not _without_vector(model).exists()
+    )
+
+
+def _without_vector(model: EmbeddingModel) -> QuerySet[MemoryEntry]:
+    return MemoryEntry.objects.filter(embedded_by__lt=model.pk).exclude(words="")
+
+
+def _may_be_sent(model: EmbeddingModel) -> QuerySet[MemoryEntry]:
+    """Return the entries that wait, without those of users who have reached their limits of the day."""
+    site = conf()
+    today = timezone.localdate(timezone=timezone.get_default_timezone())
+    has_reached = Q(pk__in=[])
+    if site.max_tokens_per_user:
+        has_reached |= Q(tokens__gte=site.max_tokens_per_user)
+    if site.max_cost_per_user:
+        has_reached |= Q(cost__gte=site.max_cost_per_user)
+    users = PersonUsage.objects.filter(has_reached, day=today)
+    return _without_vector(model).exclude(user__in=users.values("user"))
+
+
+def _waiting(model: EmbeddingModel) -> list[WaitingEntry]:
+    rows = _may_be_sent(model).order_by("embedded_by", "pk").values_list("pk", "user_id", "content")
+    return [
+        WaitingEntry(pk, user_pk, text_to_embed("".join(part.get("text", "") for part in content["parts"])))
+        for pk, user_pk, content in rows[:BATCH_SIZE]
+    ]
+
+
+def _store(model: EmbeddingModel, vectors: Mapping[int, list[float] | None]) -> None:
+    """Store the vectors of the entries that are still remembered, and renew the claim."""
+    with transaction.atomic():
+        # Locked: forgetting an entry waits, and then deletes the vector as well.
+        rows = _without_vector(model).filter(pk__in=vectors).order_by("pk").select_for_update(of=("self",))
+        pks = list(rows.values_list("pk", flat=True))
+        MemoryVector.objects.bulk_create(
+            MemoryVector(entry_id=pk, model=model, numbers=numbers)
+            for pk in pks
+            if (numbers := vectors[pk]) is not None
+        )
+        MemoryEntry.objects.filter(pk__in=pks).update(embedded_by=model.pk)
+        EmbeddingModel.objects.filter(pk=model.pk).update(claimed_until=Now() + CLAIM)
+
+
+def _finish(model: EmbeddingModel) -> None:
+    """Give the claim back. If no entry waits, the model is complete, and earlier vectors are deleted."""
+    row = EmbeddingModel.objects.filter(pk=model.pk)
+    if not _without_vector(model).exists():
+        row.filter(completed_at=None).update(completed_at=Now())
+        earlier = MemoryVector.objects.filter(model__lt=model.pk)
+        while pks := list(earlier.values_list("pk", flat=True)[:DELETED_AT_ONCE]):
+            MemoryVector.objects.filter(pk__in=pks).delete()
+            row.update(claimed_until=Now() + CLAIM)
+    row.update(claimed_until=None)
