@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from runtime.errors import EvaluationError
 from runtime.evaluation.eval_config import DEFAULT_CONFIG, EvalConfig
 from runtime.evaluation.eval_set import EvalSet
+from runtime.evaluation.old_format import read_old_set
 
 MAX_CASES = 1_000
 MAX_ID_LENGTH = 200
@@ -17,13 +19,16 @@ CONFIG_NAME = "test_config.json"
 M = TypeVar("M", bound=BaseModel)
 
 
-def load_eval_set(path: Path) -> EvalSet:
-    """Return the eval set in a file.
+def load_eval_set(path: Path, initial_session: dict[str, Any] | None = None) -> EvalSet:
+    """Return the eval set in a file; a list in google-adk's oldest format gets the name of the file.
+
+    Args:
+        initial_session: session of a list of turns.
 
     Raises:
         EvaluationError: the file is unreadable, or the set cannot be run; the message names file and field.
     """
-    found = _load(path, EvalSet)
+    found = _load(path, lambda text: _read_set(path, text, initial_session))
     try:
         check_eval_set(found)
     except EvaluationError as error:
@@ -61,7 +66,7 @@ def load_eval_config(path: Path) -> EvalConfig:
     Raises:
         EvaluationError: the file is unreadable; the message names file and field.
     """
-    return _load(path, EvalConfig)
+    return _load(path, EvalConfig.model_validate_json)
 
 
 def config_beside(folder: Path) -> EvalConfig:
@@ -80,9 +85,16 @@ def sentence_of(error: ValidationError, *place: str) -> str:
     return f"{path}: {reason}." if path else f"{reason}."
 
 
-def _load(path: Path, model: type[M]) -> M:
+def _read_set(path: Path, text: bytes, initial_session: dict[str, Any] | None) -> EvalSet:
+    if text.lstrip().startswith(b"["):
+        name = path.name.removesuffix(".json").removesuffix(".test").removesuffix(".evalset")
+        return read_old_set(name, TypeAdapter(list[Any]).validate_json(text), initial_session)
+    return EvalSet.model_validate_json(text)
+
+
+def _load(path: Path, read: Callable[[bytes], M]) -> M:
     try:
-        return model.model_validate_json(path.read_bytes())
+        return read(path.read_bytes())
     except FileNotFoundError as error:
         raise EvaluationError(f"There is no file '{path}'.") from error
     except OSError as error:

@@ -51,6 +51,7 @@ NAMES = {
     "runtime.code_executors.code_execution_utils": "CodeExecutionInput CodeExecutionResult File",
     "runtime.code_executors.unsafe_local_code_executor": "BaseCodeExecutor UnsafeLocalCodeExecutor",
     "runtime.code_executors.built_in_code_executor": "BuiltInCodeExecutor",
+    "runtime.evaluation.agent_evaluator": "AgentEvaluator",
     "runtime.events": "Event EventActions",
     "runtime.events.event": "Event",
     "runtime.events.event_actions": "EventActions",
