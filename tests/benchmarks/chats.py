@@ -18,6 +18,7 @@ from tests.benchmarks.work import Measurements, Work
 WORKS = (
     *(Work(people, has_call=has_call) for people in (1, 50, 200) for has_call in (True, False)),
     *(Work(people, pause=2.0) for people in (1, 50, 200)),
+    *(Work(people, has_call=False, is_markdown=True) for people in (1, 50, 200)),
     Work(20, turns=20, seconds_between=0.0),
 )
 WORKS_OF_TWO_PROCESSES = (Work(200), Work(200, has_call=False))

@@ -25,6 +25,7 @@ ROOT = Path(__file__).parents[2]
 WORKS = (
     Work(50),
     Work(50, has_call=False),
+    Work(50, has_call=False, is_markdown=True),
     Work(20, turns=20, seconds_between=0.0),
 )
 

@@ -25,7 +25,7 @@ from tests.benchmarks.daphne import cpu_seconds
 from tests.benchmarks.doors import Door, enter
 from tests.benchmarks.programs import Address
 from tests.benchmarks.servers import postgres_cpu_seconds
-from tests.benchmarks.work import Measurements, Work
+from tests.benchmarks.work import Measurements, Work, times_in
 
 
 class WorkFailedError(Exception):
@@ -118,7 +118,7 @@ async def _read_answer(socket: ClientConnection, seen: Measurements, started: fl
             if is_first:
                 seen.first_words.append(now - started)
                 is_first = False
-            seen.ages += [now - float(word) for word in frame["text"].split()]
+            seen.ages += [now - yielded_at for yielded_at in times_in(frame["text"])]
         elif frame["type"] == "invocation" and frame["status"] == "completed":
             return
         elif frame["type"] == "error" or frame.get("status") == "failed":

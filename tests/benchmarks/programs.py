@@ -18,7 +18,7 @@ from typing import Any
 
 import uvloop
 
-from tests.benchmarks.work import Measurements, Work
+from tests.benchmarks.work import Measurements, Work, times_in
 
 
 @dataclass(frozen=True)
@@ -53,11 +53,11 @@ class Program:
         async for line in self._post({**self.address.names, "newMessage": message, "streaming": True}):
             if line.startswith("data: "):
                 now = time.time()
-                words = _streamed_words(json.loads(line.removeprefix("data: ")))
-                if is_first and words:
+                times = _streamed_times(json.loads(line.removeprefix("data: ")))
+                if is_first and times:
                     seen.first_words.append(now - started)
                     is_first = False
-                seen.ages += [now - float(word) for word in words]
+                seen.ages += [now - yielded_at for yielded_at in times]
         if is_first:
             raise RuntimeError("the server streamed no word")
 
@@ -94,12 +94,12 @@ async def _work_at_addresses(port: int) -> None:
         print(json.dumps(asdict(seen)), flush=True)
 
 
-def _streamed_words(event: dict[str, Any]) -> list[str]:
-    """Return the words of a partial event; a whole event repeats them."""
+def _streamed_times(event: dict[str, Any]) -> list[float]:
+    """Return the times in a partial event; a whole event repeats them."""
     if "error" in event:
         raise RuntimeError(f"the server answered {event}")
     parts = event["content"]["parts"] if event.get("partial") else []
-    return [word for part in parts for word in part["text"].split()]
+    return [yielded_at for part in parts for yielded_at in times_in(part["text"])]
 
 
 if __name__ == "__main__":

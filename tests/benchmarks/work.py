@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import statistics
 from dataclasses import dataclass, field
+
+_YIELDED_AT = re.compile(r"\d{10}\.\d{6}")
 
 
 @dataclass(frozen=True)
@@ -15,6 +18,7 @@ class Work:
         words: pieces of each answer.
         seconds_between: time of the model for each piece.
         pause: longest time in seconds that a person reads an answer before the next message.
+        is_markdown: true when answers have code, tables and formulas.
     """
 
     people: int
@@ -23,11 +27,14 @@ class Work:
     words: int = 50
     seconds_between: float = 0.02
     pause: float = 0.0
+    is_markdown: bool = False
 
     @property
     def text(self) -> str:
         """The message, which tells the agent what to do."""
-        return f"{'call' if self.has_call else 'answer'} {self.seconds_between} {self.words}"
+        kind = "call" if self.has_call else "answer"
+        look = "markdown" if self.is_markdown else "plain"
+        return f"{kind} {self.seconds_between} {self.words} {look}"
 
     def __str__(self) -> str:
         words = [
@@ -36,6 +43,8 @@ class Work:
             f"pauses up to {self.pause:g} s" if self.pause else "no pauses",
             f"{1000 * self.seconds_between:.0f} ms a piece" if self.seconds_between else "no model time",
         ]
+        if self.is_markdown:
+            words.append("Markdown")
         return ", ".join(words)
 
 
@@ -78,6 +87,11 @@ class Measurements:
             f"first word {1000 * statistics.median(self.first_words):.0f} ms; "
             f"words {1000 * statistics.median(ages):.0f} ms old, 95 % under {1000 * percentile(ages, 0.95):.0f} ms"
         )
+
+
+def times_in(text: str) -> list[float]:
+    """Return the times at which the model yielded the pieces of the text."""
+    return [float(found) for found in _YIELDED_AT.findall(text)]
 
 
 def percentile(ordered: list[float], share: float) -> float:

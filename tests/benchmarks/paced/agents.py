@@ -1,10 +1,10 @@
-"""The paced agent: each word is the time at which the model yielded it, so that a reader can compute its age."""
+"""The paced agent: each piece has the time at which the model yielded it, so that a reader can compute its age."""
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from typing import ClassVar
 
 from runtime import types
@@ -13,13 +13,32 @@ from runtime.apps import App
 from runtime.models import BaseLlm, LlmRequest, LlmResponse
 from tests.fakes import text_content
 
-PLAIN = ("answer", 0.02, 50)
-"""Plan of a message of another benchmark: no call, seconds of the model for each word, number of words."""
+PLAIN = ("{time} ",)
+MARKDOWN = (
+    "## Capital at {time}\n\n",
+    "It grows by **{time}**, ",
+    "*slowly*: see `grow({time})` ",
+    "and [the law](https://example.org/{time}).\n\n",
+    "| Years | Capital |\n|------:|--------:|\n| 0 | {time} |\n",
+    "| 10 | {time} |\n",
+    "| 20 | {time} |\n\n",
+    "$$K_n = {time} ",
+    "\\cdot \\left(1 + \\frac{{p}}{{{time}}}\\right)^n$$\n\n",
+    "```python\ndef grow(years):  # {time}\n",
+    "    capital = {time}\n",
+    "    for year in range(years):\n        capital *= {time}\n",
+    "    return capital  # {time}\n```\n\n",
+    "- [x] after {time}\n",
+    "- [ ] before {time}\n\n",
+)
+"""Pieces of an answer, again and again."""
+PLAN = ("answer", 0.02, 50, PLAIN)
+"""Plan of a message of another benchmark: no call, seconds of the model for each piece, number and kind of pieces."""
 CALL = types.Part(function_call=types.FunctionCall(name="look_up", args={"word": "x"}))
 
 
 class PacedModel(BaseLlm):
-    """Model that streams words at a fixed rate, as the last message says: see `Work.text`."""
+    """Model that streams pieces at a fixed rate, as the last message says: see `Work.text`."""
 
     is_scripted: ClassVar[bool] = True
 
@@ -28,17 +47,19 @@ class PacedModel(BaseLlm):
     async def generate_content_async(
         self, llm_request: LlmRequest, stream: bool = False
     ) -> AsyncGenerator[LlmResponse, None]:
-        kind, seconds_between, count = _last_message(llm_request)
+        kind, seconds_between, count, pieces = _last_message(llm_request)
         if kind == "call" and not _is_response(llm_request.contents[-1]):
             yield LlmResponse(content=types.Content(role="model", parts=[CALL]))
             return
-        words, due = [], time.perf_counter()
-        for _ in range(count):
+        text = ""
+        due = time.perf_counter()
+        for number in range(count):
             due += seconds_between
             await asyncio.sleep(due - time.perf_counter() if seconds_between else 0)
-            words.append(f"{time.time():.6f} ")
-            yield LlmResponse(content=text_content(words[-1]), partial=True)
-        yield LlmResponse(content=text_content("".join(words)))
+            piece = pieces[number % len(pieces)].format(time=f"{time.time():.6f}")
+            text += piece
+            yield LlmResponse(content=text_content(piece), partial=True)
+        yield LlmResponse(content=text_content(text))
 
 
 def look_up(word: str) -> str:
@@ -46,7 +67,7 @@ def look_up(word: str) -> str:
     return word
 
 
-def _last_message(request: LlmRequest) -> tuple[str, float, int]:
+def _last_message(request: LlmRequest) -> tuple[str, float, int, Sequence[str]]:
     """Return what the newest text of the person asks for."""
     texts = (
         part.text
@@ -55,10 +76,10 @@ def _last_message(request: LlmRequest) -> tuple[str, float, int]:
         for part in content.parts or []
     )
     match next(filter(None, texts), "").split():
-        case ["call" | "answer" as kind, seconds, words]:
-            return kind, float(seconds), int(words)
+        case ["call" | "answer" as kind, seconds, words, look]:
+            return kind, float(seconds), int(words), MARKDOWN if look == "markdown" else PLAIN
         case _:
-            return PLAIN
+            return PLAN
 
 
 def _is_response(content: types.Content) -> bool:
