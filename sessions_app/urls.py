@@ -101,11 +101,11 @@ urlpatterns = [
     _page("chat/<uuid:session_id>/share/", share_views.share, name="share"),
     _page("chat/<uuid:session_id>/share/revoke/", share_views.revoke, name="revoke_share"),
     _page("shared/<slug:token>/", share_views.shared_session, name="shared"),
+    _page("shared/<slug:token>/preview/<filename:filename>", pane.preview, name="shared_preview"),
     _page("chat/<uuid:session_id>/<change:change>/", list_views.change_session, name="change"),
     # These say themselves how they may be kept: a file of a chat is not sent again with each view of it.
     path("chat/<uuid:session_id>/artifacts/<filename:filename>", pane.artifact, name="artifact"),
     path("chat/<uuid:session_id>/documents/<filename:filename>", pane.document, name="document"),
-    path(
-        "shared/<slug:token>/pictures/<filename:filename>", share_views.shared_picture, name="shared_picture"
-    ),
+    path("shared/<slug:token>/artifacts/<filename:filename>", pane.artifact, name="shared_artifact"),
+    path("shared/<slug:token>/documents/<filename:filename>", pane.document, name="shared_document"),
 ]

@@ -1,8 +1,14 @@
-"""Files of a session: the preview in the pane beside the chat, the document in its iframe, and the download."""
+"""Files of a session: the preview in the pane beside the chat, the document in its iframe, and the download.
+
+Each has an address for the session's owner, and one with the token of a share link for readers of the shared page. They
+get the versions that this page names, without the list of files and other versions.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 from uuid import UUID
 
 from django.contrib.auth.decorators import login_required
@@ -13,6 +19,8 @@ from django.views.decorators.http import require_GET
 from runtime.artifacts.file_types import is_text
 from sessions_app.asgi.artifact_files import artifact_response, find_artifact
 from sessions_app.chat.iframes import SANDBOX, VIEWER, iframe_headers
+from sessions_app.chat.share_views import shared_view_or_404
+from sessions_app.data_protection.transcripts.stream import names_file
 from sessions_app.models import Artifact
 from sessions_app.process.thread_pools import download_threads
 from sessions_app.process.threads import in_thread
@@ -66,23 +74,28 @@ class FileVersion:
 
 @require_GET
 @login_required
-async def preview(request: HttpRequest, session_id: UUID, filename: str) -> HttpResponse:
+async def preview(
+    request: HttpRequest, filename: str, session_id: UUID | None = None, token: str = ""
+) -> HttpResponse:
     """Return a file as an HTML fragment: the version `?version=`, by default the newest, in the view `?view=`."""
-    session = await own_session_or_404(await request.auser(), session_id)
-    row = await find_artifact(session, filename, request.GET.get("version", ""))
-    version = await in_thread(FileVersion.of, row)
+    row = await _find_file(request, filename, session_id, token)
+    if token:
+        version = FileVersion(row, None, None, row.version)
+    else:
+        version = await in_thread(FileVersion.of, row)
     view = request.GET.get("view", "")
     if view not in version.views:
         view = PREVIEW
-    return HttpResponse(await download_threads.run(_render, session.pk, version, view))
+    return HttpResponse(await download_threads.run(_render, session_id, token, version, view))
 
 
 @require_GET
 @login_required
-async def document(request: HttpRequest, session_id: UUID, filename: str) -> HttpResponseBase:
+async def document(
+    request: HttpRequest, filename: str, session_id: UUID | None = None, token: str = ""
+) -> HttpResponseBase:
     """Return the version `?version=` of an HTML file or PDF for an iframe of the pane."""
-    session = await own_session_or_404(await request.auser(), session_id)
-    row = await find_artifact(session, filename, request.GET.get("version", ""))
+    row = await _find_file(request, filename, session_id, token)
     if row.mime_type not in DOCUMENTS:
         raise Http404(f"The file {filename!r} is no page and no PDF.")
     content_type, policy = DOCUMENTS[row.mime_type]
@@ -95,26 +108,44 @@ async def document(request: HttpRequest, session_id: UUID, filename: str) -> Htt
 
 @require_GET
 @login_required
-async def artifact(request: HttpRequest, session_id: UUID, filename: str) -> HttpResponseBase:
+async def artifact(
+    request: HttpRequest, filename: str, session_id: UUID | None = None, token: str = ""
+) -> HttpResponseBase:
     """Return the version `?version=` of an artifact, by default the newest."""
-    session = await own_session_or_404(await request.auser(), session_id)
-    return await artifact_response(
-        request, await find_artifact(session, filename, request.GET.get("version", ""))
-    )
+    return await artifact_response(request, await _find_file(request, filename, session_id, token))
 
 
-def _render(session_id: UUID, version: FileVersion, view: str) -> str:
+async def _find_file(request: HttpRequest, filename: str, session_id: UUID | None, token: str) -> Artifact:
+    """Return the file in a session of the user or, with a token, in a session that is shared with the user.
+
+    Raises:
+        Http404: the user may read no such session, or it has no such file or version for this user.
+    """
+    user = await request.auser()
+    number = request.GET.get("version", "")
+    if session_id:
+        return await find_artifact(await own_session_or_404(user, session_id), filename, number)
+    session, view = await shared_view_or_404(user, token)
+    row = await find_artifact(session, filename, number)
+    if not await in_thread(names_file, session, view, row):
+        raise Http404("There is no such file in the shared conversation.")
+    return row
+
+
+def _render(session_id: UUID | None, token: str, version: FileVersion, view: str) -> str:
     row = version.row
-    link = file_link(session_id, row.filename, row.version)
-    language = link.kind.lower()
-    context = {
+    link = partial(file_link, session_id or "", share_token=token)
+    file = link(row.filename, row.version)
+    language = file.kind.lower()
+    context: dict[str, Any] = {
         "session_id": session_id,
-        "file": link,
-        "facts": file_facts(row, link),
+        "token": token,
+        "file": file,
+        "facts": file_facts(row, file),
         "number": row.version + 1,
         "total": version.newest + 1,
-        "before": version.before and file_link(session_id, row.filename, version.before.version),
-        "after": version.after and file_link(session_id, row.filename, version.after.version),
+        "before": version.before and link(row.filename, version.before.version),
+        "after": version.after and link(row.filename, version.after.version),
         "views": version.views,
         "view": view,
         "language": "" if language in NOT_CODE else language,

@@ -7,12 +7,11 @@ from uuid import UUID
 
 from django.contrib.auth.decorators import login_required
 from django.core.exceptions import PermissionDenied
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
 from django.template.loader import render_to_string
 from django.urls import reverse
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
-from sessions_app.asgi.artifact_files import artifact_response, find_artifact
 from sessions_app.base import actors
 from sessions_app.base.client_address import client_address
 from sessions_app.chat.exports import NO_GUESS
@@ -59,29 +58,23 @@ async def revoke(request: HttpRequest, session_id: UUID) -> HttpResponse:
 @login_required
 async def shared_session(request: HttpRequest, token: str) -> StreamingHttpResponse:
     """Show a shared session as it is now, to every signed-in user who may use its app."""
-    session = await _shared_session_or_404(await request.auser(), token)
-    # Even staff see no details here: a link shares the conversation, not the arguments and results of its tools.
-    reader = replace(Reader.of(await request.auser()), shows_details=False)
-    view = SessionView(session.pk, session.app_name, reader)
+    session, view = await shared_view_or_404(await request.auser(), token)
     return StreamingHttpResponse(stream_page(request, session, view, share_token=token), headers=NO_GUESS)
 
 
-@require_GET
-@login_required
-async def shared_picture(request: HttpRequest, token: str, filename: str) -> HttpResponseBase:
-    """Return the version `?version=` of a picture in an answer of a shared session."""
-    session = await _shared_session_or_404(await request.auser(), token)
-    row = await find_artifact(session, filename, request.GET.get("version", ""))
-    if not await in_thread(sharing.is_in_an_answer, session, row):
-        raise Http404("There is no such picture in the shared conversation.")
-    return await artifact_response(request, row)
+async def shared_view_or_404(user: User, token: str) -> tuple[Session, SessionView]:
+    """Return the session of a share link as the user may read it.
 
-
-async def _shared_session_or_404(user: User, token: str) -> Session:
+    Raises:
+        Http404: the user may read no session by this link.
+    """
     try:
-        return await in_thread(sharing.shared_session, token, user.pk)
+        session = await in_thread(sharing.shared_session, token, user.pk)
     except NotFoundError as error:
         raise Http404(str(error)) from error
+    # Even staff see no details here: a link shares the conversation, not the arguments and results of its tools.
+    reader = replace(Reader.of(user), shows_details=False)
+    return session, SessionView(session.pk, session.app_name, reader)
 
 
 async def _shareable_session(user: User, session_id: UUID) -> Session:

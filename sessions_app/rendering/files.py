@@ -26,6 +26,7 @@ class FileLink:
         kind: extension in capital letters, such as PDF; empty without a short extension.
         url: address of the download.
         is_image: True if the type is that of an image that browsers show.
+        is_of_user: True for a file of the user, which all sessions of the user have.
     """
 
     filename: str
@@ -36,13 +37,22 @@ class FileLink:
     preview_url: str
     is_image: bool
 
+    @property
+    def is_of_user(self) -> bool:
+        return self.filename.startswith(State.USER_PREFIX)
 
-def file_link(session_id: UUID | str, filename: str, version: int, mime_type: str = "") -> FileLink:
+
+def file_link(
+    session_id: UUID | str, filename: str, version: int, mime_type: str = "", *, share_token: str = ""
+) -> FileLink:
     """Return the links to an artifact version of the session or its user.
 
     Args:
         mime_type: type of the file, if it is known; by default that of the extension.
+        share_token: token of the session's share link, for links that its readers may follow.
     """
+    prefix = "chat:shared_" if share_token else "chat:"
+    key = share_token or session_id
     query = urlencode({"version": version})
     name = filename.removeprefix(State.USER_PREFIX)
     _, dot, suffix = name.rpartition(".")
@@ -51,8 +61,8 @@ def file_link(session_id: UUID | str, filename: str, version: int, mime_type: st
         version=version,
         name=escape_hidden(name),  # U+202E in a name can show a program as a picture.
         kind=suffix.upper() if dot and len(suffix) <= 5 and suffix.isalnum() else "",
-        url=f"{reverse('chat:artifact', args=[session_id, filename])}?{query}",
-        preview_url=f"{reverse('chat:preview', args=[session_id, filename])}?{query}",
+        url=f"{reverse(f'{prefix}artifact', args=[key, filename])}?{query}",
+        preview_url=f"{reverse(f'{prefix}preview', args=[key, filename])}?{query}",
         is_image=(mime_type or named_type(filename)) in INLINE_IMAGES,
     )
 

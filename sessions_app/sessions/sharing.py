@@ -7,15 +7,12 @@ from typing import Any
 from django.db import transaction
 from django.db.models.functions import Now
 
-from runtime.artifacts.artifact_reference import ArtifactReference
 from sessions_app.base.actors import Act, ActionKind, Actor
 from sessions_app.conf import conf
 from sessions_app.errors import NotFoundError
-from sessions_app.history.rewinds import find_rewinds, without_rewound
-from sessions_app.models import Artifact, Session, SessionAct, ShareLink
+from sessions_app.models import Session, SessionAct, ShareLink
 from sessions_app.models.share_link import ShareLinkQuerySet
 from sessions_app.sessions.agent_access import usable_names
-from sessions_app.store.file_types import INLINE_IMAGES
 
 
 def active_link(session: Session) -> ShareLink | None:
@@ -53,13 +50,3 @@ def shared_session(token: str, reader_pk: Any) -> Session:
     if session is None or not usable_names(reader_pk, [session.app_name]):
         raise NotFoundError("There is no such shared chat.")
     return session
-
-
-def is_in_an_answer(session: Session, artifact: Artifact) -> bool:
-    """Return True if the artifact is a picture of the session that an answer in effect refers to."""
-    if artifact.mime_type not in INLINE_IMAGES or artifact.session_id != session.pk:
-        return False
-    reference = ArtifactReference(artifact.filename, artifact.version, artifact.mime_type)
-    part = {"fileData": {"fileUri": reference.uri}}
-    answers = session.events.exclude(author="user").filter(body__content__parts__contains=[part])
-    return without_rewound(answers, find_rewinds(session.pk)).exists()

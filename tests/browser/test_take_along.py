@@ -76,8 +76,13 @@ def test_the_page_to_print_opens_in_a_tab_of_its_own_and_fits(chat: ChatPage, ti
 
 
 def test_a_shared_chat_is_read_by_another_person_until_it_is_revoked(
-    chat: ChatPage, open_tab: OpenTab, title: str
+    chat: ChatPage, open_tab: OpenTab, model: Model, title: str
 ) -> None:
+    invoice = Call(name="write_invoice", args={"order_number": 1001})
+    model.play(Turn(calls=[invoice]), Turn(text=["Here it is."]))
+    chat.send("The invoice, too")
+    chat.wait_for_answer("Here it is.")
+    chat.wait_until_idle()
     chat.choose(title, "Share")
     dialog = chat.page.get_by_role("dialog", name="Share this chat")
     dialog.get_by_role("button", name="Create link").click()
@@ -90,13 +95,23 @@ def test_a_shared_chat_is_read_by_another_person_until_it_is_revoked(
     other = open_tab(STAFF)
     other.page.goto(address)
     expect(other.page.get_by_role("heading", level=1)).to_have_text(title)
-    expect(other.page.locator(".said")).to_have_text([title])
-    expect(other.page.locator(".prose")).to_have_text(re.compile("It is on its way."))
+    expect(other.page.locator(".said")).to_have_text([title, "The invoice, too"])
+    expect(other.page.locator(".prose").first).to_have_text(re.compile("It is on its way."))
     expect(other.page.get_by_role("textbox")).to_have_count(0)
     expect(other.page.get_by_role("button")).to_have_count(0)
     assert "order_status" not in other.page.content()
     assert other.page.evaluate(TOO_WIDE) == []
     assert serious_problems(other.page) == []
+    file = other.page.get_by_role("link", name="invoice-1001.csv")
+    file.press("Enter")
+    pane = other.page.get_by_role("dialog", name="invoice-1001.csv")
+    expect(pane.get_by_role("table")).to_be_visible()
+    assert serious_problems(other.page) == []
+    with other.page.expect_download() as download:
+        pane.get_by_role("link", name="Download").click()
+    assert download.value.suggested_filename == "invoice-1001.csv"
+    other.page.keyboard.press("Escape")
+    expect(file).to_be_focused()
 
     dialog.get_by_role("button", name="Stop sharing").click()
     dialog = chat.page.get_by_role("dialog", name="Share this chat")

@@ -108,7 +108,7 @@ def make_things(owner: User) -> Things:
         "artifact": make_artifact(session),
         "feedback": Feedback.objects.create(session=session, user=owner, seq=1, rating="good"),
         # Of another session: its owner revokes the link of this one.
-        "sharelink": ShareLink.objects.create(session=make_session(owner)),
+        "sharelink": make_share_link(make_session(owner)),
         "callerror": CallError.objects.create(
             session=session,
             seq=1,
@@ -273,6 +273,16 @@ def make_artifact(session: Session) -> Artifact:
     made.size, made.sha256 = 5, "0" * 64
     made.file.save("x", ContentFile(b"Hello"))
     return made
+
+
+def make_share_link(session: Session) -> ShareLink:
+    """Share the session, of which an event names a file."""
+    make_artifact(session)
+    body = session.events.get().body
+    named = {**body, "id": uuid4().hex, "actions": {"artifactDelta": {"notes.txt": 0}}}
+    Event.objects.create(session=session, seq=2, body=named)
+    Session.objects.filter(pk=session.pk).update(last_seq=2)
+    return ShareLink.objects.create(session=session)
 
 
 @lru_cache(maxsize=1)

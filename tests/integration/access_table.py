@@ -97,8 +97,12 @@ GET    405       405    405   405   405       -          /chat/<session_id>/shar
 POST   login     404    200   404   404       -          /chat/<session_id>/share/revoke/
 GET    login     200    200   200   200       -          /shared/<token>/
 POST   405       405    405   405   405       -          /shared/<token>/
-GET    login     404    404   404   404       -          /shared/<token>/pictures/<filename>
-POST   405       405    405   405   405       -          /shared/<token>/pictures/<filename>
+GET    login     200    200   200   200       -          /shared/<token>/artifacts/<filename>
+POST   405       405    405   405   405       -          /shared/<token>/artifacts/<filename>
+GET    login     200    200   200   200       -          /shared/<token>/preview/<filename>
+POST   405       405    405   405   405       -          /shared/<token>/preview/<filename>
+GET    login     404    404   404   404       -          /shared/<token>/documents/<filename>
+POST   405       405    405   405   405       -          /shared/<token>/documents/<filename>
 GET    login     404    200   404   404       -          /chat/<session_id>/artifacts/<filename>
 POST   405       405    405   405   405       -          /chat/<session_id>/artifacts/<filename>
 GET    login     404    200   404   404       -          /chat/<session_id>/preview/<filename>
@@ -281,6 +285,8 @@ WITHOUT_ACCESS = {
     "GET /embedded/<app_name>/<session_id>/": "404",
     "POST /chat/<session_id>/share/": "403",
     "GET /shared/<token>/": "404",
+    "GET /shared/<token>/artifacts/<filename>": "404",
+    "GET /shared/<token>/preview/<filename>": "404",
 }
 """What the owner gets who may not use the agent (any more), where this is not what the table says of the owner."""
 TO_HIDDEN = {
@@ -288,6 +294,8 @@ TO_HIDDEN = {
     "GET /embedded/<app_name>/": "404",
     "GET /embedded/<app_name>/<session_id>/": "404",
     "GET /shared/<token>/": "404",
+    "GET /shared/<token>/artifacts/<filename>": "404",
+    "GET /shared/<token>/preview/<filename>": "404",
     "POST /keys/<key_id>/revoke/": "302",  # the owner's key is no part of a conversation
 }
 """What the owner gets of a hidden agent, where this is not what the table says of another person."""

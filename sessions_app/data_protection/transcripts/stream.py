@@ -10,8 +10,10 @@ import logging
 from collections.abc import AsyncIterator, Callable
 from datetime import UTC, datetime
 
+from django.db.models import Q
 from django.utils.translation import gettext
 
+from runtime.artifacts.artifact_reference import ArtifactReference
 from runtime.events import Event
 from runtime.valid_text import storable
 from sessions_app.base.codec import event_to_show
@@ -22,10 +24,10 @@ from sessions_app.data_protection.transcripts.entries import Entry, EntryContext
 from sessions_app.data_protection.transcripts.markdown_file import markdown_head, write_markdown
 from sessions_app.history.public_event import without_app_state
 from sessions_app.history.response_state import waits
-from sessions_app.history.rewinds import Rewinds
+from sessions_app.history.rewinds import Rewinds, find_rewinds, without_rewound
 from sessions_app.history.workflow_steps import load_steps
+from sessions_app.models import Artifact, Session, ToolJob
 from sessions_app.models import Event as Row
-from sessions_app.models import Session, ToolJob
 from sessions_app.process.thread_pools import download_threads
 from sessions_app.process.threads import fetch_rows, in_thread
 from sessions_app.rendering.failures import once
@@ -70,6 +72,33 @@ async def stream_markdown(session: Session, view: SessionView) -> AsyncIterator[
     yield markdown_head(session)
     async for entries in stream_entries(session, view, write_markdown):
         yield entries
+
+
+def names_file(session: Session, view: SessionView, file: Artifact) -> bool:
+    """Return True if the transcript names this version of a file of the session. Files of the user do not count."""
+    if file.session_id != session.pk:
+        return False
+    rewinds = find_rewinds(session.pk)
+    jobs = {
+        job.call_id: job for job in session.jobs.filter(artifacts__contains={file.filename: file.version})
+    }
+    part = {"fileData": {"fileUri": ArtifactReference(file.filename, file.version, file.mime_type).uri}}
+    refers = Q(body__content__parts__contains=[part])
+    refers |= Q(body__actions__artifactDelta__contains={file.filename: file.version})
+    for call_id in jobs:
+        refers |= Q(body__longRunningToolIds__contains=[call_id])
+    rows = list(without_rewound(session.events.filter(refers), rewinds))
+    named: set[tuple[str, int]] = set()
+
+    def note(entry: Entry) -> str:
+        named.update((piece.file.filename, piece.file.version) for piece in entry.pieces if piece.file)
+        return ""
+
+    # The entries decide: an event may be hidden from readers.
+    batch = EventBatch(rows, [], rewinds)
+    events, _ = _read_batch(batch)
+    _write_batch(batch, events, EntryContext(view, "", jobs, set()), note)
+    return (file.filename, file.version) in named
 
 
 async def stream_json(session: Session) -> AsyncIterator[bytes]:

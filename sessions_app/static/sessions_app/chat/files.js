@@ -19,14 +19,7 @@ export class Files {
     this.main = main;
     this.url = url;
     button.addEventListener("click", () => showFiles(url));
-    document.addEventListener("click", (event) => {
-      const code = event.target.closest("[data-open-code]")?.closest(".code");
-      if (code) showCode(code.querySelector("pre"));
-      const control = event.target.closest("[data-preview]");
-      if (!control || event.ctrlKey || event.metaKey || event.shiftKey) return;
-      event.preventDefault();
-      showFiles(control.dataset.preview);
-    });
+    listenForPane();
     main.addEventListener("error", (event) => removePicture(event.target), true);
     for (const image of main.querySelectorAll(".picture img")) {
       if (image.complete && !image.naturalWidth) removePicture(image);
@@ -55,6 +48,18 @@ export class Files {
       row.dataset.known = "";
     }
   }
+}
+
+/** Open the pane for the files and the long code of the page that a person presses. */
+export function listenForPane() {
+  document.addEventListener("click", (event) => {
+    const code = event.target.closest("[data-open-code]")?.closest(".code");
+    if (code) showCode(code.querySelector("pre"));
+    const control = event.target.closest("[data-preview]");
+    if (!control || event.ctrlKey || event.metaKey || event.shiftKey) return;
+    event.preventDefault();
+    showFiles(control.dataset.preview);
+  });
 }
 
 async function showFiles(url) {

@@ -14,6 +14,7 @@ from pytest_django import Settings
 from sessions_app.data_protection.erase import ErasureOrder, erase_session, erase_user
 from sessions_app.data_protection.export import export_session
 from sessions_app.models import Session, ShareLink, StaffAct
+from tests.integration.admin.audit_rows import make_job
 from tests.integration.chat.pages.page_helpers import add_event, body_of, page, save_artifact
 from tests.integration.chat.pages.test_exports import conversation
 
@@ -96,19 +97,68 @@ def test_a_reader_sees_no_details_and_no_controls_whoever_reads(
         html = body_of(client.get(address)).decode()
         for detail in ("order_status", "DX-7", "last_order", "They want", "margin", "data-tokens"):
             assert detail not in html
-        for control in ("<form", "<textarea", "<script", "data-session", "<button"):
+        for control in ("<form", "<textarea", "<script>", "data-session", "<button"):
             assert control not in html
 
 
-def test_files_are_listed_by_name_without_a_link(
+def test_readers_open_the_files_that_the_page_names_and_no_others(
     browser_of_person: Client, session: Session, reader: Client
 ) -> None:
-    save_artifact(session, "plan.png", b"\x89PNG\r\n\x1a\n", mime_type="image/png")
-    add_event(session, "Here it is.", actions={"artifactDelta": {"plan.png": 0}})
-    html = body_of(reader.get(share(browser_of_person, session))).decode()
-    assert "plan.png" in html
-    assert "artifacts/" not in html and "<img" not in html
-    assert status(reader, f"{page(session)}artifacts/plan.png") == 404
+    for version in range(3):
+        text = b"<h1>Plan %d</h1>" % version
+        save_artifact(session, "plan.html", text, version=version, mime_type="text/html")
+    save_artifact(session, "report.csv")
+    save_artifact(session, "secret.csv")
+    save_artifact(session, "user:mine.csv", session=None)
+    upload = {"fileData": {"fileUri": "artifact:report.csv?version=0", "mimeType": "text/csv"}}
+    add_event(session, "", "user", content={"parts": [upload]}, invocationId="e-1")
+    files = {"plan.html": 1, "user:mine.csv": 0, "lost.csv": 0}
+    add_event(session, "Here.", actions={"artifactDelta": files}, invocationId="e-2")
+    address = share(browser_of_person, session)
+    own = f"{page(session)}"
+    html = body_of(reader.get(address)).decode()
+    assert "mine.csv" in html and "user%3A" not in html and own not in html
+    assert (
+        f'href="{address}artifacts/plan.html?version=1" data-preview="{address}preview/plan.html?version=1"'
+        in html
+    )
+    for name in (
+        "artifacts/plan.html?version=1",
+        "artifacts/report.csv?version=0",
+        "documents/plan.html?version=1",
+    ):
+        shown, of_owner = reader.get(address + name), browser_of_person.get(own + name)
+        assert body_of(shown) == body_of(of_owner) and shown.headers == of_owner.headers
+        assert shown["X-Content-Type-Options"] == "nosniff"
+        assert Client().get(address + name).status_code == 302
+    preview = reader.get(f"{address}preview/plan.html?version=1&view=changes").content.decode()
+    assert f'src="{address}documents/plan.html?version=1"' in preview and "Plan 0" not in preview
+    assert own not in preview and "All files" not in preview and "Versions" not in preview
+    hidden = [
+        "plan.html?version=0", "plan.html?version=2", "plan.html", "plan.html?version=-1", "secret.csv", "lost.csv",
+        "user:mine.csv", "user:mine.csv?version=0", "%00", "report.csv?version=1",
+    ]  # fmt: skip
+    for name in hidden:
+        for kind in ("artifacts", "preview", "documents"):
+            assert status(reader, f"{address}{kind}/{name}") in (400, 404), name
+    assert status(reader, f"{own}artifacts/plan.html?version=1") == 404
+    add_event(session, "", "user", actions={"rewindBeforeInvocationId": "e-2"})
+    assert status(reader, f"{address}artifacts/plan.html?version=1") == 404
+    assert status(reader, f"{address}artifacts/report.csv?version=0") == 200
+    revoke(browser_of_person, session)
+    for kind in ("artifacts", "preview", "documents"):
+        assert status(reader, f"{address}{kind}/report.csv?version=0") == 404
+
+
+def test_readers_open_the_files_of_a_job(browser_of_person: Client, session: Session, reader: Client) -> None:
+    save_artifact(session, "sales.csv")
+    make_job(session, call_id="c-1", status="succeeded", artifacts={"sales.csv": 0})
+    call = {"functionCall": {"id": "c-1", "name": "write_report", "args": {}}}
+    add_event(session, "", content={"parts": [call]}, longRunningToolIds=["c-1"], invocationId="e-1")
+    file = f"{share(browser_of_person, session)}artifacts/sales.csv?version=0"
+    assert status(reader, file) == 200
+    add_event(session, "", "user", actions={"rewindBeforeInvocationId": "e-1"})
+    assert status(reader, file) == 404
 
 
 def test_pictures_in_answers_are_shown_while_they_are_in_effect(
@@ -130,16 +180,19 @@ def test_pictures_in_answers_are_shown_while_they_are_in_effect(
     says("agent", "cat.png", "page.html")
     address = share(browser_of_person, session)
     html = body_of(reader.get(address)).decode()
-    assert f'src="{address}pictures/cat.png?version=0"' in html and html.count("<img") == 2
-    picture = reader.get(f"{address}pictures/cat.png?version=0")
+    assert f'src="{address}artifacts/cat.png?version=0"' in html and html.count("<img") == 2
+    picture = reader.get(f"{address}artifacts/cat.png?version=0")
     assert body_of(picture) == PNG and picture["Content-Type"] == "image/png"
-    for name in names[1:]:
-        assert status(reader, f"{address}pictures/{name}?version=0") == 404
-    assert status(reader, f"{address}pictures/cat.png?version=1") == 404
+    # A page that claims to be a picture is a download.
+    assert reader.get(f"{address}artifacts/page.html?version=0")["Content-Disposition"].startswith(
+        "attachment"
+    )
+    assert status(reader, f"{address}artifacts/draft.png?version=0") == 404
+    assert status(reader, f"{address}artifacts/cat.png?version=1") == 404
     add_event(session, "", "user", actions={"rewindBeforeInvocationId": "e-1"})
-    assert status(reader, f"{address}pictures/cat.png?version=0") == 404
+    assert status(reader, f"{address}artifacts/cat.png?version=0") == 404
     revoke(browser_of_person, session)
-    assert status(reader, f"{address}pictures/cat.png?version=0") == 404
+    assert status(reader, f"{address}artifacts/cat.png?version=0") == 404
 
 
 def test_a_link_is_for_people_who_are_signed_in(browser_of_person: Client, session: Session) -> None:
