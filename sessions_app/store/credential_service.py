@@ -35,6 +35,8 @@ from sessions_app.process.threads import in_thread
 from sessions_app.secrets.credential_encryption import decrypt, encrypt
 from sessions_app.secrets.digests import digest_of
 
+RENEWAL_SECONDS = 60.0
+"""Longest wait for a renewal; the requests in it have shorter limits of their own."""
 Owner = tuple[str, Any, str]
 """App name, primary key of the user, credential key."""
 
@@ -122,7 +124,7 @@ def _renew(owner: Owner, renew: Renew, loop: asyncio.AbstractEventLoop) -> AuthC
         renewed = None
         if stored:
             future = Context().run(asyncio.run_coroutine_threadsafe, _awaited(renew(stored)), loop)
-            renewed = future.result()
+            renewed = future.result(RENEWAL_SECONDS)
         if renewed is None:
             row.delete()
         elif renewed != stored:

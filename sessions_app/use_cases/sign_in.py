@@ -155,7 +155,7 @@ async def _begin(session: Session, config: AuthConfig, redirect_uri: str) -> Sig
         # Only now: the package `mcp` is optional.
         from runtime.tools.mcp_tool.sign_in import begin_sign_in as begin_at_resource
 
-        return await begin_at_resource(config.auth_scheme, redirect_uri, conf().site_name)
+        return await begin_at_resource(config, redirect_uri, conf().site_name)
     raw = config.raw_auth_credential
     if raw is None or raw.oauth2 is None or not raw.oauth2.auth_uri:
         raise InvalidInputError("This question has no sign-in. Answer it in its form.")

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Request, StorageState, expect, sync_playwright
 
+from tests import oauth_mcp_server
 from tests.browser.adk_web import find_adk_web
 from tests.browser.chat_page import ChatPage
 from tests.browser.model import Model
@@ -75,6 +76,13 @@ def service() -> Iterator[Service]:
 
 
 @pytest.fixture(scope="package")
+def notes() -> Iterator[oauth_mcp_server.Service]:
+    """The MCP server of the agent `notes`, which wants a sign-in."""
+    with oauth_mcp_server.oauth_mcp_server() as running:
+        yield running
+
+
+@pytest.fixture(scope="package")
 def adk_web(tmp_path_factory: pytest.TempPathFactory) -> Path | None:
     """The directory with adk-web's files; None when google-adk is not there."""
     return find_adk_web(tmp_path_factory.mktemp("adk_web"))
@@ -82,10 +90,14 @@ def adk_web(tmp_path_factory: pytest.TempPathFactory) -> Path | None:
 
 @pytest.fixture(scope="package")
 def site(
-    model: Model, service: Service, adk_web: Path | None, tmp_path_factory: pytest.TempPathFactory
+    model: Model,
+    service: Service,
+    notes: oauth_mcp_server.Service,
+    adk_web: Path | None,
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Stack]:
     """The whole site; its agents ask the scripted model through the real clients."""
-    outside = {"OUTSIDE_MODEL": model.url, "OUTSIDE_SERVICE": service.url}
+    outside = {"OUTSIDE_MODEL": model.url, "OUTSIDE_SERVICE": service.url, "OUTSIDE_NOTES": notes.url}
     environment = {**model.environment, **outside, "DJANGO_SETTINGS_MODULE": "tests.browser.settings"}
     environment |= {"ADK_WEB": str(adk_web or "")}
     with Stack(tmp_path_factory.mktemp("site"), environment=environment) as running:
@@ -160,7 +172,10 @@ def context_of(
 
 @pytest.fixture
 def open_tab(
-    context_of: Callable[[str], BrowserContext], site: Stack, request: pytest.FixtureRequest
+    context_of: Callable[[str], BrowserContext],
+    site: Stack,
+    notes: oauth_mcp_server.Service,
+    request: pytest.FixtureRequest,
 ) -> Iterator[OpenTab]:
     """Function that opens tabs; fails the test if a page reports an error or sends a request to another host."""
     tabs: list[ChatPage] = []
@@ -185,7 +200,9 @@ def open_tab(
     for context in contexts:
         context.remove_listener("request", record)
     assert [error for tab in tabs for error in tab.errors] == []
-    assert [url for url in urls if not url.startswith((f"{site.base_url}/", "data:", "blob:"))] == []
+    consent = f"{notes.url}/authorize?"  # where the person goes to sign in
+    expected = (f"{site.base_url}/", "data:", "blob:", consent)
+    assert [url for url in urls if not url.startswith(expected)] == []
 
 
 @pytest.fixture

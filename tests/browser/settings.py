@@ -17,5 +17,5 @@ ADK = {
     "invocation_attempts": 2,
     "apps": {"questions": {"chat_models": {"gemini-thorough": "Thorough"}}},
 }
-INSTALLED_APPS += ["tests.browser.outside", "tests.browser.questions"]
+INSTALLED_APPS += ["tests.browser.notes", "tests.browser.outside", "tests.browser.questions"]
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]

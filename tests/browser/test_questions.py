@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Locator, expect
 
+from tests import oauth_mcp_server
+from tests.browser.accessibility import serious_problems
 from tests.browser.chat_page import ChatPage
 from tests.browser.conftest import OpenTab
 from tests.browser.model import Model
@@ -124,6 +126,32 @@ def test_access_is_granted_on_another_page_whose_address_comes_back(chat: ChatPa
     chat.wait_for_answer("Got it.")
     expect(question).to_contain_text("Given by you, ")
     assert not is_kept(chat, SECRET)
+
+
+def test_a_sign_in_in_another_tab_lets_the_run_go_on(
+    open_tab: OpenTab, model: Model, notes: oauth_mcp_server.Service
+) -> None:
+    chat = open_tab().open_new_chat("notes")
+    place = re.sub(r"\W", "_", f"{notes.url.removeprefix('http://')}/mcp")
+    model.play(
+        Turn(calls=[Call(name=f"sign_in_to_{place}", args={})]),
+        Turn(calls=[Call(name="read_notes", args={})]),
+        Turn(text=["Buy milk it is."]),
+    )
+    chat.send("My notes?")
+    question = chat.log.get_by_role("form", name="Your sign-in is needed")
+    begin_at(question)
+    press_until(chat, question.get_by_role("link", name="Sign in at 127.0.0.1"))
+    with chat.page.context.expect_page() as opened:
+        chat.page.keyboard.press("Enter")
+    tab = opened.value
+    expect(tab.get_by_role("status")).to_contain_text("The chat goes on by itself")
+    assert tab.evaluate("window.opener") is None
+    assert serious_problems(tab) == []
+    chat.wait_for_answer("Buy milk it is.")
+    expect(question).to_contain_text("Given by you, ")
+    assert notes.calls == ["read_notes"]
+    tab.close()
 
 
 def test_a_call_is_allowed_for_the_chat_and_the_allowance_withdrawn_with_the_keyboard(

@@ -30,6 +30,7 @@ PENDING = {
 }
 _KEY = "credentialKey"
 _GIVEN = "given"
+_FOUND_ADDRESSES = ("issuer", "token_url", "revocation_url", "resource")
 _ANSWER: TypeAdapter[AuthConfig | AuthCredential] = TypeAdapter(AuthConfig | AuthCredential)
 
 
@@ -91,15 +92,19 @@ def _requested_key(response: types.FunctionResponse, events: Sequence[Event]) ->
 
 def _read_credential(response: types.FunctionResponse) -> AuthCredential | None:
     """Return the credential, or None if the person gave none."""
-    given: dict[str, Any] = response.response or {}
+    fields: dict[str, Any] = response.response or {}
     try:
-        if set(given) == {"response"}:
-            given = from_json(given["response"])
-        answer = _ANSWER.validate_python(given) if given else None
+        if set(fields) == {"response"}:
+            fields = from_json(fields["response"])
+        answer = _ANSWER.validate_python(fields) if fields else None
     except (ValidationError, ValueError, TypeError):
         # `from None`: the parser's error quotes its input, which holds the secret.
         raise InvalidAnswerError(
             f"The answer to credential request {response.id!r} cannot be read. "
             "Send the authConfig back with its exchangedAuthCredential filled in."
         ) from None
-    return answer.exchanged_auth_credential if isinstance(answer, AuthConfig) else answer
+    given = answer.exchanged_auth_credential if isinstance(answer, AuthConfig) else answer
+    if given and given.oauth2:
+        # Secrets go to these addresses: they are found out by the site, and are not the person's to give.
+        given.oauth2 = given.oauth2.model_copy(update=dict.fromkeys(_FOUND_ADDRESSES))
+    return given

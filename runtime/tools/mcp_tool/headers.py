@@ -59,17 +59,18 @@ class HeaderSource:
         self._authorizer: Authorizer | None = None
         if credential and (credential.oauth2 is None or credential.oauth2.access_token):
             self._credential_headers = credential_headers(scheme, credential)
-        elif credential and scheme is None:
+        elif credential and (scheme is None or isinstance(scheme, ProtectedResource)):
+            # The secret would go to whatever authorization server the resource names.
             raise ConfigurationError(
                 "An OAuth client of a toolset needs the auth_scheme with the addresses of its authorization server. "
-                "Leave both out for a server that names them itself; its clients are in ADK['oauth_clients']."
+                "Leave it out for a server that names them itself; its clients are in ADK['oauth_clients']."
             )
         # The author's provider decides on the headers, so its tokens are the author's, too.
         elif url and provider is None:
             self._scheme = scheme or protected_resource(url)
-            if isinstance(self._scheme, ProtectedResource):
-                offer(self._scheme)
             self._authorizer = Authorizer(self._scheme, credential, key, sign_in_exchange(url))
+            if isinstance(self._scheme, ProtectedResource):
+                offer(self._scheme, self._authorizer.credential_key)
 
     async def headers(self, context: ReadonlyContext | None) -> Headers:
         """Return the headers for an invocation. Without a context, do not call the provider."""
@@ -100,6 +101,8 @@ class HeaderSource:
             return False
         scheme = self._scheme
         if isinstance(scheme, ProtectedResource):
-            scheme = with_challenge(scheme, challenge)
+            kept = context.get_credential(self._authorizer.credential_key or "")
+            granted = kept.oauth2.scope if kept and kept.oauth2 else None
+            scheme = with_challenge(scheme, challenge, granted)
         await self._authorizer.ask(context, scheme)
         return True

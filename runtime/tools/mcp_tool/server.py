@@ -62,14 +62,16 @@ class McpServer:
         """
         headers = await self._headers_of(context)
         token = await self._headers.token(context) if self._wants_sign_in else {}
-        try:
-            return await self._send({**headers, **token}, send)
-        except SignInNeededError as error:
-            self._wants_sign_in = True
-            other = await self._headers.token(context, refused=token) if error.wants_token else {}
-            if not other:
-                raise
-            return await self._send({**headers, **other}, send)
+        # Without a token, then with the kept token, then with a renewed token.
+        for _ in range(2):
+            try:
+                return await self._send({**headers, **token}, send)
+            except SignInNeededError as error:
+                self._wants_sign_in = True
+                token = await self._headers.token(context, refused=token) if error.wants_token else {}
+                if not token:
+                    raise
+        return await self._send({**headers, **token}, send)
 
     @property
     def credential_key(self) -> str | None:

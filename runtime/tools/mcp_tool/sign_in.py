@@ -21,6 +21,7 @@ from mcp.client.auth.utils import (
     get_client_metadata_scopes,
     handle_registration_response,
     issuers_match,
+    union_scopes,
 )
 from mcp.shared.auth import (
     DEFAULT_GRANT_TYPES,
@@ -34,6 +35,7 @@ from pydantic import AnyUrl, BaseModel, ValidationError
 
 from runtime.auth.auth_credential import OAuth2Auth
 from runtime.auth.auth_schemes import ProtectedResource
+from runtime.auth.auth_tool import AuthConfig
 from runtime.tools.mcp_allow_list import is_allowed_url
 from runtime.tools.oauth_clients import client_of_issuer
 from runtime.tools.openapi_tool.auth.oauth_exchange import Endpoints, consent_page
@@ -47,7 +49,10 @@ from runtime.tools.openapi_tool.http_exchange import HttpExchange, HttpRequest, 
 
 M = TypeVar("M", bound=BaseModel)
 
-_offered: set[str] = set()
+NOT_ACCEPTED = "The service did not accept this site as a client."
+
+MAX_CLIENT_CHARACTERS = 4_000
+_offered: set[tuple[str, str | None]] = set()
 
 
 def protected_resource(url: str) -> ProtectedResource:
@@ -55,31 +60,40 @@ def protected_resource(url: str) -> ProtectedResource:
     return ProtectedResource(resource=resource_url_from_server_url(url))
 
 
-def offer(scheme: ProtectedResource) -> None:
-    """Note that an agent of this process offers the resource: people may sign in there."""
-    _offered.add(scheme.resource)
+def offer(scheme: ProtectedResource, credential_key: str | None) -> None:
+    """Note that an agent of this process offers the resource: people may sign in there, for this key."""
+    _offered.add((scheme.resource, credential_key))
 
 
-def with_challenge(scheme: ProtectedResource, challenge: httpx2.Response) -> ProtectedResource:
-    """Return the scheme with what the server's refusal tells: its metadata, and scopes if the author names none."""
-    scope = extract_scope_from_www_auth(challenge)
+def with_challenge(
+    scheme: ProtectedResource, challenge: httpx2.Response, granted: str | None
+) -> ProtectedResource:
+    """Return the scheme with what the server's refusal tells: its metadata, and scopes if the author names none.
+
+    Args:
+        granted: scopes of the present token, which the next one shall have, too.
+    """
+    scope = union_scopes(granted, extract_scope_from_www_auth(challenge))
     scopes = scheme.scopes or (scope.split() if scope else None)
     metadata_url = extract_resource_metadata_from_www_auth(challenge)
     return scheme.model_copy(update={"scopes": scopes, "metadata_url": metadata_url})
 
 
-async def begin_sign_in(scheme: ProtectedResource, redirect_uri: str, client_name: str) -> SignIn:
+async def begin_sign_in(config: AuthConfig, redirect_uri: str, client_name: str) -> SignIn:
     """Discover the authorization server and get a client of it, configured or registered now.
 
     Args:
+        config: config of a `ProtectedResource`, from a request to the person.
         redirect_uri: page to which the service sends the person back.
         client_name: name of the program that the service shows to the person.
 
     Raises:
         ExchangeError: the resource does not describe a sign-in that is safe, or cannot be reached.
     """
-    # The request may come from an imported log: an address of it must not open the site's own network.
-    if scheme.resource not in _offered or not is_allowed_url(scheme.resource):
+    scheme = config.auth_scheme
+    # The request may come from an imported log. An address of it must not open the site's own network, and a key of it
+    # must not lead tokens to another service.
+    if not isinstance(scheme, ProtectedResource) or not _is_offered(scheme, config.credential_key):
         raise SignInError("No agent offers this service any more. Ask the agent again.")
     exchange = sign_in_exchange(scheme.resource)
     about = await _resource_metadata(scheme, exchange)
@@ -106,6 +120,10 @@ async def begin_sign_in(scheme: ProtectedResource, redirect_uri: str, client_nam
     endpoints = Endpoints(str(server.authorization_endpoint), scopes=tuple((scope or "").split()))
     url = consent_page(client, endpoints) or ""
     return SignIn(url, client, bool(server.authorization_response_iss_parameter_supported))
+
+
+def _is_offered(scheme: ProtectedResource, key: str) -> bool:
+    return (scheme.resource, key) in _offered and is_allowed_url(scheme.resource)
 
 
 async def _resource_metadata(
@@ -173,7 +191,9 @@ async def _registered(
         )
         check_registration_usable(client)
     except OAuthRegistrationError:  # Its text may quote the answer.
-        raise SignInError("The service did not accept this site as a client.") from None
+        raise SignInError(NOT_ACCEPTED) from None
+    if len(client.client_id) + len(client.client_secret or "") > MAX_CLIENT_CHARACTERS:
+        raise SignInError(NOT_ACCEPTED)
     return OAuth2Auth(
         client_id=client.client_id,
         client_secret=client.client_secret,

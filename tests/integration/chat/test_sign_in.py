@@ -19,8 +19,10 @@ from django.contrib.auth.models import User
 from django.db import connection
 from django.test import AsyncClient
 from django.urls import reverse
+from starlette.responses import JSONResponse, Response
 
 from runtime.agents import LlmAgent
+from runtime.auth import AuthConfig
 from runtime.auth.auth_schemes import ProtectedResource
 from runtime.tools.mcp_tool import McpToolset, StreamableHTTPConnectionParams
 from runtime.tools.mcp_tool.sign_in import begin_sign_in
@@ -182,6 +184,38 @@ async def test_a_token_that_the_service_has_revoked_is_dropped_and_the_person_as
     assert "Buy milk." in await last_words(session)
 
 
+async def test_a_token_that_ends_between_list_and_call_is_asked_for_by_the_call(
+    person: User, service: Service, agent: ScriptedModel, browser: AsyncClient
+) -> None:
+    session, _ = await say(person)
+    await sign_in(browser, session)
+
+    def end_before_call(request: Any) -> Any:
+        turn = _next_turn(request)
+        if "read_notes" in request.tools_dict and not service.calls:
+            service.end_tokens()
+        return turn
+
+    service.calls.clear()
+    agent.rule = end_before_call
+    session, _ = await say(person)
+    assert (await asked(session)).tool_name == "adk_request_credential"
+    await sign_in(browser, session)
+    assert ("Buy milk." in await last_words(session), service.calls) == (True, ["read_notes"])
+
+
+async def test_another_process_renews_a_token_that_it_has_not_used_before(
+    person: User, service: Service, agent: ScriptedModel, browser: AsyncClient, served: Served
+) -> None:
+    session, _ = await say(person)
+    await sign_in(browser, session)
+    service.access = {}
+    params = StreamableHTTPConnectionParams(url=f"{service.url}/mcp", timeout=60.0)
+    served(LlmAgent(name="clerk", model=agent, tools=[McpToolset(connection_params=params)]))
+    _, words = await say(person)
+    assert ("Buy milk." in words, service.refreshed) == (True, 1)
+
+
 async def test_the_person_ends_a_sign_in_in_the_settings(
     person: User, service: Service, agent: ScriptedModel, browser: AsyncClient
 ) -> None:
@@ -206,6 +240,8 @@ async def test_a_state_is_of_one_person_and_used_once(
     assert (foreign[0], service.access) == (400, {})
     forged = await come_back(browser, address.replace("state=", "state=x"))
     assert (forged[0], service.access) == (400, {})
+    away = await browser.get("/sign-in/callback/?state=x&next=https://evil.example")
+    assert (away.status_code, "evil" in away.content.decode()) == (400, False)
     assert (await come_back(browser, address))[0] == 200
     assert (await come_back(browser, address))[0] == 400, "a second use of the address"
     assert "Buy milk." in await last_words(session)
@@ -280,8 +316,12 @@ RESOURCE = "/.well-known/oauth-protected-resource/mcp"
 SERVER = "/.well-known/oauth-authorization-server"
 
 
+def refusal(challenge: str) -> Response:
+    return Response(status_code=401, headers={"WWW-Authenticate": f"Bearer {challenge}"})
+
+
 def hostile_metadata(url: str) -> dict[str, tuple[str, Any]]:
-    """Return the path and the JSON of each attack."""
+    """Return the path, and the JSON or the answer, of each attack."""
     resource = {"resource": f"{url}/mcp", "authorization_servers": [url]}
     server = {
         "issuer": url,
@@ -309,28 +349,51 @@ def hostile_metadata(url: str) -> dict[str, tuple[str, Any]]:
         "no PKCE": (SERVER, {**server, "code_challenge_methods_supported": ["plain"]}),
         "a script": (SERVER, {**server, "authorization_endpoint": "javascript:alert(1)"}),
         "huge": (SERVER, {**server, "service_documentation": f"https://example.com/{'x' * 200_000}"}),
+        "metadata inside": ("/mcp", refusal('resource_metadata="https://169.254.169.254/meta"')),
         "no registration": (SERVER, {**server, "registration_endpoint": None}),
     }
 
 
+INSIDE = {
+    "issuer in the site's network",
+    "issuer on this machine",
+    "registration inside",
+    "metadata inside",
+}
+"""Attacks that only the guard of addresses stops."""
+
+
 @pytest.mark.parametrize("attack", list(hostile_metadata("http://127.0.0.1:1")))
 async def test_hostile_metadata_lead_nowhere(
-    person: User, service: Service, agent: ScriptedModel, browser: AsyncClient, attack: str
+    person: User,
+    service: Service,
+    agent: ScriptedModel,
+    browser: AsyncClient,
+    caplog: pytest.LogCaptureFixture,
+    attack: str,
 ) -> None:
     path, content = hostile_metadata(service.url)[attack]
-    service.hostile[path] = with_json(content)
+    service.hostile[path] = lambda _: content if isinstance(content, Response) else JSONResponse(content)
     session, _ = await say(person)
     page = await browser.get(reverse("chat:sign_in", args=[(await asked(session)).call_id]))
     assert page.status_code == 400
     assert not {"Location"} & set(page.headers)
     text = page.content.decode()
     assert "169.254" not in text and "Traceback" not in text
+    is_kept_out = "is in an internal network" in caplog.text
+    assert is_kept_out == (attack in INSIDE)
     assert service.clients == {}
 
 
 async def test_a_request_for_an_address_that_no_agent_offers_reaches_nothing() -> None:
-    with EchoServer() as inside, pytest.raises(SignInError, match="No agent offers this service"):
-        await begin_sign_in(ProtectedResource(resource=inside.url), "https://site.example/back", "Agents")
+    with EchoServer() as inside:
+        offered = StreamableHTTPConnectionParams(url=f"{inside.url}/mcp")
+        McpToolset(connection_params=offered)
+        for resource, key in ((inside.url, ""), (offered.url, "of another tool")):
+            scheme = ProtectedResource(resource=resource)
+            config = AuthConfig(auth_scheme=scheme, credential_key=key)
+            with pytest.raises(SignInError, match="No agent offers this service"):
+                await begin_sign_in(config, "https://site.example/back", "Agents")
     assert inside.received == []
 
 

@@ -6,15 +6,19 @@ import os
 import signal
 from collections.abc import Iterator
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from celery.exceptions import Retry
 from django.contrib.auth.models import User
+from django.test import Client
+from django.urls import reverse
 from django.utils import timezone
 
 from runtime import types
 from runtime.agents import LlmAgent
 from runtime.apps import App
+from runtime.auth import AuthCredential, OAuth2Auth
 from runtime.context import ReadonlyContext
 from runtime.errors import ConfigurationError
 from runtime.models import LlmRequest
@@ -29,10 +33,12 @@ from runtime.tools import (
 )
 from runtime.tools.mcp_tool import McpToolset
 from runtime.tools.openapi_tool import OpenAPIToolset
+from runtime.tools.openapi_tool.auth.oauth_exchange import challenge_of
 from sessions_app.jobs import as_job, progress
 from sessions_app.models import Artifact, JobStatus, Session, ToolJob
 from sessions_app.process import threads
 from sessions_app.process.threads import in_thread
+from tests.echo_server import EchoServer, Reply
 from tests.fakes import ScriptedModel, call
 from tests.free_port import free_port
 from tests.integration.jobs.job_helpers import (
@@ -292,3 +298,43 @@ def test_the_model_sees_the_image_of_an_mcp_tool(person: User, site_with_server:
         if part.inline_data
     ]
     assert [image.mime_type for image in shown] == ["image/png"]
+
+
+def test_the_person_signs_in_before_the_job_which_gets_the_token(
+    served: Served, person: User, broker: list[tuple[str, str]], background_end: None, client: Client
+) -> None:
+    with EchoServer() as service:
+        service.routes["/token"] = lambda _: Reply(body=b'{"access_token": "t0ken", "expires_in": 3600}')
+        addresses = {"authorizationUrl": f"{service.url}/consent", "tokenUrl": f"{service.url}/token"}
+        scheme = {"type": "oauth2", "flows": {"authorizationCode": {**addresses, "scopes": {"read": ""}}}}
+        spec = spec_of(service.url, components={"securitySchemes": {"main": scheme}})
+        toolset = OpenAPIToolset(
+            spec_dict={**spec, "security": [{"main": []}]},
+            auth_credential=AuthCredential(
+                auth_type="oauth2", oauth2=OAuth2Auth(client_id="shop", client_secret="s3cr3t")
+            ),
+            allow_private_network_access=True,
+        )
+        jobs: Any = as_job(toolset)
+        model = clerk_with(jobs, served)
+        model.turns = [call("do_it"), "It is on its way."]
+        session = Session.objects.get(pk=talk(person, "reports", "please"))
+        assert not ToolJob.objects.exists()
+        client.force_login(person)
+        page = client.get(
+            reverse("chat:sign_in", args=[session.answer_requests.get(kind="credential").call_id])
+        )
+        sent = {name: values[0] for name, values in parse_qs(urlsplit(page["Location"]).query).items()}
+        assert (sent["client_id"], sent["code_challenge_method"]) == ("shop", "S256")
+        assert sent["redirect_uri"] == "http://testserver/sign-in/callback/"
+        assert client.get("/sign-in/callback/", {"code": "gr4nt", "state": sent["state"]}).status_code == 200
+        run_queue(session.pk)
+        job = ToolJob.objects.get(session=session)
+        form = {name: values[0] for name, values in parse_qs(service.received[0].body.decode()).items()}
+        assert (form["code"], form["client_secret"]) == ("gr4nt", "s3cr3t")
+        assert challenge_of(form["code_verifier"])["code_challenge"] == sent["code_challenge"]
+        run_task(job)
+        assert (service.last.path, service.last.headers["authorization"]) == ("/things", "Bearer t0ken")
+    job.refresh_from_db()
+    assert job.status == JobStatus.SUCCEEDED
+    assert "t0ken" not in str(job.args)
