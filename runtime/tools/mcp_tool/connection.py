@@ -31,6 +31,7 @@ from mcp.types import CONNECTION_CLOSED, SamplingCapability
 
 from runtime.errors import AdkError
 from runtime.http_logs import without_secrets_of_urls
+from runtime.tools.mcp_tool.elicitation import cancel_question
 
 T = TypeVar("T")
 Send = Callable[[Client], Awaitable[T]]
@@ -78,14 +79,15 @@ class SessionEndedError(McpConnectionError):
 
 @dataclass(frozen=True, eq=False)
 class ClientHandlers:
-    """Answers of the author's program to questions of a server; without them, the questions are refused."""
+    """Answers of the author's program to questions of a server; without them, requests for samples are refused."""
 
     elicitation_callback: ElicitationFnT | None = None
     sampling_callback: SamplingFnT | None = None
     sampling_capabilities: SamplingCapability | None = None
 
 
-NO_HANDLERS = ClientHandlers()
+PERSON_ANSWERS = ClientHandlers(cancel_question)
+"""Without functions of the author: the person answers, by `elicitation`."""
 
 
 class Challenge:
@@ -121,7 +123,7 @@ class McpConnection:
         timeout: float,
         read_timeout: float,
         idle_seconds: float | None = None,
-        handlers: ClientHandlers = NO_HANDLERS,
+        handlers: ClientHandlers = PERSON_ANSWERS,
         challenge: Challenge | None = None,
     ) -> None:
         loop = asyncio.get_running_loop()

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from weakref import WeakSet
 
 from runtime.tools.mcp_allow_list import refused_server_error
-from runtime.tools.mcp_tool.connection import NO_HANDLERS, Challenge, ClientHandlers, McpConnection
+from runtime.tools.mcp_tool.connection import PERSON_ANSWERS, Challenge, ClientHandlers, McpConnection
 from runtime.tools.mcp_tool.connection_params import ConnectionParams, HttpClientFactory
 from runtime.tools.mcp_tool.transport import is_allowed, open_transport, server_name
 
@@ -42,7 +42,7 @@ def connection_of(
     holder: object,
     params: ConnectionParams,
     headers: Mapping[str, str],
-    handlers: ClientHandlers = NO_HANDLERS,
+    handlers: ClientHandlers = PERSON_ANSWERS,
 ) -> McpConnection:
     """Return the running event loop's connection to a server; open a new connection if the last was closed or lost.
 

@@ -9,7 +9,7 @@ import re
 from typing import Any
 
 from mcp import Client, MCPError
-from mcp.types import CallToolResult, Tool
+from mcp.types import CallToolResult, InputRequiredResult, Tool
 from pydantic import ValidationError
 
 from runtime import types
@@ -21,6 +21,7 @@ from runtime.events.calls import REQUEST_CREDENTIAL
 from runtime.sessions.state import GROUNDING_KEY
 from runtime.tools.base_tool import BaseTool
 from runtime.tools.mcp_tool.connection import ConnectionLostError, McpConnectionError, SignInNeededError
+from runtime.tools.mcp_tool.elicitation import PENDING, ask_person, given_answers
 from runtime.tools.mcp_tool.progress import ProgressCallback, ProgressCallbackFactory, on_progress
 from runtime.tools.mcp_tool.server import McpServer
 from runtime.tools.openapi_tool.http_exchange import ExchangeError
@@ -103,6 +104,12 @@ class McpTool(BaseTool):
         except (MCPError, UnreadableAnswerError) as error:
             logger.warning("MCP tool %r of %r: %s", self.name, self._server.name, error)
             return {"error": f"The MCP server {self._server.name!r} answered with an error: {error}"}
+        if isinstance(result, InputRequiredResult):
+            if ask_person(tool_context, self._server.name, result):
+                return dict(PENDING)
+            return {
+                "error": f"The MCP server {self._server.name!r} asks for something that it cannot get here."
+            }
         self._pass_sources_on(result, tool_context)
         return await response_of(result, self.name, tool_context)
 
@@ -124,17 +131,31 @@ class McpTool(BaseTool):
             UnreadableAnswerError: the answer violates the protocol or the tool's output schema.
         """
         result = await self._call(args, tool_context)
+        if isinstance(result, InputRequiredResult):
+            return ToolError("The tool asks the user something, which a job cannot do.")
         response = await response_of(result, self.name, tool_context)
         if result.is_error:
             texts = [block["text"] for block in response["content"] if block["type"] == "text"]
             return ToolError("\n".join(texts) or "The tool failed without a word.")
         return response
 
-    async def _call(self, args: dict[str, Any], tool_context: Context) -> CallToolResult:
+    async def _call(
+        self, args: dict[str, Any], tool_context: Context
+    ) -> CallToolResult | InputRequiredResult:
         callback = on_progress(self._progress_callback, self.name, tool_context)
+        responses, state = given_answers(tool_context)
 
-        async def send(client: Client) -> CallToolResult:
+        async def send(client: Client) -> CallToolResult | InputRequiredResult:
             try:
+                if self._server.asks_person:
+                    return await client.session.call_tool(
+                        self.mcp_tool.name,
+                        args,
+                        progress_callback=callback,
+                        input_responses=responses,
+                        request_state=state,
+                        allow_input_required=True,
+                    )
                 return await client.call_tool(self.mcp_tool.name, args, progress_callback=callback)
             # The client raises these for answers that do not follow the protocol or the output schema.
             except (RuntimeError, ValueError) as error:

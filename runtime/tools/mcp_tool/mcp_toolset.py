@@ -18,7 +18,7 @@ from runtime.tools.base_tool import BaseTool
 from runtime.tools.base_toolset import BaseToolset, ToolPredicate
 from runtime.tools.header_provider import HeaderProvider
 from runtime.tools.mcp_allow_list import refused_server_problem
-from runtime.tools.mcp_tool.connection import NO_HANDLERS, ClientHandlers, SignInNeededError
+from runtime.tools.mcp_tool.connection import PERSON_ANSWERS, ClientHandlers, SignInNeededError
 from runtime.tools.mcp_tool.connection_params import (
     ConnectionParams,
     SseConnectionParams,
@@ -71,7 +71,7 @@ class McpToolset(BaseToolset):
         progress_callback: a coroutine function that takes the progress of calls, or a function from a tool name and
             `callback_context` to such a coroutine function.
         use_mcp_resources: True to offer the server's resources through a tool `load_mcp_resource`.
-        elicitation_callback: a coroutine function that answers the server's questions in place of a person.
+        elicitation_callback: a coroutine function that answers the server's questions in place of the person.
         sampling_callback: a coroutine function that answers the server's requests for a model's answer.
         sampling_capabilities: what the server is told of `sampling_callback`.
         propagate_grounding_metadata: True to give the next response of the model the sources that an answer of the
@@ -110,7 +110,7 @@ class McpToolset(BaseToolset):
             has_token = "authorization" in map(str.lower, connection_params.headers or ())
             url = "" if has_token else connection_params.url
         headers = HeaderSource(header_provider, auth_scheme, auth_credential, credential_key, url)
-        handlers = NO_HANDLERS
+        handlers = PERSON_ANSWERS
         if elicitation_callback or sampling_callback:
             handlers = ClientHandlers(elicitation_callback, sampling_callback, sampling_capabilities)
         self._server = McpServer(connection_params, headers, handlers)

@@ -16,7 +16,7 @@ from mcp.types import BlobResourceContents, PaginatedResult, Resource, TextResou
 from runtime.context import Context, ReadonlyContext
 from runtime.tools.header_provider import Headers
 from runtime.tools.mcp_tool.connection import (
-    NO_HANDLERS,
+    PERSON_ANSWERS,
     ClientHandlers,
     McpConnectionError,
     Send,
@@ -42,7 +42,7 @@ class McpServer:
     """Server with the headers of a toolset, and its answers to the server's questions."""
 
     def __init__(
-        self, params: ConnectionParams, headers: HeaderSource, handlers: ClientHandlers = NO_HANDLERS
+        self, params: ConnectionParams, headers: HeaderSource, handlers: ClientHandlers = PERSON_ANSWERS
     ) -> None:
         self.params = params
         self.name = server_name(params)
@@ -72,6 +72,11 @@ class McpServer:
                 if not token:
                     raise
         return await self._send({**headers, **token}, send)
+
+    @property
+    def asks_person(self) -> bool:
+        """True if the person answers the server's questions; False if the author's functions do."""
+        return self._handlers is PERSON_ANSWERS
 
     @property
     def credential_key(self) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import sys
 from collections.abc import AsyncGenerator, Iterator
@@ -28,6 +29,7 @@ from tests.fakes import ScriptedModel, requests_of
 from tests.free_port import free_port
 from tests.mcp_process import http_params, running_server, stdio_params
 from tests.mcp_server import PNG
+from tests.unit.runtime.confirmation.chat import Chat, answers, requests
 from tests.unit.runtime.conversation import Conversation
 from tests.unit.runtime.tools.mcp.calls import call, text_of, tool_of
 
@@ -282,6 +284,27 @@ async def test_the_authors_function_answers_a_question_of_the_server(
     finally:
         await toolset.close()
     assert asked == ["Which colour?"]
+
+
+@pytest.mark.parametrize(("yes", "words"), [(True, "blue"), (False, "")])
+async def test_the_person_answers_a_question_of_the_server_when_they_like(
+    server: StreamableHTTPConnectionParams, closing: list[McpToolset], yes: bool, words: str
+) -> None:
+    toolset = McpToolset(connection_params=server)
+    closing.append(toolset)
+    model = ScriptedModel(turns=[model_call("ask_colour"), "Done."])
+    chat = await Chat.with_agent(LlmAgent(name="clerk", model=model, tools=[toolset]))
+    [asked] = requests(await chat.send("Paint it."))
+    question = (asked.args or {})["toolConfirmation"]
+    assert (question["hint"], question["payload"]["name"]) == (
+        f"{server.url} asks: Which colour?",
+        "",
+    )
+    await toolset.close()  # As in another process: nothing of the call is kept in memory.
+    events = await chat.confirm(asked, yes=yes, payload={**question["payload"], "name": "blue"})
+    [(_, given)] = answers(events)
+    assert words in json.dumps(given)
+    assert events[-1].text() == "Done."
 
 
 @pytest.mark.parametrize(
