@@ -15,7 +15,7 @@ from sessions_app.admin.session_page.event_rows import build_row_or_none, read_s
 from sessions_app.admin.session_page.facets import Facets
 from sessions_app.admin.session_page.minimap import Minimap
 from sessions_app.admin.session_page.page_query import LAST_PAGE, VIEWS, SessionPageQuery
-from sessions_app.admin.session_page.person_view import SeenEvent, load_seen_events
+from sessions_app.admin.session_page.person_view import SeenEvent, load_begun_steps, load_seen_events
 from sessions_app.admin.session_page.related_rows import LARGE_COLUMNS, RelatedRows, load_related_rows
 from sessions_app.admin.session_page.state_snapshot import StateSnapshot, load_state_snapshot
 from sessions_app.admin.session_page.timeline import (
@@ -128,7 +128,8 @@ def _load_groups(session: Session, page: Page[Event], summary: SessionTotals) ->
 
 
 def _load_seen(session: Session, page: Page[Event]) -> list[SeenEvent]:
-    return load_seen_events(session, list(page.object_list), find_rewinds(session.pk))
+    events = list(page.object_list)
+    return load_seen_events(session, events, find_rewinds(session.pk), load_begun_steps(session, events))
 
 
 def _unlinked_entries(page: Page[Event]) -> list[TimelineEntry]:

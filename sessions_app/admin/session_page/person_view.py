@@ -6,15 +6,19 @@ import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from django.db.models import Min
+
 from sessions_app.admin.session_page.calls import CallResponse, answers_in, call_ids
 from sessions_app.admin.session_page.event_links import find_later_answers
 from sessions_app.admin.session_page.event_rows import UNREADABLE, read_stored_or_none
 from sessions_app.base.codec import event_to_show
 from sessions_app.data_protection.transcripts.entries import Entry, EntryContext, build_entry
 from sessions_app.history.rewinds import Rewinds
+from sessions_app.history.workflow_steps import load_steps
 from sessions_app.models import Event, Session
 from sessions_app.rendering.failures import once
 from sessions_app.rendering.session_view import Reader, SessionView
+from sessions_app.rendering.steps import CardMaker, StepCard
 from sessions_app.secrets.masking import mask_keys
 
 logger = logging.getLogger(__name__)
@@ -33,8 +37,33 @@ class SeenEvent:
     entry: Entry | None
 
 
-def load_seen_events(session: Session, events: Sequence[Event], rewinds: Rewinds) -> list[SeenEvent]:
-    """Return the events as the person saw them, without invisible events, in two queries at most."""
+def load_begun_steps(session: Session, events: Sequence[Event]) -> dict[str, list[StepCard]]:
+    """Return the steps of the workflows that begin in the events, as they stand now, by invocation."""
+    shown = {event.invocation_id for event in events if event.invocation_id}
+    of_nodes = session.events.filter(invocation_id__in=shown, body__has_key="nodeInfo")
+    firsts = of_nodes.values("invocation_id").annotate(first=Min("seq"))
+    begun = firsts.filter(first__in=[event.seq for event in events])
+    maker = CardMaker(session.app_name, in_transcript=True, has_outputs=False)
+    cards = {}
+    for invocation_id in begun.values_list("invocation_id", flat=True):
+        try:
+            cards[invocation_id] = maker.cards(load_steps(session, invocation_id))
+        except Exception:  # One odd event must not take down the page.
+            logger.exception("Steps of %s in session %s cannot be shown", invocation_id, session.pk)
+    return cards
+
+
+def load_seen_events(
+    session: Session,
+    events: Sequence[Event],
+    rewinds: Rewinds,
+    cards: dict[str, list[StepCard]] | None = None,
+) -> list[SeenEvent]:
+    """Return the events as the person saw them, without invisible events, in two queries at most.
+
+    Args:
+        cards: steps of workflows, by invocation.
+    """
     bodies = {event.seq: stored.body for event in events if (stored := read_stored_or_none(event))}
     calls = {call_id for body in bodies.values() for call_id in call_ids(body, "functionCall")}
     answers = [answer for event in events for answer in answers_in(event, bodies.get(event.seq))]
@@ -50,7 +79,9 @@ def load_seen_events(session: Session, events: Sequence[Event], rewinds: Rewinds
     jobs = {job.call_id: job for job in session.jobs.filter(call_id__in=calls)}
     # The view of a person without details, whatever the rights of the member of staff.
     view = SessionView(session.pk, session.app_name, Reader(shows_details=False))
-    context = EntryContext(view, session.user.get_username(), jobs, _answered(answers), delayed)
+    context = EntryContext(
+        view, session.user.get_username(), jobs, _answered(answers), delayed, cards=cards or {}
+    )
     seen = [_seen(event, bodies.get(event.seq), context, rewinds) for event in events]
     return [event for event in seen if event]
 

@@ -55,6 +55,17 @@ def refunds(session: Session, served: Served) -> Session:
     return session
 
 
+def test_the_view_of_the_person_shows_the_steps_once_where_the_workflow_begins(
+    auditor: Client, refunds: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sessions_app.admin.session_page.page.EVENTS_PER_PAGE", 2)
+    page = reverse("admin:sessions_app_session_change", args=[refunds.pk])
+    first, second = [read(auditor, f"{page}?view=person&page={number}") for number in (1, 2)]
+    shown = re.findall(r'data-state="(\w+)" data-name="([^"]+)"', first)
+    assert shown == [("done", "Look up"), ("failed", "Pay"), ("pending", "Mail")]
+    assert "data-name" not in second and "<script>" not in first
+
+
 def test_each_node_has_its_state_and_the_event_that_it_stands_in(auditor: Client, refunds: Session) -> None:
     html = read(auditor, graph_of(refunds))
     assert states_of(html) == {"look_up": "done", "pay": "failed", "mail": "pending"}
