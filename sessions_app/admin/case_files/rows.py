@@ -27,7 +27,6 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from sessions_app.admin.base import ReadOnlyAdmin
 from sessions_app.admin.case_files.forms import (
     MAX_ITEMS,
     Chosen,
@@ -38,6 +37,7 @@ from sessions_app.admin.case_files.forms import (
 )
 from sessions_app.admin.columns import exact_time
 from sessions_app.admin.confirmed_action import ReasonForm, Wording
+from sessions_app.admin.keyset_list import KeysetAdmin
 from sessions_app.admin.links import session_url
 from sessions_app.admin.permissions import Right, may, remits_of, require
 from sessions_app.admin.records import actor_in_words, links_to_rows
@@ -66,7 +66,7 @@ SEALED = gettext_lazy("This case file is sealed: nothing can be added.")
 
 
 @admin.register(CaseFile)
-class CaseFileAdmin(RecordedActsMixin, ReadOnlyAdmin):
+class CaseFileAdmin(RecordedActsMixin, KeysetAdmin):
     """Case files, newest first. Titles and notes may quote conversations, so they need the right to read texts."""
 
     is_text = True

@@ -120,10 +120,11 @@ def _check_item(bundle: ZipFile, item: dict[str, Any], key: Ed25519PublicKey | N
     if bad:
         yield Finding(False, f"{name}: {bad}")
     else:
-        masked = sum("body" not in event for event in events)
         words = f"{name}: {len(events)} events follow from each other, and the export has the same events."
-        if masked:
-            words += f" {masked} of them have masked values: only the site can compute their hashes."
+        if seq:
+            words = f"{name}: the export has the event that was hashed."
+        if masked := sum("body" not in event for event in events):
+            words += f" Masked events whose hashes only the site can compute: {masked}."
         yield Finding(True, words)
     yield _check_proof(name, chain, key)
 

@@ -60,7 +60,7 @@ def write_bundle(case: CaseFile, reader: User, target: Path) -> str:
     proofs = Proofs(conf().roots_place, key) if key else None
     with Archive(target) as archive:
         archive.write_json("case.json", _case_json(case, items, sessions, key))
-        archive.write("verify.html", [_verifying_page()])
+        archive.write("verify.html", [verifying_page()])
         whole = Session.objects.filter(pk__in=[item.session_id for item in items if not item.seq])
         write_sessions(archive, whole)
         for item in items:
@@ -133,7 +133,8 @@ def _item_json(item: CaseItem, session: Session | None) -> dict[str, Any]:
     return {**row, "added_at": item.at, "erased_at": erased.at if erased else "unknown"}
 
 
-def _verifying_page() -> bytes:
+def verifying_page() -> bytes:
+    """Return the page that checks a bundle, with its script within it."""
     script = _SCRIPT.read_text()
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     context = {"script": mark_safe(script), "digest": digest}  # noqa: S308 - a file of this package

@@ -20,6 +20,7 @@ from django.test import Client
 from django.urls import reverse
 from pytest_django import Settings
 
+from sessions_app.data_protection.bundles.checking import check_bundle
 from sessions_app.data_protection.erase import ErasureOrder, erase_session
 from sessions_app.history import roots
 from sessions_app.models import (
@@ -36,6 +37,7 @@ from tests.integration.admin.audit_rows import append_event, list_url, page_of, 
 from tests.integration.admin.test_session_tools import downloaded
 
 pytestmark = pytest.mark.usefixtures("transactional_db", "background_end")
+KEPT = Path(__file__).parents[2] / "browser" / "case.zip"
 RIGHTS = ("view_casefile", "add_casefile", "seal_casefile", "view_session", "view_text", "export_data")
 
 
@@ -184,7 +186,7 @@ def test_a_bundle_holds_and_has_its_proof(
     said = verify(content, tmp_path, key)
     assert "BAD" not in said and "grace sealed case file" in said
     assert f"Session {session.pk}: 4 events follow from each other" in said
-    assert "1 of them have masked values" in said
+    assert "Masked events whose hashes only the site can compute: 1." in said
     assert f"Session {session.pk}: event 3 and all before it were so at" in said
     assert f"Event 2 of session {session.pk}: event 2 and all before it" in said
     with ZipFile(BytesIO(content)) as files:
@@ -195,6 +197,25 @@ def test_a_bundle_holds_and_has_its_proof(
     pem = other.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
     (tmp_path / "other.pub").write_bytes(pem)
     assert "does not have the signature of this key" in verify(content, tmp_path, tmp_path / "other.pub")
+
+
+def test_the_bundle_of_the_browser_test_is_as_the_site_makes_it(
+    grace: Client, alan: Client, session: Session, key: Path, tmp_path: Path
+) -> None:
+    """`tests/browser/case.zip`: to make it anew, write the content of `made` there."""
+    write_root(key)
+    append_event(session, {"text": "Younger than the root."})
+    made = bundle(grace, sealed(grace, alan, session.pk, f"{session.pk}.2"))
+    _number, findings = check_bundle(KEPT, None)
+    assert [finding.words for finding in findings if not finding.holds] == []
+    with ZipFile(BytesIO(made)) as new, ZipFile(KEPT) as kept:
+        files = [json.loads(bundled.read("case.json")) for bundled in (new, kept)]
+        assert files[0].keys() == files[1].keys()
+        chains = [
+            json.loads(bundled.read(f"chains/{file['items'][0]['name']}.json"))
+            for bundled, file in zip((new, kept), files, strict=True)
+        ]
+        assert chains[0].keys() == chains[1].keys() and chains[0]["proof"].keys() == chains[1]["proof"].keys()
 
 
 Files = dict[str, bytes]
@@ -361,7 +382,7 @@ def test_a_session_that_goes_on_is_not_sealed_half(
 ) -> None:
     from sessions_app.data_protection.bundles import writing
 
-    write = writing._verifying_page
+    write = writing.verifying_page
 
     def append_meanwhile() -> bytes:
         append_event(session, {"text": "And now?"})
@@ -370,6 +391,6 @@ def test_a_session_that_goes_on_is_not_sealed_half(
     collect(grace, session.pk)
     case = CaseFile.objects.get()
     read(alan, case)
-    monkeypatch.setattr(writing, "_verifying_page", append_meanwhile)
+    monkeypatch.setattr(writing, "verifying_page", append_meanwhile)
     assert "went on while it was sealed" in told(seal(grace, case))
     assert not CaseEntry.objects.filter(kind="seal").exists()

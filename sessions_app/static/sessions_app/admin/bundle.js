@@ -5,6 +5,7 @@ const MANIFEST = "manifest.json";
 const MAX_BYTES = 2 ** 30;
 const COMMAND = "manage.py adk_verify --bundle FILE --public-key root.pub";
 const HIDDEN = /(?!\n)[\p{Cc}\p{Cf}]/gu;
+const HOLDS = ["All in this bundle fits together. Compare the number of the seal.", "This bundle holds."];
 const encoder = new TextEncoder();
 
 /** @param {string} id */
@@ -202,14 +203,7 @@ class Bundle {
     let bad = await firstFlaw(chain, first, item.seq ? 1 : item.events, exported);
     if (chain.session !== item.session) bad = "the chain is that of another session.";
     if (bad) this.found(false, `${name}: ${bad}`);
-    else {
-      const masked = chain.events.filter((/** @type {any} */ event) => event.body === undefined).length;
-      const words = `${name}: ${chain.events.length} events follow from each other, and the export has the same events.`;
-      this.found(
-        true,
-        masked ? `${words} ${masked} of them have masked values: only the site can compute their hashes.` : words,
-      );
-    }
+    else this.found(true, `${name}: ${holding(item, chain.events)}`);
     await this.checkProof(name, chain);
   }
 
@@ -236,6 +230,14 @@ class Bundle {
       this.found(true, `${words} Its signature is that of the key.`);
     else this.found(false, `${name}: root ${root.number} does not have the signature of this key.`);
   }
+}
+
+/** @param {any} item @param {any[]} events */
+function holding(item, events) {
+  const masked = events.filter((event) => event.body === undefined).length;
+  let words = `${events.length} events follow from each other, and the export has the same events.`;
+  if (item.seq) words = "the export has the event that was hashed.";
+  return masked ? `${words} Masked events whose hashes only the site can compute: ${masked}.` : words;
 }
 
 /** What is wrong with the first bad event; empty if nothing is. @param {any} chain @param {number} first @param {number} count @param {any[]} exported */
@@ -304,7 +306,9 @@ function show(bundle) {
   const findings = [number, ...bundle.findings];
   const bad = findings.filter((finding) => !finding.holds);
   const verdict = place("verdict");
-  verdict.textContent = bad.length ? `This bundle does not hold: ${shown(bad[0].words)}` : "This bundle holds.";
+  verdict.textContent = bad.length
+    ? `This bundle does not hold: ${shown(bad[0].words)}`
+    : HOLDS[Number(expected !== "")];
   verdict.className = bad.length ? "bad" : "good";
   fill(
     "findings",
