@@ -8,11 +8,16 @@ const { fetchDurably } = await import(pathToFileURL(durable));
 const { HttpAgent } = await import("@ag-ui/client");
 
 let cuts = [];
+let sites = [];
 let requests = 0;
 const plainFetch = globalThis.fetch;
 
-/** Fetch, but break the connection after so many bytes of the response, for each number in `cuts`. */
+/**
+ * Fetch, but break the connection after so many bytes of the response, for each number in `cuts`. Of several `sites`
+ * the next one is asked each time, as a proxy does whose server is gone.
+ */
 globalThis.fetch = async (target, init) => {
+  if (sites.length > 0) target = sites[requests % sites.length] + new URL(target).pathname;
   requests += 1;
   const response = await plainFetch(target, init);
   if (!response.ok || cuts.length === 0) return response;
@@ -58,6 +63,7 @@ async function run({ messages = [], ...parameters }) {
   let error = null;
   requests = 0;
   cuts = parameters.cuts ?? [];
+  sites = parameters.sites ?? [];
   await agent.runAgent(parameters, subscriber).catch((cause) => {
     error = String(cause);
   });

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
 
 import httpx
 import psycopg
 import pytest
 
 from adk_site.embedded.postgres import postgres_url
+from tests.ag_ui_page import page_of, write_durable
 from tests.browser.model import Model
 from tests.integration.contrib.mcp.clients import HANDLE_ONLY, Task, Tasks, client_with_key, until
 from tests.model_server import Turn
@@ -97,6 +99,26 @@ async def test_a_worker_resumes_the_answer_of_a_killed_web_process(
     assert here.texts.count("How long does it take?") == 1
 
 
+async def test_a_page_with_ag_ui_follows_the_answer_of_a_killed_web_process(
+    fleet: Fleet, model: Model, tmp_path: Path
+) -> None:
+    """The killed process has streamed a text that is never stored: the client withdraws it."""
+    key = make_key(fleet)
+    sites = [fleet.url("web1"), fleet.url("web2")]
+    async with page_of(write_durable(tmp_path), f"{sites[0]}/ag-ui/help_desk", key) as page:
+        model.play(Turn(text=["It ", "takes"], hold_before=[1]), Turn(text=["It ", "takes ", "two days."]))
+        await page.send("How long does it take?", sites=sites, echo=True)
+        await page.event("TEXT_MESSAGE_CONTENT")
+        fleet.kill("web1")
+        ended = await page.result()
+        fleet.start("web1")
+        assert ended["error"] is None and ended["requests"] > 1
+        assert [(message["role"], message["content"]) for message in ended["messages"]] == [
+            ("user", "How long does it take?"),
+            ("assistant", "It takes two days."),
+        ]
+
+
 async def test_processes_hand_over_their_invocations_on_sigterm(
     fleet: Fleet, model: Model, tabs: tuple[Tab, Tab]
 ) -> None:
@@ -133,6 +155,14 @@ def test_without_trusted_proxies_a_client_chooses_neither_its_address_nor_its_sc
     with psycopg.connect(postgres_url(fleet.data)) as connection:
         addresses = connection.execute("SELECT ip_address FROM axes_accessattempt").fetchall()
     assert [str(address) for (address,) in addresses] == ["127.0.0.1"]
+
+
+def make_key(fleet: Fleet) -> str:
+    """Make a key with all scopes of the person; return it."""
+    with program(fleet) as client:
+        made = client.post("/api/v1/keys", json={"name": "page", "scopes": ["read", "run", "answer"]})
+        assert made.status_code == 201, made.text
+        return str(made.json()["key"])
 
 
 def program(fleet: Fleet) -> httpx.Client:

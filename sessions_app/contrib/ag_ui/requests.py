@@ -27,7 +27,7 @@ from sessions_app.api.json_bodies import parse_model
 from sessions_app.api.stream_server import StreamRequest
 from sessions_app.contrib.ag_ui.event_frames import CLIENT_CONTEXT, HIDDEN_KEYS
 from sessions_app.contrib.ag_ui.interrupts import call_answer, question_answer, question_in
-from sessions_app.contrib.ag_ui.messages import client_id_of
+from sessions_app.contrib.ag_ui.messages import CLIENT_ID, client_id_of, message_id_in
 from sessions_app.contrib.ag_ui.place import Place
 from sessions_app.contrib.ag_ui.thread_stream import Run, ThreadStream
 from sessions_app.data_protection.transcripts.session_json import state_of_user
@@ -36,8 +36,8 @@ from sessions_app.history.effective_events import effective_events
 from sessions_app.history.invocation_events import log_position_before
 from sessions_app.invocations.answers.answering import find_answer
 from sessions_app.invocations.state_delta import check_change
-from sessions_app.models import Invocation, Scope, Session, ToolJob
-from sessions_app.process.threads import in_thread
+from sessions_app.models import Invocation, InvocationStatus, Scope, Session, ToolJob
+from sessions_app.process.threads import fetch_rows, in_thread
 from sessions_app.sessions.ownership import NO_SESSION
 from sessions_app.store.uploads import FileName
 from sessions_app.use_cases import upload_bytes
@@ -46,6 +46,7 @@ MAX_FILES = 20
 _THREAD_ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _RUN_ID = re.compile(r"[A-Za-z0-9_.-]{1,64}", re.ASCII)
 _MESSAGE_ID = re.compile(r"[A-Za-z0-9_.:-]{1,80}", re.ASCII)
+_ENDED_BADLY = (InvocationStatus.FAILED, InvocationStatus.CANCELLED)
 
 
 async def begin_run(request: StreamRequest) -> ThreadStream:
@@ -85,17 +86,16 @@ class _Request:
         session = await self._find_session()
         before = session.last_seq if session else 0
         message = self._message()
-        client_id = client_id_of(self.run_id, message.id) if message else ""
-        known = await self._find(client_id=client_id) if session and message else None
+        known = await self._find_sent(message) if session and message else None
+        is_same_run = known is not None and known.client_id == self._client_id(message)
         if session is not None:
-            delta = {} if known else await self._state_changes(session)
-            await self._answer_all(session, delta)
+            await self._answer_all(session, {} if is_same_run else await self._state_changes(session))
         elif self.given.resume:
             raise NotFoundError(NO_SESSION)
-        if known is not None:
+        if known is not None and (is_same_run or not self.roots):
             self.roots[known.pk] = known
-        elif message is not None:
-            await self._send(message, client_id, session)
+        elif message is not None and known is None:
+            await self._send(message, session)
         session = session or await self._find_session()
         if session is None:
             raise NotFoundError(NO_SESSION)
@@ -120,10 +120,6 @@ class _Request:
         name: str = self.request.values["app_name"]
         return name
 
-    async def _find(self, **names: str) -> Invocation | None:
-        rows = Invocation.objects.filter(session=self.session_id, **names)
-        return await in_thread(rows.first)
-
     # The person's message
 
     def _message(self) -> UserMessage | None:
@@ -134,7 +130,27 @@ class _Request:
         _check_id("messages", last.id, _MESSAGE_ID)
         return last
 
-    async def _send(self, message: UserMessage, client_id: str, session: Session | None) -> None:
+    def _client_id(self, message: UserMessage | None) -> str:
+        return client_id_of(self.run_id, message.id) if message else ""
+
+    async def _find_sent(self, message: UserMessage) -> Invocation | None:
+        """Return the invocation of a message that was sent before; None for a message to send.
+
+        A client whose agent has only asked a question repeats its message, as the last one, with the answer. So does a
+        client that has lost a run and begins another. Only a failed or cancelled run is begun again by another run.
+        """
+        sent = Invocation.objects.filter(session=self.session_id, client_id__startswith=CLIENT_ID)
+        rows = await fetch_rows(
+            sent.without_details().filter(client_id__endswith=f":{message.id}").order_by("-pk")
+        )
+        rows = [row for row in rows if message_id_in(row.client_id) == message.id]
+        same_run = [row for row in rows if row.client_id == self._client_id(message)]
+        answers = bool(self.given.resume)
+        going_on = [row for row in rows[:1] if answers or row.status not in _ENDED_BADLY]
+        return next(iter(same_run + going_on), None)
+
+    async def _send(self, message: UserMessage, session: Session | None) -> None:
+        client_id = self._client_id(message)
         caller = self.request.caller
         caller.require(Scope.RUN)
         text, files = _content_of(message)
@@ -162,7 +178,8 @@ class _Request:
         await self._add_root(invocation_id)
 
     async def _add_root(self, invocation_id: str) -> None:
-        row = await self._find(invocation_id=invocation_id)
+        rows = Invocation.objects.filter(session=self.session_id, invocation_id=invocation_id)
+        row = await in_thread(rows.first)
         if row is not None:
             self.roots[row.pk] = row
 

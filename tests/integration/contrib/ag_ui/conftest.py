@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-import os
-import re
-import shutil
-import sys
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -20,18 +15,14 @@ from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
 
 from adk_site.asgi import application
-from adk_site.embedded.paths import CHECKOUT
 from runtime.agents import LlmAgent
 from tests.a2a_server import free_socket, listening_app
+from tests.ag_ui_page import Page, page_of, write_durable
 from tests.fakes import ScriptedModel
 from tests.integration.api.conftest import make_key
 from tests.served_agents import Served
 
 APP = "desk"
-CLIENT = CHECKOUT / "tests/ag_ui_client.mjs"
-PAGE = CHECKOUT / "docs/ag-ui.md"
-NODE = shutil.which("node", path=f"{os.environ['PATH']}:{Path(sys.executable).parent}")
-"""Node of this machine, or that of the wheel with which `make lint` installs the packages."""
 
 
 @pytest.fixture
@@ -66,75 +57,12 @@ async def key(person: User) -> str:
 
 @pytest.fixture(scope="session")
 def durable(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The module of the documentation's page, where Node finds the client's package."""
-    if NODE is None or not (CHECKOUT / "node_modules/@ag-ui/client").exists():
-        if os.environ.get("CI"):
-            pytest.fail("node_modules has no @ag-ui/client: run `make lint`, or npm install.")
-        pytest.skip("node_modules has no @ag-ui/client")
-    [source] = re.findall(r"```js\n(// durable\.mjs\n.*?)```", PAGE.read_text(), re.DOTALL)
-    folder = tmp_path_factory.mktemp("ag_ui")
-    (folder / "node_modules").symlink_to(CHECKOUT / "node_modules")
-    path = folder / "durable.mjs"
-    path.write_text(source)
-    return path
-
-
-class Page:
-    """A page with AG-UI's client, about one thread."""
-
-    def __init__(self, process: asyncio.subprocess.Process, thread_id: str) -> None:
-        self.thread_id = thread_id
-        self._process = process
-
-    async def send(self, *texts: str, **parameters: Any) -> None:
-        """Begin a run with messages of the person."""
-        said = [{"id": str(uuid4()), "role": "user", "content": text} for text in texts]
-        messages = [*parameters.pop("messages", ()), *said]
-        assert self._process.stdin is not None
-        self._process.stdin.write(json.dumps({**parameters, "messages": messages}).encode() + b"\n")
-        await self._process.stdin.drain()
-
-    async def line(self) -> dict[str, Any]:
-        assert self._process.stdout is not None
-        line = await asyncio.wait_for(self._process.stdout.readline(), 30)
-        found: dict[str, Any] = json.loads(line)
-        return found
-
-    async def result(self) -> dict[str, Any]:
-        """Return what the client has at the end of the run."""
-        while "event" in (found := await self.line()):
-            pass
-        return found
-
-    async def run(self, *texts: str, **parameters: Any) -> dict[str, Any]:
-        await self.send(*texts, **parameters)
-        return await self.result()
-
-
-@asynccontextmanager
-async def page_of(durable: Path, site: str, key: str, thread_id: str = "") -> AsyncGenerator[Page, None]:
-    thread_id = thread_id or str(uuid4())
-    process = await asyncio.create_subprocess_exec(
-        NODE or "node",
-        CLIENT,
-        durable,
-        f"{site}/ag-ui/{APP}",
-        key,
-        thread_id,
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        limit=64 * 1024**2,
-    )
-    try:
-        yield Page(process, thread_id)
-    finally:
-        process.kill()
-        await process.wait()
+    return write_durable(tmp_path_factory.mktemp("ag_ui"))
 
 
 @pytest.fixture
 async def page(durable: Path, site: str, key: str) -> AsyncGenerator[Page, None]:
-    async with page_of(durable, site, key) as found:
+    async with page_of(durable, f"{site}/ag-ui/{APP}", key) as found:
         yield found
 
 

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from runtime.agents import LlmAgent
+from runtime.events.request_input import RequestInput
 from runtime.tools import FunctionTool
 from runtime.tools.client_toolset import ClientToolset
+from runtime.workflow import Workflow
 from sessions_app.models import Invocation, Session
+from tests.ag_ui_page import NODE, Page, page_of
 from tests.fakes import ScriptedModel, call
-from tests.integration.contrib.ag_ui.conftest import APP, Page, http_client, page_of, run_input
+from tests.integration.contrib.ag_ui.conftest import APP, http_client, run_input
+from tests.served_agents import Served
 
 
 def texts_of(result: dict[str, Any]) -> list[tuple[str, Any]]:
@@ -129,6 +136,13 @@ async def test_a_failed_run_is_an_error_in_words(page: Page, model: ScriptedMode
     result = await page.run("Hello")
     assert kinds_of(result)[-1] == "RUN_ERROR"
     assert "secret" not in str(result["events"])
+    # The page tries again, with the same message in another run.
+    model.turns.append("Now it works.")
+    result = await page.run()
+    assert texts_of(result)[-2:] == [("user", "Hello"), ("assistant", "Now it works.")]
+    # A run that has not failed is followed, and does not run twice.
+    assert texts_of(await page.run())[-1] == ("assistant", "Now it works.")
+    assert len(model.requests) == 2
 
 
 async def test_a_page_that_is_opened_again_gets_the_thread(
@@ -136,7 +150,7 @@ async def test_a_page_that_is_opened_again_gets_the_thread(
 ) -> None:
     model.turns.append("Good day.")
     first = await page.run("Hello")
-    async with page_of(durable, site, key, page.thread_id) as again:
+    async with page_of(durable, f"{site}/ag-ui/{APP}", key, page.thread_id) as again:
         result = await again.run()
     assert texts_of(result) == texts_of(first)
     assert await Invocation.objects.acount() == 1
@@ -152,3 +166,40 @@ async def test_many_runs_of_a_thread_stay_in_order(page: Page, model: ScriptedMo
         for number in range(10)
         for said in (("user", f"question {number}"), ("assistant", f"answer {number}"))
     ]
+
+
+async def test_the_example_of_the_documentation_runs(
+    durable: Path, site: str, key: str, served: Served, model: ScriptedModel
+) -> None:
+    served(LlmAgent(name="help_desk", model=model))
+    model.turns.append("It is on its way.")
+    process = await asyncio.create_subprocess_exec(
+        NODE or "node",
+        durable.with_name("ask.mjs"),
+        env={**os.environ, "SITE": site, "KEY": key},
+        stdout=asyncio.subprocess.PIPE,
+    )
+    printed, _ = await process.communicate()
+    assert printed.decode() == "It is on its way.\n"
+
+
+async def test_the_steps_of_a_workflow_and_its_question(page: Page, served: Served) -> None:
+    def check(node_input: str) -> str:
+        return f"{node_input} checked"
+
+    def ask(node_input: str) -> RequestInput:
+        return RequestInput(message="Which size?", response_schema={"type": "string"})
+
+    served(Workflow(name=APP, edges=[("START", check, ask)]))
+    asked = await page.run("Shoes")
+    assert asked["error"] is None
+    [interrupt] = asked["interrupts"]
+    assert (interrupt["reason"], interrupt["message"]) == ("input_required", "Which size?")
+    steps = [event["stepName"] for event in asked["events"] if event["type"] == "STEP_STARTED"]
+    assert steps[0] == f"{APP}@1" and f"{APP}@1/check@1" in steps
+    entry = {"interruptId": interrupt["id"], "status": "resolved", "payload": "42"}
+    ended = await page.run(resume=[entry])
+    assert (ended["error"], ended["interrupts"]) == (None, [])
+    assert texts_of(ended) == [("user", "Shoes"), ("assistant", "42")]
+    finished = [event["stepName"] for event in ended["events"] if event["type"] == "STEP_FINISHED"]
+    assert finished[-2:] == [f"{APP}@1/ask@1", f"{APP}@1"]
