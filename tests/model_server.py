@@ -215,7 +215,9 @@ class _Connection(asyncio.Protocol):
         if method == "POST" and _CACHES_PATH.fullmatch(path):
             self._send_cached(json.loads(body))
             return
-        if method == "POST" and (texts := texts_to_embed(path, json.loads(body))) is not None:
+        # The body of `/release` is empty.
+        texts = texts_to_embed(path, json.loads(body)) if method == "POST" and body else None
+        if texts is not None:
             await self._send_embeddings(path, json.loads(body), texts)
             return
         request = _model_request(path, headers, body) if method == "POST" else None
