@@ -45,6 +45,7 @@ from runtime.errors import ConfigurationError
 from runtime.events.calls import CallFailure
 from runtime.events.event import Event
 from runtime.tools.header_provider import HeaderProvider, provided_headers
+from runtime.trace_context import trace_headers
 
 AGENT_CARD_WELL_KNOWN_PATH = "/.well-known/agent-card.json"
 DEFAULT_TIMEOUT = 600.0
@@ -237,6 +238,7 @@ class RemoteA2aAgent(BaseAgent):
 
     async def _connect(self, ctx: InvocationContext, http: httpx.AsyncClient) -> RemoteClient:
         headers = {
+            **trace_headers(),
             **({} if self.use_legacy else EXTENSIONS),
             **self._credential_headers(),
             **await provided_headers(self.header_provider, ReadonlyContext(ctx)),

@@ -72,6 +72,7 @@ class Actor:
         user_pk: primary key of the user, or of the user for whom an API key acts; None for other actors.
         address: IP address of the actor; empty when it is not recorded.
         key: id of an actor other than a user, such as a job or an API key.
+        traceparent: trace context of a program's request; empty without one.
     """
 
     kind: ActorKind
@@ -79,6 +80,7 @@ class Actor:
     user_pk: Any = None
     address: str = ""
     key: str = ""
+    traceparent: str = ""
 
     def columns(self) -> dict[str, str | None]:
         """Return the columns of `sessions_app.models.actor_columns` for this actor."""

@@ -27,10 +27,12 @@ from typing import Any
 from uuid import UUID, uuid4
 
 from runtime.tools.tool_threads import set_tool_threads
+from runtime.trace_context import trace_context
 from sessions_app.agent_apps.registry import versions
 from sessions_app.conf import conf
 from sessions_app.errors import NotFoundError
 from sessions_app.history.telemetry.span_export import export_spans
+from sessions_app.history.telemetry.trace_contexts import InvocationTrace, find_trace
 from sessions_app.invocations import titles
 from sessions_app.invocations.ending import publish_status, run_to_ending, write_ending
 from sessions_app.invocations.exceeded_limits import error_of
@@ -42,7 +44,7 @@ from sessions_app.live.process import Live, live
 from sessions_app.models import InvocationStatus
 from sessions_app.process.json_logs import logs_of_invocation
 from sessions_app.process.loop_local import LoopLocal
-from sessions_app.process.threads import create_task
+from sessions_app.process.threads import create_task, in_thread
 from sessions_app.sessions.ownership import NO_SESSION
 from sessions_app.store.sql import concurrency_limits, invocation_queue, leases
 from sessions_app.store.sql.invocation_queue import NewInvocation, Queued
@@ -196,9 +198,13 @@ class InvocationWorker:
         finished = None
         running = self._running[claim.invocation_id]
         execution = Execution(claim, self._live.hub)
+        trace = None
         try:
             publish_status(self._live, claim, InvocationStatus.RUNNING)
-            with logs_of_invocation(claim.invocation_id):
+            if conf().otlp_endpoint:
+                trace = await in_thread(find_trace, claim.invocation_id, claim.attempts)
+            traceparent = trace.traceparent if trace else ""
+            with logs_of_invocation(claim.invocation_id), trace_context(traceparent):
                 ending = await run_to_ending(execution, running)
                 running.is_ending = True
                 if ending is not None:
@@ -210,13 +216,13 @@ class InvocationWorker:
             self._running.pop(claim.invocation_id, None)
             self._live.hub.drop_text(claim.session_id, claim.invocation_id)
         if finished is not None and finished.status != InvocationStatus.FAILED:
-            self._start_follow_up_work(execution)
+            self._start_follow_up_work(execution, trace)
         # Without an ending the lease is lost or the session gone, and the queue is not known: try a claim.
         if ending is None or (finished is not None and finished.more_is_queued):
             return await self.start_next(claim.session_id)
         return None
 
-    def _start_follow_up_work(self, execution: Execution) -> None:
+    def _start_follow_up_work(self, execution: Execution, trace: InvocationTrace | None) -> None:
         """Begin to compact the session, ask for a title and export spans. A shutdown cancels this work."""
         try:
             app = execution.app
@@ -228,9 +234,9 @@ class InvocationWorker:
         if titles.may_get_title(execution.claim):
             titling = titles.give_title(execution.claim, app)
             self._run_in_background(titling, f"title {execution.claim.session_id}")
-        if conf().otlp_endpoint:
+        if trace is not None:
             claim = execution.claim
-            export = export_spans(claim.session_id, claim.invocation_id, execution.began_at)
+            export = export_spans(claim.session_id, claim.invocation_id, execution.began_at, trace)
             self._run_in_background(export, f"export {claim.invocation_id}")
 
     def _run_in_background(self, work: Coroutine[Any, Any, None], name: str) -> None:

@@ -34,10 +34,12 @@ from django.utils.translation import gettext_noop
 from runtime import types
 from runtime.tools.result_files import take_files
 from runtime.tools.tool_result import as_response, is_failure
+from runtime.trace_context import trace_context
 from runtime.valid_text import storable, storable_values
 from sessions_app.base.statuses import JOB_CANCELLED
 from sessions_app.conf import conf
 from sessions_app.errors import AgentClosedError
+from sessions_app.history.telemetry.trace_contexts import find_trace
 from sessions_app.jobs.api import AnswerRequired, JobCancelled, JobError, save_artifact
 from sessions_app.jobs.cancel import cancellation_error, end_cancelled_job
 from sessions_app.jobs.questions import JobQuestion, record_question
@@ -113,7 +115,8 @@ def _run_job(
     _log(job, f"begins, attempt {job.attempts}")
     publish_job(job)
     try:
-        with JobReporter(job):
+        trace = find_trace(job.invocation_id)
+        with JobReporter(job), trace_context(trace.traceparent if trace else ""):
             outcome = call(job)
     except Exception as error:
         # A cancellation may make the function fail in its own way, which is neither an error nor a case for a retry.

@@ -41,6 +41,7 @@ class Invocation(ActorColumns):
         reason: reason given by staff with an answer.
         credentials: the credentials of the message, encrypted by `secrets.credential_encryption`; emptied when the
             invocation ends.
+        traceparent: trace context of the request for the invocation; empty without one.
         owner: name of the process with the claim.
         agent_version: version of the app in the process of the last claim, see `registry.versions`; empty before the
             first claim.
@@ -64,6 +65,7 @@ class Invocation(ActorColumns):
     state_delta = models.JSONField(default=dict, db_default=models.Value({}, models.JSONField()))
     reason = models.TextField(blank=True, default="", db_default="")
     credentials = models.TextField(blank=True, default="", db_default="", editable=False)
+    traceparent = models.CharField(max_length=55, blank=True, default="", db_default="", editable=False)
     status = models.CharField(max_length=16, choices=InvocationStatus.choices, db_default="queued")
     owner = models.CharField(max_length=200, blank=True, default="", db_default="")
     agent_version = models.CharField(max_length=200, blank=True, default="", db_default="")

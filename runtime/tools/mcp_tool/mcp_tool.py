@@ -9,7 +9,7 @@ import re
 from typing import Any
 
 from mcp import Client, MCPError
-from mcp.types import CallToolResult, InputRequiredResult, Tool
+from mcp.types import CallToolResult, InputRequiredResult, RequestParamsMeta, Tool
 from pydantic import ValidationError
 
 from runtime import types
@@ -28,6 +28,7 @@ from runtime.tools.openapi_tool.http_exchange import ExchangeError
 from runtime.tools.require_confirmation import Predicate, is_confirmation_required
 from runtime.tools.result_files import ResultFile
 from runtime.tools.tool_result import ToolError
+from runtime.trace_context import trace_headers
 
 logger = logging.getLogger(__name__)
 
@@ -145,6 +146,9 @@ class McpTool(BaseTool):
         callback = on_progress(self._progress_callback, self.name, tool_context)
         responses, state = given_answers(tool_context)
 
+        # Not in a header: all invocations share a connection, and MCP has a place in each request.
+        meta = RequestParamsMeta(**trace_headers()) or None  # type: ignore[typeddict-item]
+
         async def send(client: Client) -> CallToolResult | InputRequiredResult:
             try:
                 if self._server.asks_person:
@@ -154,9 +158,10 @@ class McpTool(BaseTool):
                         progress_callback=callback,
                         input_responses=responses,
                         request_state=state,
+                        meta=meta,
                         allow_input_required=True,
                     )
-                return await client.call_tool(self.mcp_tool.name, args, progress_callback=callback)
+                return await client.call_tool(self.mcp_tool.name, args, progress_callback=callback, meta=meta)
             # The client raises these for answers that do not follow the protocol or the output schema.
             except (RuntimeError, ValueError) as error:
                 raise UnreadableAnswerError(str(error)) from error

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any, cast
 
@@ -24,7 +24,9 @@ from django.utils import timezone
 from sessions_app.base import actors
 from sessions_app.base.actors import UserActor
 from sessions_app.base.client_address import client_address, client_network
+from sessions_app.conf import conf
 from sessions_app.errors import LimitExceededError, NotFoundError, PermissionDeniedError
+from sessions_app.history.telemetry.trace_contexts import is_traceparent
 from sessions_app.limits import quotas
 from sessions_app.limits.rates import rates
 from sessions_app.models import ApiKey, Scope
@@ -45,16 +47,23 @@ class Caller:
         key: the API key; None for a signed-in user, who needs no scopes.
         address: IP address of the client, for the records of acts.
         network: network of the address, for quotas.
+        traceparent: trace context of the request; empty without one, and when the site exports no spans.
     """
 
     user: AbstractBaseUser
     key: ApiKey | None
     address: str
     network: str
+    traceparent: str = ""
 
     @classmethod
     def of(cls, user: AbstractBaseUser, key: ApiKey | None, source: Source) -> Caller:
-        return cls(user, key, client_address(source), client_network(source))
+        return cls(user, key, client_address(source), client_network(source), _traceparent_of(source))
+
+    def in_trace(self, traceparent: object) -> Caller:
+        """Return the caller with the trace context of a request that has it elsewhere than in its headers."""
+        found = _usable(traceparent)
+        return replace(self, traceparent=found) if found else self
 
     @property
     def is_service(self) -> bool:
@@ -69,8 +78,10 @@ class Caller:
     def actor_for(self, user: AbstractBaseUser) -> UserActor:
         """Return the actor for acts of the request in the name of `user`."""
         if self.key is None:
-            return actors.person(user, self.address)
-        return actors.api_key(user, str(self.key.pk), self.key.name, self.address)
+            actor = actors.person(user, self.address)
+        else:
+            actor = actors.api_key(user, str(self.key.pk), self.key.name, self.address)
+        return replace(actor, traceparent=self.traceparent)
 
     async def acting_for(self, user_id: str) -> AbstractBaseUser:
         """Return the user for whom a request acts: the caller's own user, or a user of the key's group.
@@ -144,6 +155,18 @@ def key_in_force(key: str) -> ApiKey | None:
         not_noted = Q(last_used_at=None) | Q(last_used_at__lt=noted_before)
         ApiKey.objects.filter(not_noted, pk=row.pk).update(last_used_at=Now())
     return row
+
+
+def _traceparent_of(source: Source) -> str:
+    if isinstance(source, HttpRequest):
+        return _usable(source.headers.get("traceparent"))
+    return _usable(dict(source["headers"]).get(b"traceparent", b"").decode("latin-1"))
+
+
+def _usable(traceparent: object) -> str:
+    """Return a trace context that the site can go on with; empty for anything else."""
+    is_usable = isinstance(traceparent, str) and is_traceparent(traceparent) and conf().otlp_endpoint
+    return str(traceparent) if is_usable else ""
 
 
 def _count_request(caller: Caller) -> Caller:

@@ -214,7 +214,7 @@ async def _wait(task: SiteTask, ctx: Context) -> SiteTask:
 
 def _caller(ctx: Context) -> Caller:
     caller: Caller = ctx.request.scope[CALLER]  # type: ignore[union-attr]
-    return caller
+    return caller.in_trace((ctx.meta or {}).get("traceparent"))
 
 
 def _at(ctx: Context) -> Addresses:

@@ -7,6 +7,7 @@ costs a run nothing. Without `otlp_content` a collector learns no words of the c
 from __future__ import annotations
 
 import logging
+from contextvars import ContextVar
 from functools import lru_cache
 from typing import Any
 from uuid import UUID
@@ -20,6 +21,7 @@ from sessions_app.history.telemetry.span_attributes import (
     attributes_of,
 )
 from sessions_app.history.telemetry.span_contents import SpanContents
+from sessions_app.history.telemetry.trace_contexts import InvocationTrace
 from sessions_app.history.traces.entries import MAX_ENTRIES, entries_of
 from sessions_app.history.traces.spans import WAITS, Span, SpanKind, derive_spans
 from sessions_app.process.threads import in_thread
@@ -30,29 +32,53 @@ try:
     from opentelemetry.sdk.resources import Resource
     from opentelemetry.sdk.trace import TracerProvider
     from opentelemetry.sdk.trace.export import BatchSpanProcessor
+    from opentelemetry.sdk.trace.id_generator import RandomIdGenerator
 except ImportError:  # an extra
     IS_AVAILABLE = False
 else:
     IS_AVAILABLE = True
 
+    class _RootIds(RandomIdGenerator):
+        """Gives the span of an invocation the ids that requests to other systems have named, the others any."""
+
+        def generate_trace_id(self) -> int:
+            ids = _root_ids.get()
+            return ids.trace_id if ids else super().generate_trace_id()
+
+        def generate_span_id(self) -> int:
+            ids = _root_ids.get()
+            if ids is None:
+                return super().generate_span_id()
+            _root_ids.set(None)
+            return ids.span_id
+
+
 logger = logging.getLogger(__name__)
+_root_ids: ContextVar[InvocationTrace | None] = ContextVar("root_ids", default=None)
+"""Ids for the next span; None for random ids."""
 MISSING = "otlp_endpoint needs the OpenTelemetry packages: pip install -r requirements-telemetry.txt"
 
 
-async def export_spans(session_id: UUID, invocation_id: str, since: float) -> None:
+async def export_spans(session_id: UUID, invocation_id: str, since: float, ids: InvocationTrace) -> None:
     """Export the ended spans of an invocation. A failure is only logged.
 
     Args:
         since: earliest end of exported spans, in seconds since 1970. Earlier attempts have exported the others.
+        ids: ids of the trace, and of the span of the invocation.
     """
     try:
-        await in_thread(_export, session_id, invocation_id, since)
+        await in_thread(_export, session_id, invocation_id, since, ids)
     except Exception:  # The answer is complete, and the log has the spans.
         logger.exception("The spans of invocation %s were not exported", invocation_id)
 
 
 def emit(
-    tracer: Any, spans: list[Span], session_id: UUID, invocation_id: str, contents: SpanContents | None
+    tracer: Any,
+    spans: list[Span],
+    session_id: UUID,
+    invocation_id: str,
+    contents: SpanContents | None,
+    parent: Any,
 ) -> None:
     """Give the spans to an OpenTelemetry tracer, below a span for the invocation.
 
@@ -60,6 +86,7 @@ def emit(
 
     Args:
         contents: inputs and outputs to send; None sends none.
+        parent: context of the program that asked for the invocation; None without one.
     """
     shown = [span for span in spans if span.kind in OPERATIONS or span.kind in WAITS]
     if not shown:
@@ -71,8 +98,10 @@ def emit(
     }
     of_root = {**common, INFERENCE_KIND: CHAIN, **(contents.of_root() if contents else {})}
     ends = [span.start if span.end is None else span.end for span in shown]
-    root = tracer.start_span("invocation", attributes=of_root, start_time=_ns(min(s.start for s in shown)))
-    parent = trace.set_span_in_context(root)
+    root = tracer.start_span(
+        "invocation", context=parent, attributes=of_root, start_time=_ns(min(s.start for s in shown))
+    )
+    below_root = trace.set_span_in_context(root)
     # An agent's span ends after its children: they come after it in the list and need its context.
     agent = None
     agent_end = 0.0
@@ -80,7 +109,7 @@ def emit(
         is_agent = span.kind is SpanKind.AGENT
         if is_agent and agent is not None:
             agent.end(_ns(agent_end))
-        context = parent if is_agent or agent is None else trace.set_span_in_context(agent)
+        context = below_root if is_agent or agent is None else trace.set_span_in_context(agent)
         made = tracer.start_span(
             _name_of(span),
             context=context,
@@ -100,14 +129,27 @@ def emit(
     root.end(_ns(max(ends)))
 
 
-def _export(session_id: UUID, invocation_id: str, since: float) -> None:
+def _export(session_id: UUID, invocation_id: str, since: float, ids: InvocationTrace) -> None:
     tracer = _tracer(conf().otlp_endpoint)
     if tracer is None:
         return
     entries = entries_of(session_id, invocation_id)[:MAX_ENTRIES]
     spans = [span for span in derive_spans(entries) if span.end is not None and span.end >= since]
     contents = SpanContents(session_id, invocation_id) if conf().otlp_content else None
-    emit(tracer, spans, session_id, invocation_id, contents)
+    token = _root_ids.set(ids)
+    try:
+        emit(tracer, spans, session_id, invocation_id, contents, _parent_of(ids))
+    finally:
+        _root_ids.reset(token)
+
+
+def _parent_of(ids: InvocationTrace) -> Any:
+    """Return the context of the program's span, for the span of the invocation; None without one."""
+    if not ids.parent_id:
+        return None
+    flags = trace.TraceFlags(trace.TraceFlags.SAMPLED)
+    span = trace.SpanContext(ids.trace_id, ids.parent_id, is_remote=True, trace_flags=flags)
+    return trace.set_span_in_context(trace.NonRecordingSpan(span))
 
 
 def _tracer(endpoint: str) -> Any:
@@ -120,7 +162,8 @@ def _tracer(endpoint: str) -> Any:
 # A provider has a thread for its queue: one for the process.
 @lru_cache(maxsize=1)
 def _provider(endpoint: str) -> Any:
-    provider = TracerProvider(resource=Resource.create({"service.name": conf().site_name}))
+    resource = Resource.create({"service.name": conf().site_name})
+    provider = TracerProvider(resource=resource, id_generator=_RootIds())
     provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(endpoint=endpoint)))
     return provider
 

@@ -99,6 +99,7 @@ class NewInvocation:
             "credentials": self.credentials,
             "title": self.title,
             "state_delta": Json(dict(self.state_delta or {})),
+            "traceparent": self.by.traceparent,
         }
 
 
@@ -201,9 +202,9 @@ WITH s AS (
 ), added AS (
     INSERT INTO sessions_app_invocation
         (session_id, invocation_id, client_id, message, state_delta, actor_kind, actor_id, actor_name, address,
-        reason, credentials, status, owner, attempts, started_at, agent_version)
+        reason, credentials, traceparent, status, owner, attempts, started_at, agent_version)
     SELECT s.id, %(invocation)s, %(client)s, %(message)s, %(state_delta)s, %(actor_kind)s, %(actor_id)s, %(actor_name)s,
-        %(address)s::inet, %(reason)s, %(credentials)s, decided.status,
+        %(address)s::inet, %(reason)s, %(credentials)s, %(traceparent)s, decided.status,
         CASE WHEN decided.status = 'running' THEN %(owner)s ELSE '' END,
         (decided.status = 'running')::int,
         CASE WHEN decided.status = 'running' THEN statement_timestamp() END,

@@ -16,6 +16,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
 from django.http import HttpResponse
@@ -32,20 +33,26 @@ from runtime.apps import App
 from runtime.models import LlmResponse
 from runtime.skills import Frontmatter, Skill
 from runtime.tools.skill_toolset import SkillToolset
+from runtime.trace_context import trace_headers
 from sessions_app import use_cases
+from sessions_app.api.access.callers import person_calling
 from sessions_app.asgi.protocol import read_body, send_response
 from sessions_app.base import actors
 from sessions_app.conf import conf
 from sessions_app.history.telemetry import metrics_view, span_export
+from sessions_app.history.telemetry.trace_contexts import InvocationTrace, find_trace
 from sessions_app.invocations.worker import worker
 from sessions_app.models import Invocation
 from sessions_app.process.json_logs import JsonFormatter, logs_of_invocation
 from sessions_app.process.threads import in_thread
 from tests.a2a_server import free_socket, listening_app
 from tests.fakes import ScriptedModel, call
+from tests.integration.api.conftest import Program, make_key
 from tests.served_agents import Served
 
 LETTERS = "αβγδεζηθικλμνξοπρστυφχψωабвгдежзийклмнопрстуфхцчшщъыьэюя漢字語言\U0001f600\u202e"
+SEEN: list[dict[str, str]] = []
+"""Headers that the tool would send to other systems."""
 CHAT = "chat gemini-2.5-flash-001"
 
 
@@ -69,16 +76,22 @@ class Collector:
     async def sent(self) -> str:
         return "".join(MessageToJson(request, ensure_ascii=False) for request in await self.requests())
 
+    async def protobuf_spans(self) -> list[Any]:
+        return [
+            span
+            for request in await self.requests()
+            for resource in request.resource_spans
+            for scope in resource.scope_spans
+            for span in scope.spans
+        ]
+
     async def spans(self) -> dict[str, dict[str, Any]]:
         """Return the attributes of all spans, by the span's name."""
         return {
             span.name: {
                 item.key: getattr(item.value, item.value.WhichOneof("value")) for item in span.attributes
             }
-            for request in await self.requests()
-            for resource in request.resource_spans
-            for scope in resource.scope_spans
-            for span in scope.spans
+            for span in await self.protobuf_spans()
         }
 
 
@@ -88,11 +101,13 @@ pytestmark = pytest.mark.usefixtures("loop_end")
 def look_up(word: str) -> str:
     """Look a word up."""
     logging.getLogger("shop").warning("Looked up api_key=s3cret")
+    SEEN.append(trace_headers())
     return "private words"
 
 
 @pytest.fixture
 def model(served: Served) -> ScriptedModel:
+    SEEN.clear()
     calls = [call("look_up", word="lamp"), call("load_skill", skill_name="lamps")]
     scripted = ScriptedModel(turns=[calls, "Private words."])
     skill = Skill(
@@ -183,6 +198,54 @@ async def test_a_collector_gets_the_documented_fields_of_phoenix_and_langfuse(
     ]
 
 
+async def test_a_trace_goes_on_from_its_program_to_other_systems(
+    person: User, model: ScriptedModel, collector: Collector
+) -> None:
+    """The program's `traceparent` is the parent of the invocation, and its tools and jobs send the invocation's."""
+    key = await sync_to_async(make_key)(person)
+    sent = Program(key)
+    session = await use_cases.create_session(person, "shop")
+    given = f"00-{7:032x}-{9:016x}-01"
+    response = await sent.post(
+        f"/api/v1/sessions/{session.id}/runs",
+        {"text": "Hello"},
+        content_type="application/json",
+        headers={"traceparent": given},
+    )
+    assert response.status_code == 202
+    await worker().wait_until_idle()
+    await asyncio.gather(*worker()._background_tasks)
+    spans = {span.name: span for span in await collector.protobuf_spans()}
+    root = spans["invocation"]
+    assert (int.from_bytes(root.trace_id), int.from_bytes(root.parent_span_id)) == (7, 9)
+    assert {int.from_bytes(span.trace_id) for span in spans.values()} == {7}
+    assert SEEN == [{"traceparent": f"00-{7:032x}-{int.from_bytes(root.span_id):016x}-01"}]
+    trace = await in_thread(find_trace, response.json()["run_id"])
+    assert trace and trace.traceparent == SEEN[0]["traceparent"]
+
+
+@pytest.mark.parametrize(
+    "given", ["", "00-0-0-01", f"00-{0:032x}-{9:016x}-01", "x" * 55, f"00-{7:032x}-{9:016x}"]
+)
+async def test_a_wrong_trace_context_counts_as_none(
+    person: User, collector: Collector, given: str, rf: RequestFactory
+) -> None:
+    caller = person_calling(person, rf.get("/", headers={"traceparent": given}))
+    assert caller.actor_for(person).traceparent == caller.in_trace(given).traceparent == ""
+    one, other = [await in_thread(find_trace, name) for name in ("e-1", "e-2")]
+    assert one and other and one.trace_id != other.trace_id and one == await in_thread(find_trace, "e-1")
+
+
+async def test_without_an_export_no_trace_context_is_kept_or_sent(
+    person: User, model: ScriptedModel, configure: Callable[..., None], rf: RequestFactory
+) -> None:
+    configure()
+    caller = person_calling(person, rf.get("/", headers={"traceparent": f"00-{7:032x}-{9:016x}-01"}))
+    assert caller.traceparent == ""
+    await ask(person)
+    assert SEEN == [{}]
+
+
 async def test_what_was_said_is_exported_only_when_switched_on_and_masked(
     person: User, model: ScriptedModel, collector: Collector
 ) -> None:
@@ -227,7 +290,7 @@ async def test_without_the_packages_nothing_is_exported_and_the_log_says_why(
 ) -> None:
     monkeypatch.setattr(span_export, "IS_AVAILABLE", False)
     configure(otlp_endpoint="http://127.0.0.1:4318")
-    await span_export.export_spans(uuid4(), "e-1", 0.0)
+    await span_export.export_spans(uuid4(), "e-1", 0.0, InvocationTrace(1, 2))
     assert "pip install -r requirements-telemetry.txt" in caplog.text
 
 

@@ -33,6 +33,7 @@ from runtime.tools.openapi_tool.openapi_spec_parser.parameters import read_param
 from runtime.tools.openapi_tool.openapi_spec_parser.references import Json, References, as_object
 from runtime.tools.openapi_tool.openapi_spec_parser.request import BadArgumentsError, build_request
 from runtime.tools.openapi_tool.openapi_spec_parser.tool_names import MAX_TOOL_NAME_LENGTH
+from runtime.trace_context import trace_headers
 
 MAX_ERROR_CHARACTERS = 4_000
 _TEXTUAL = ("text/", "json", "xml", "javascript", "yaml", "csv", "x-www-form-urlencoded")
@@ -158,7 +159,7 @@ class RestApiTool(BaseTool):
 
     async def _with_headers(self, request: HttpRequest, tool_context: Context | None) -> HttpRequest:
         provided = await provided_headers(self._header_provider, tool_context)
-        headers = {**self._default_headers, **request.headers, **provided}
+        headers = {**trace_headers(), **self._default_headers, **request.headers, **provided}
         return HttpRequest(request.method, request.url, headers, request.content)
 
 

@@ -32,8 +32,10 @@ from django.utils import timezone
 from runtime.agents import LlmAgent
 from runtime.agents.remote_a2a_agent import RemoteA2aAgent
 from runtime.auth.auth_credential import AuthCredential, AuthCredentialTypes
+from runtime.trace_context import trace_context
 from sessions_app.agent_apps import registry
 from sessions_app.contrib.a2a.endpoint import AGENT_ROUTE, CARD_ROUTE
+from sessions_app.history.telemetry import span_export
 from sessions_app.invocations.worker import worker
 from sessions_app.live.process import live
 from sessions_app.models import ApiKey, Invocation, Session
@@ -240,15 +242,27 @@ async def test_what_is_not_offered_says_so(program: Client, model: ScriptedModel
         await apply_all(program.subscribe(SubscribeToTaskRequest(id=task.id)))
 
 
-async def test_a_remote_agent_of_this_site_talks_to_it(person: User, site: str, model: ScriptedModel) -> None:
+async def test_a_remote_agent_of_this_site_talks_to_it_within_its_trace(
+    person: User,
+    site: str,
+    model: ScriptedModel,
+    configure: Callable[..., None],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     model.turns += ["First.", "Second."]
     key = await sync_to_async(make_key)(person)
     credential = AuthCredential(auth_type=AuthCredentialTypes.API_KEY, api_key=key)
     card = f"{site}/a2a/desk/.well-known/agent-card.json"
     conversation = Conversation(RemoteA2aAgent("desk", card, auth_credential=credential))
-    assert (await conversation.say("Hello"))[-1].text() == "First."
+    configure(a2a_apps=[APP], otlp_endpoint="http://127.0.0.1:1/v1/traces")
+    monkeypatch.setattr(span_export, "IS_AVAILABLE", False)
+    given = f"00-{7:032x}-{9:016x}-01"
+    with trace_context(given):
+        assert (await conversation.say("Hello"))[-1].text() == "First."
     assert (await conversation.say("Again"))[-1].text() == "Second."
     assert await Session.objects.acount() == 1
+    contexts = Invocation.objects.order_by("pk").values_list("traceparent", flat=True)
+    assert [context async for context in contexts] == [given, ""]
 
 
 async def test_a_closed_agent_and_its_card_are_for_keys_of_people_who_may_use_it(

@@ -21,14 +21,19 @@ from adk_site.embedded.paths import CHECKOUT
 from runtime.agents import LlmAgent
 from runtime.models import LlmResponse
 from runtime.tools import FunctionTool, get_user_choice
+from runtime.tools.mcp_tool import McpToolset
+from runtime.tools.mcp_tool.connection_params import StreamableHTTPConnectionParams
+from runtime.trace_context import trace_context
 from sessions_app.agent_apps import registry
 from sessions_app.contrib.mcp.endpoint import NO_PACKAGE
+from sessions_app.history.telemetry import span_export
 from sessions_app.models import Artifact, Invocation, Session
 from tests.fakes import ScriptedModel, call
 from tests.integration.api.conftest import Program, body_of, make_key
 from tests.integration.contrib.a2a.test_task_access import Waits
 from tests.integration.contrib.mcp.clients import session_of, texts_of
 from tests.integration.contrib.mcp.conftest import client_of
+from tests.unit.runtime.conversation import Conversation
 
 
 def refund(euros: int) -> str:
@@ -213,6 +218,33 @@ async def test_files_are_links_for_the_same_key(person: User, site: str, model: 
     [link] = [block for block in result.content if block.type == "resource_link"]
     assert link.name == "a b.txt"
     assert await body_of(await Program(key).get(link.uri.removeprefix(site))) == b"drawn"
+
+
+async def test_a_toolset_of_another_agent_calls_it_within_its_trace(
+    person: User,
+    site: str,
+    model: ScriptedModel,
+    configure: Callable[..., None],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    configure(otlp_endpoint="http://127.0.0.1:1/v1/traces")
+    monkeypatch.setattr(span_export, "IS_AVAILABLE", False)
+    model.turns += ["First.", "Second."]
+    key = await sync_to_async(make_key)(person)
+    params = StreamableHTTPConnectionParams(url=f"{site}/mcp", headers={"authorization": f"Bearer {key}"})
+    calls = [call("desk", message="Hello"), "Done."]
+    toolset = McpToolset(connection_params=params, tool_filter=["desk"])
+    asking = LlmAgent(name="boss", model=ScriptedModel(turns=[*calls, *calls]), tools=[toolset])
+    conversation = Conversation(asking)
+    given = f"00-{7:032x}-{9:016x}-01"
+    with trace_context(given):
+        told = await conversation.say("Ask the desk")
+    await conversation.say("Again")
+    await toolset.close()
+    [response] = [response for event in told for response in event.get_function_responses()]
+    assert (response.response or {})["content"][0]["text"] == "First."
+    contexts = Invocation.objects.order_by("pk").values_list("traceparent", flat=True)
+    assert [context async for context in contexts] == [given, ""]
 
 
 async def test_the_client_of_the_documentation_runs(person: User, site: str, model: ScriptedModel) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from runtime.tools.openapi_tool.openapi_spec_parser.rest_api_tool import RestApiTool
+from runtime.trace_context import trace_context
 from tests.echo_server import EchoServer, Received
 from tests.unit.runtime.openapi.specs import body, parameter, schema_of, spec_of, tool_of
 
@@ -265,4 +266,7 @@ async def test_t11_names_may_stay_as_the_document_has_them(server: EchoServer) -
 async def test_t11_headers_of_the_author_are_sent(server: EchoServer) -> None:
     tool = tool_of(spec_of(server.url))
     tool.set_default_headers({"X-Site": "shop"})
-    assert (await send(server, tool)).headers["x-site"] == "shop"
+    with trace_context("00-0a-0b-01"):
+        sent = (await send(server, tool)).headers
+    assert (sent["x-site"], sent["traceparent"]) == ("shop", "00-0a-0b-01")
+    assert "traceparent" not in (await send(server, tool)).headers
