@@ -50,7 +50,7 @@ def _check_package(name: str, owner: str) -> None:
     package = owner.partition(".")[0]
     if package in REFUSED:
         raise ConfigurationError(
-            f"{name!r} is not allowed: YAML files do not refer to {package!r}. Name an object of your own package."
+            f"{name!r} is not allowed: files do not refer to {package!r}. Name an object of your own package."
         )
 
 

@@ -19,6 +19,7 @@ from runtime.evaluation.json_files import check_eval_set, config_beside, load_ev
 from runtime.evaluation.metric import Metric, MetricResult
 from runtime.evaluation.metrics import metrics_of
 from runtime.evaluation.run_case import evaluate_case, run_case
+from runtime.evaluation.simulation.llm_backed_user_simulator import LlmBackedUserSimulatorConfig
 from runtime.evaluation.texts import calls_of, text_of
 
 NUM_RUNS = 2
@@ -97,7 +98,7 @@ class AgentEvaluator:
         app = await _app_of(agent_module, agent_name)
         failures: list[str] = []
         for case in eval_set.eval_cases:
-            lines = await _failures_of(app, case, metrics, num_runs)
+            lines = await _failures_of(app, case, metrics, num_runs, eval_config.user_simulator_config)
             failures += lines
             if print_detailed_results:
                 print(f"{eval_set.eval_set_id} {case.eval_id}: {'failed' if lines else 'passed'}")
@@ -105,13 +106,19 @@ class AgentEvaluator:
             raise AssertionError("\n".join(failures))
 
 
-async def _failures_of(app: App, case: EvalCase, metrics: list[Metric], num_runs: int) -> list[str]:
+async def _failures_of(
+    app: App,
+    case: EvalCase,
+    metrics: list[Metric],
+    num_runs: int,
+    simulator_config: LlmBackedUserSimulatorConfig,
+) -> list[str]:
     """Return a paragraph for each criterion that the case does not pass."""
     runs: list[list[Invocation]] = []
     results: dict[str, list[MetricResult]] = {metric.name: [] for metric in metrics}
     try:
         for _ in range(num_runs):
-            actual = await run_case(app, case)
+            actual = await run_case(app, case, simulator_config=simulator_config)
             runs.append(actual)
             for result in await evaluate_case(metrics, case, actual):
                 results[result.metric].append(result)

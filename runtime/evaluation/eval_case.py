@@ -8,6 +8,7 @@ from pydantic import ConfigDict, Field, model_validator
 
 from runtime import types
 from runtime.evaluation.common import EvalBaseModel
+from runtime.evaluation.conversation_scenarios import ConversationScenario
 from runtime.evaluation.eval_rubrics import Rubric
 
 StaticConversation = list["Invocation"]
@@ -89,7 +90,7 @@ class EvalCase(EvalBaseModel):
 
     eval_id: str
     conversation: StaticConversation | None = None
-    conversation_scenario: dict[str, Any] | None = None
+    conversation_scenario: ConversationScenario | None = None
     session_input: SessionInput | None = None
     creation_timestamp: float = 0.0
     rubrics: list[Rubric] | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, ConfigDict, Field, SerializeAsAny, field_validator
 from pydantic.alias_generators import to_camel
 
 from runtime import types
@@ -63,6 +63,23 @@ class HallucinationsCriterion(LlmAsAJudgeCriterion):
     """
 
     evaluate_intermediate_nl_responses: bool = False
+
+
+class EvalStatus(Enum):
+    """Verdict of a metric."""
+
+    PASSED = 1
+    FAILED = 2
+    NOT_EVALUATED = 3
+    INFORMATIONAL = 4
+
+
+class EvalMetric(EvalBaseModel):
+    """Name and criterion of a metric, for a function that measures it."""
+
+    metric_name: str
+    threshold: float | None = None
+    criterion: SerializeAsAny[BaseCriterion] | None = None
 
 
 class ToolTrajectoryCriterion(BaseCriterion):

@@ -44,6 +44,7 @@ class Hallucinations(Metric):
 
     name = "hallucinations_v1"
     criterion_type = HallucinationsCriterion
+    needs_reference = False
 
     def __init__(self, criterion: BaseCriterion) -> None:
         super().__init__(criterion)

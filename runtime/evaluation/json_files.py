@@ -53,11 +53,8 @@ def check_eval_set(found: EvalSet) -> None:
                 f"eval_cases.{number}.eval_id: another case is called {case.eval_id!r}. Rename one."
             )
         known.add(case.eval_id)
-        if not case.conversation:
-            raise EvaluationError(
-                f"eval_cases.{number}.conversation: the case has no message. A conversation_scenario, which a "
-                "simulated user would play, is not evaluated."
-            )
+        if not case.conversation and not case.conversation_scenario:
+            raise EvaluationError(f"eval_cases.{number}.conversation: the case has no message. Write one.")
 
 
 def load_eval_config(path: Path) -> EvalConfig:

@@ -18,6 +18,7 @@ from runtime import types
 from runtime.errors import EvaluationError, ModelError
 from runtime.evaluation.eval_metrics import JudgeModelOptions
 from runtime.evaluation.texts import text_of
+from runtime.models.base_llm import BaseLlm
 from runtime.models.llm_request import LlmRequest
 from runtime.models.rate_limit import ask
 from runtime.models.registry import LLMRegistry
@@ -44,6 +45,8 @@ class Judge:
 
     def __init__(self, options: JudgeModelOptions) -> None:
         self._options = options
+        self._described = f"The judge model {options.judge_model!r}"
+        self._config = options.judge_model_config
         self._model = LLMRegistry.new_llm(options.judge_model)
 
     async def verdicts(self, instruction: str, material: dict[str, Any], verdict_type: type[V]) -> list[V]:
@@ -64,7 +67,10 @@ class Judge:
 
         async def sample() -> V | None:
             async with limit:
-                return _verdict_in(await self._answer(text), verdict_type)
+                answer = await answer_of_model(
+                    self._model, self._options.judge_model, self._described, self._config, text
+                )
+                return _verdict_in(answer, verdict_type)
 
         try:
             async with asyncio.TaskGroup() as group:
@@ -80,29 +86,38 @@ class Judge:
                 found.append(verdict)
         if not found:
             raise EvaluationError(
-                f"The judge model {self._options.judge_model!r} gave no verdict that can be read. Name another one in "
+                f"{self._described} gave no verdict that can be read. Name another one in "
                 "judge_model_options.judge_model."
             )
         return found
 
-    async def _answer(self, text: str) -> str:
-        config = self._options.judge_model_config or types.GenerateContentConfig()
-        # The request owns its config; the criterion's config is shared by all samples.
-        request = LlmRequest(
-            model=self._options.judge_model,
-            contents=[types.UserContent(text)],
-            config=config.model_copy(deep=True),
-        )
-        answer = ""
-        async with aclosing(ask(self._model, request, stream=False)) as responses:
-            async for response in responses:
-                code = response.error_code
-                if code:
-                    raise EvaluationError(
-                        f"The judge model {self._options.judge_model!r} could not answer: {code}."
-                    ) from ModelError(code, response.error_message or "", response.error_detail or "")
-                answer += text_of(response.content)
-        return answer
+
+async def answer_of_model(
+    model: BaseLlm, name: str, described: str, config: types.GenerateContentConfig | None, text: str
+) -> str:
+    """Return the answer to a text.
+
+    Args:
+        name: name of the model in the request, by which its rate is limited.
+        described: subject of the sentence of an error, such as "The judge model 'demo'".
+
+    Raises:
+        EvaluationError: the model reports an error.
+        Exception: any error of the model.
+    """
+    # The request owns its config; that of the criteria is shared by all requests.
+    own_config = (config or types.GenerateContentConfig()).model_copy(deep=True)
+    request = LlmRequest(model=name, contents=[types.UserContent(text)], config=own_config)
+    answer = ""
+    async with aclosing(ask(model, request, stream=False)) as responses:
+        async for response in responses:
+            code = response.error_code
+            if code:
+                raise EvaluationError(f"{described} could not answer: {code}.") from ModelError(
+                    code, response.error_message or "", response.error_detail or ""
+                )
+            answer += text_of(response.content)
+    return answer
 
 
 def majority(verdicts: Sequence[Verdict], word: str) -> tuple[bool, str]:

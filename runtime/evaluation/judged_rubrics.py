@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Literal
 from pydantic import BaseModel
 
 from runtime.errors import EvaluationError
+from runtime.evaluation.conversation_scenarios import ConversationScenario
 from runtime.evaluation.eval_case import Invocation
 from runtime.evaluation.eval_metrics import BaseCriterion, LlmAsAJudgeCriterion, RubricsBasedCriterion
 from runtime.evaluation.eval_rubrics import Rubric, RubricContent, RubricScore
@@ -44,6 +45,7 @@ class RubricsMetric(Metric):
     """
 
     criterion_type: ClassVar[type[BaseCriterion]] = RubricsBasedCriterion
+    needs_reference = False
     rubric_type: ClassVar[str]
     instruction: ClassVar[str]
 
@@ -140,7 +142,12 @@ class RubricsOfConversation(RubricsMetric):
         object="the work of the assistant over all turns",
     )
 
-    async def evaluate(self, actual: Sequence[Invocation], expected: Sequence[Invocation]) -> MetricResult:
+    async def evaluate(
+        self,
+        actual: Sequence[Invocation],
+        expected: Sequence[Invocation],
+        scenario: ConversationScenario | None = None,
+    ) -> MetricResult:
         """Return the result; raise the errors of the judge."""
         turns = []
         for invocation in actual:

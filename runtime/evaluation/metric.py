@@ -9,6 +9,7 @@ from typing import ClassVar
 
 from pydantic import BaseModel
 
+from runtime.evaluation.conversation_scenarios import ConversationScenario
 from runtime.evaluation.eval_case import Invocation
 from runtime.evaluation.eval_metrics import BaseCriterion
 from runtime.evaluation.eval_rubrics import RubricScore
@@ -50,10 +51,12 @@ class Metric(ABC):
 
     Attributes:
         name: name of the criterion in a `test_config.json`.
+        needs_reference: True if the metric compares with an expected conversation, which a scenario does not have.
     """
 
-    name: ClassVar[str]
+    name: str
     criterion_type: ClassVar[type[BaseCriterion]] = BaseCriterion
+    needs_reference: ClassVar[bool] = True
 
     def __init__(self, criterion: BaseCriterion) -> None:
         self.threshold = criterion.threshold
@@ -66,8 +69,18 @@ class Metric(ABC):
             EvaluationError: a judge gave no valid verdict.
         """
 
-    async def evaluate(self, actual: Sequence[Invocation], expected: Sequence[Invocation]) -> MetricResult:
-        """Return the result over the invocations of a conversation; raise the errors of `score`."""
+    async def evaluate(
+        self,
+        actual: Sequence[Invocation],
+        expected: Sequence[Invocation],
+        scenario: ConversationScenario | None = None,
+    ) -> MetricResult:
+        """Return the result over the invocations of a conversation; raise the errors of `score`.
+
+        Args:
+            expected: without an expected conversation, the actual messages.
+            scenario: the scenario that a simulated user has played.
+        """
         scores = [await self.score(*pair) for pair in zip(actual, expected, strict=True)]
         return self.result(scores)
 

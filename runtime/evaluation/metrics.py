@@ -5,7 +5,8 @@ from __future__ import annotations
 from pydantic import ValidationError
 
 from runtime.errors import AdkError, EvaluationError
-from runtime.evaluation.eval_config import EvalConfig
+from runtime.evaluation.custom_metric import CustomMetric
+from runtime.evaluation.eval_config import CustomMetricConfig, EvalConfig
 from runtime.evaluation.eval_metrics import BaseCriterion
 from runtime.evaluation.hallucinations import Hallucinations
 from runtime.evaluation.json_files import sentence_of
@@ -47,15 +48,31 @@ def metrics_of(config: EvalConfig) -> list[Metric]:
     """
     if not config.criteria:
         raise EvaluationError(f"Give at least one of the criteria {', '.join(METRICS)}.")
-    found = {name: _metric(name, criterion) for name, criterion in config.criteria.items()}
-    return [found[name] for name in METRICS if name in found]
+    for name in config.custom_metrics:
+        if name not in config.criteria:
+            raise EvaluationError(
+                f"custom_metrics.{name}: the metric has no threshold. Give criteria.{name}."
+            )
+    found: dict[str, Metric] = {}
+    for name, criterion in config.criteria.items():
+        custom = config.custom_metrics.get(name)
+        found[name] = _custom_metric(name, custom, criterion) if custom else _metric(name, criterion)
+    order = [*METRICS, *sorted(found.keys() - METRICS.keys())]
+    return [found[name] for name in order if name in found]
+
+
+def _custom_metric(name: str, custom: CustomMetricConfig, criterion: BaseCriterion) -> Metric:
+    try:
+        return CustomMetric(name, custom.code_config.name, criterion)
+    except AdkError as error:
+        raise EvaluationError(f"custom_metrics.{name}.code_config.name: {error}") from error
 
 
 def _metric(name: str, criterion: BaseCriterion) -> Metric:
     metric = METRICS.get(name)
     if metric is None:
         raise EvaluationError(
-            f"criteria.{name}: there is no such metric. The metrics are {', '.join(METRICS)}."
+            f"criteria.{name}: there is no such metric. The metrics are {', '.join(METRICS)} and custom_metrics."
         )
     try:
         known = metric.criterion_type.model_validate(criterion.model_dump())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Coroutine, Sequence
+from collections.abc import AsyncIterator, Coroutine, Iterable, Sequence
 from contextlib import aclosing
 from typing import Any, TypeVar
 
@@ -13,6 +13,10 @@ from runtime.errors import EvaluationError, ModelError
 from runtime.evaluation.eval_case import EvalCase, Invocation, SessionInput
 from runtime.evaluation.metric import Metric, MetricResult
 from runtime.evaluation.recording import InvocationRecording
+from runtime.evaluation.simulation.llm_backed_user_simulator import (
+    LlmBackedUserSimulator,
+    LlmBackedUserSimulatorConfig,
+)
 from runtime.run_config import RunConfig
 from runtime.runners import InMemoryRunner
 from runtime.sessions.session import Session
@@ -22,7 +26,12 @@ USER = "test_user_id"
 
 
 async def run_case(
-    app: App, case: EvalCase, *, seconds: float | None = None, run_config: RunConfig | None = None
+    app: App,
+    case: EvalCase,
+    *,
+    seconds: float | None = None,
+    run_config: RunConfig | None = None,
+    simulator_config: LlmBackedUserSimulatorConfig | None = None,
 ) -> list[Invocation]:
     """Send the messages of a case to an app, and return the invocations.
 
@@ -30,6 +39,7 @@ async def run_case(
 
     Args:
         seconds: maximum time for each message.
+        simulator_config: the simulated user of a scenario.
 
     Raises:
         EvaluationError: a message failed or took too long; the cause is the agent's exception, if any.
@@ -41,12 +51,13 @@ async def run_case(
     )
     # The failure becomes an EvaluationError, not an event.
     config = (run_config or RunConfig()).model_copy(update={"on_failure": _leave_to_caller})
-    found = []
-    for number, expected in enumerate(case.conversation or [], 1):
+    found: list[Invocation] = []
+    async for expected in _messages(case, found, simulator_config):
         started = time.monotonic()
         try:
             actual = await _in_time(seconds, _run_message(runner, session, expected, config))
         except Exception as error:
+            number = len(found) + 1
             raise EvaluationError(f"Message {number} of the case failed: {_reason(error)}") from error
         actual.duration = time.monotonic() - started
         actual.rubrics = [*(case.rubrics or []), *(expected.rubrics or [])] or None
@@ -54,11 +65,41 @@ async def run_case(
     return found
 
 
+async def _messages(
+    case: EvalCase, found: list[Invocation], config: LlmBackedUserSimulatorConfig | None
+) -> AsyncIterator[Invocation]:
+    """Yield the expected invocations, or those with the messages of a simulated user, who reads what was `found`."""
+    if case.conversation_scenario is None:
+        for expected in case.conversation or []:
+            yield expected
+        return
+    user = LlmBackedUserSimulator(config or LlmBackedUserSimulatorConfig(), case.conversation_scenario)
+    while message := await user.next_message(found):
+        yield Invocation(user_content=message)
+
+
 async def evaluate_case(
     metrics: Sequence[Metric], case: EvalCase, actual: Sequence[Invocation]
 ) -> list[MetricResult]:
     """Return the result of each metric; raise the errors of `Metric.evaluate`."""
-    return [await metric.evaluate(actual, case.conversation or []) for metric in metrics]
+    scenario = case.conversation_scenario
+    expected = expected_of(case, actual)
+    results = []
+    for metric in metrics:
+        if scenario and metric.needs_reference:
+            raise EvaluationError(
+                f"criteria.{metric.name}: it compares with an expected conversation, and a conversation_scenario has "
+                "none. Choose criteria of judges for this set."
+            )
+        results.append(await metric.evaluate(actual, expected, scenario))
+    return results
+
+
+def expected_of(case: EvalCase, actual: Iterable[Invocation]) -> list[Invocation]:
+    """Return the expected conversation; for a scenario, the messages of the actual conversation."""
+    if case.conversation_scenario:
+        return [Invocation(user_content=invocation.user_content) for invocation in actual]
+    return case.conversation or []
 
 
 async def _run_message(

@@ -13,6 +13,7 @@ from django.http import QueryDict
 from runtime import types
 from runtime.evaluation.eval_case import EvalCase, Invocation, get_all_tool_calls
 from runtime.evaluation.metric import InvocationScore, MetricResult
+from runtime.evaluation.run_case import expected_of
 from runtime.evaluation.texts import text_of
 from sessions_app.admin.links import session_url
 from sessions_app.contrib.evaluation.comparison import (
@@ -135,8 +136,8 @@ def _view(report: CaseReport, *, shows_text: bool, shows_detail: bool) -> CaseVi
 
 
 def _exchanges(row: EvaluatedCase) -> list[Exchange]:
-    expected = EvalCase.model_validate(row.case).conversation or []
-    actual = map(Invocation.model_validate, row.actual)
+    actual = list(map(Invocation.model_validate, row.actual))
+    expected = expected_of(EvalCase.model_validate(row.case), actual)
     results = list(map(MetricResult.model_validate, row.results))
     exchanges = []
     # A case that ends early has fewer actual messages than expected.

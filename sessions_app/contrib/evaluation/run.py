@@ -75,7 +75,11 @@ class CaseAttempt:
         # A reload of the app must not close its toolsets while the case runs.
         with using(app):
             self.actual = await run_case(
-                app, self._case, seconds=limits.invocation_seconds, run_config=run_config
+                app,
+                self._case,
+                seconds=limits.invocation_seconds,
+                run_config=run_config,
+                simulator_config=self._config.user_simulator_config,
             )
         # A case made of a conversation has masked secrets, so secrets in the actual calls would differ from it.
         expected = _masked(self._case)

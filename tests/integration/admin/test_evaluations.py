@@ -151,6 +151,14 @@ def test_staff_with_the_permission_stop_a_run_that_goes_on(staff: Client) -> Non
     assert "The evaluation has ended." in staff.post(url, follow=True).text
 
 
+def test_the_messages_of_a_simulated_user_are_on_the_page(staff: Client) -> None:
+    evaluation = make_evaluation(("lamp", "passed", 1.0))
+    scenario = {"starting_prompt": "Hi", "conversation_plan": "Buy a lamp."}
+    evaluation.cases.update(case={"eval_id": "lamp", "conversation_scenario": scenario})
+    html = read(staff, page_url(evaluation))
+    assert "How much is lamp?" in html and "It is lamp" in html
+
+
 def test_words_need_the_right_to_read_texts_and_scores_do_not(staff: Client, session: Session) -> None:
     evaluation = make_evaluation(("lamp", "broken", 0.5))
     evaluation.cases.update(error_detail="Traceback", session=session)

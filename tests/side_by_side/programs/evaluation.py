@@ -143,7 +143,7 @@ async def _scores(
     except ModuleNotFoundError:
         from runtime.evaluation.trajectory_evaluator import TrajectoryEvaluator  # type: ignore[import-not-found]
 
-        from runtime.evaluation.eval_metrics import EvalMetric  # type: ignore[attr-defined]
+        from runtime.evaluation.eval_metrics import EvalMetric
 
         metric = EvalMetric(metric_name=name, criterion=ToolTrajectoryCriterion.model_validate(criterion))
         found = TrajectoryEvaluator(eval_metric=metric).evaluate_invocations(actual, expected)

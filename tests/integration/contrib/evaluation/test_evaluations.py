@@ -18,6 +18,7 @@ from django.utils import timezone
 from runtime import types
 from runtime.agents import LlmAgent
 from runtime.errors import EvaluationError
+from runtime.evaluation.conversation_scenarios import ConversationScenario
 from runtime.evaluation.eval_case import EvalCase, SessionInput
 from runtime.evaluation.eval_config import DEFAULT_CONFIG, EvalConfig
 from runtime.evaluation.eval_set import EvalSet
@@ -63,6 +64,19 @@ def test_cases_are_sent_and_end_as_passed_failed_or_broken(sent: list[int]) -> N
     assert outcome(evaluation) == {"lamp": "passed", "calls": "failed", "words": "failed", "breaks": "broken"}
     assert (evaluation.passed, evaluation.failed, evaluation.broken) == (1, 2, 1)
     assert evaluation.finished_at is not None
+
+
+def test_a_simulated_user_plays_a_scenario(sent: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    verdict = '{"verdicts": [{"rubric_id": "multi_turn_task_success_v1", "verdict": "yes"}]}'
+    others = ScriptedModel(turns=["And the price?", "</finished>", verdict])
+    monkeypatch.setattr(LLMRegistry, "new_llm", lambda name: others)
+    criterion = {"threshold": 0.5, "judge_model_options": {"num_samples": 1}}
+    config = EvalConfig.model_validate({"criteria": {"multi_turn_task_success_v1": criterion}})
+    scenario = ConversationScenario(starting_prompt="Hello", conversation_plan="Ask for the price.")
+    row = run_all(begin(EvalCase(eval_id="a", conversation_scenario=scenario), config=config)).cases.get()
+    assert row.status == "passed"
+    said = [invocation["user_content"]["parts"][0]["text"] for invocation in row.actual]
+    assert said == ["Hello", "And the price?"]
 
 
 def test_the_results_and_the_invocations_are_stored(sent: list[int]) -> None:
@@ -383,8 +397,8 @@ def test_hostile_texts_and_values_are_stored(sent: list[int]) -> None:
 
 
 def test_an_unknown_app_or_criterion_stores_nothing(sent: list[int]) -> None:
-    with pytest.raises(EvaluationError, match=r"criteria\.safety_v1"):
-        begin(RIGHT, config=EvalConfig.model_validate({"criteria": {"safety_v1": 1.0}}))
+    with pytest.raises(EvaluationError, match=r"criteria\.politeness"):
+        begin(RIGHT, config=EvalConfig.model_validate({"criteria": {"politeness": 1.0}}))
     with pytest.raises(EvaluationError, match="eval_cases: a set has 1 to 1000 cases, not 0"):
         begin()
     with pytest.raises(NotFoundError, match="There is no app 'none'"):

@@ -67,7 +67,7 @@ def test_a_set_of_adk_web_is_read_with_its_events(tmp_path: Path) -> None:
         (set_with({**CASE, "conversation": []}), "eval_cases.0.conversation: the case has no message"),
         (
             set_with({"eval_id": "a", "conversation_scenario": {"starting_prompt": "Hi"}}),
-            "eval_cases.0.conversation: the case has no message. A conversation_scenario",
+            "eval_cases.0.conversation_scenario.conversationPlan: Field required",
         ),
         (set_with({"eval_id": "a"}), "eval_cases.0: Give the case a conversation or a conversation_scenario"),
         (set_with({**CASE, "conversation": [{}]}), "eval_cases.0.conversation.0.userContent: Field required"),

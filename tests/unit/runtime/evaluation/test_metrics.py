@@ -99,7 +99,8 @@ def test_the_criteria_of_google_adk_apply_without_a_file() -> None:
         ({}, "Give at least one of the criteria tool_trajectory_avg_score, response_match_score"),
         (
             {"response_evaluation_score": 0.8},
-            f"criteria.response_evaluation_score: there is no such metric. The metrics are {', '.join(METRICS)}.",
+            "criteria.response_evaluation_score: there is no such metric. "
+            f"The metrics are {', '.join(METRICS)} and custom_metrics.",
         ),
         ({"items": 1.0}, "criteria.items: there is no such metric."),
         (

@@ -1,0 +1,1 @@
+"""Simulated users, who play the scenarios of eval cases."""
