@@ -216,6 +216,8 @@ GET    login     login  login 403   302       text       /admin/sessions_app/ans
 POST   login     login  login 403   302       text       /admin/sessions_app/answerrequest/decide/
 GET    login     login  login 403   200       second     /admin/sessions_app/actrequest/<object_id>/answer/
 POST   login     login  login 403   200       second     /admin/sessions_app/actrequest/<object_id>/answer/
+GET    login     login  login 403   200       read       /admin/sessions_app/dayfigure/costs/
+POST   login     login  login 403   403       -          /admin/sessions_app/dayfigure/costs/
 GET    login     login  login 403   200       collect    /admin/sessions_app/casefile/add/
 POST   login     login  login 403   200       collect    /admin/sessions_app/casefile/add/
 GET    login     login  login 403   302       collect    /admin/sessions_app/casefile/<object_id>/note/

@@ -13,6 +13,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 from django.http import HttpRequest
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.functional import Promise
 from django.utils.safestring import SafeString
@@ -220,8 +221,9 @@ def _today(request: HttpRequest, links: OverviewLinks) -> Part:
         return Part("today", "")
     today = local_day()
     amounts = load_days(sums_within_remits(request, DayFigure.objects.all()), today, 1)[today]
+    costs = reverse("admin:sessions_app_dayfigure_costs")
     tiles = [
-        Tile(_("Cost"), format_cost(amounts.total(DayMetric.COST)) or "0", url),
+        Tile(_("Cost"), format_cost(amounts.total(DayMetric.COST)) or "0", costs),
         Tile(_("Tokens"), f"{round(amounts.total(DayMetric.TOKENS)):,}", url),
     ]
     return Part("today", _("Today"), tiles)

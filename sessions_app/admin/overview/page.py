@@ -12,12 +12,14 @@ from django.contrib import admin
 from django.db.models import F, FloatField, QuerySet, Value
 from django.db.models.functions import Greatest
 from django.http import HttpRequest, HttpResponse
+from django.urls import URLPattern
 from django.utils.formats import date_format
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
 from sessions_app.admin.base import ReadOnlyAdmin
 from sessions_app.admin.links import session_url
+from sessions_app.admin.overview.costs import DAYS, load_costs
 from sessions_app.admin.overview.home import Tile, load_home
 from sessions_app.admin.overview.links import OverviewLinks
 from sessions_app.admin.permissions import (
@@ -37,7 +39,6 @@ from sessions_app.models import DayFigure, DayMetric, InvocationStatus, PersonUs
 from sessions_app.rendering.audit_values import format_cost, format_duration
 from sessions_app.rendering.plots import Draw, Series, lines, stacked_bars
 
-DAYS = 30
 MAX_ROWS = 15
 MAX_SESSIONS = 10
 MAX_SERIES = 5
@@ -65,6 +66,28 @@ class OverviewAdmin(ReadOnlyAdmin):
             number_of_days=DAYS,
             overview=load_overview(request),
         )
+
+    def costs_view(self, request: HttpRequest) -> HttpResponse:
+        """Return the apps and people that cost most."""
+        self.require_reading(request)
+        costs = load_costs(request)
+        in_days = _("%d days") % DAYS
+        tables = [
+            ("apps-today", _("Apps, today"), _("App"), costs["apps_today"]),
+            ("apps", f"{_('Apps')}, {in_days}", _("App"), costs["apps"]),
+            ("people-today", _("People, today"), _("Person"), costs["people_today"]),
+            ("people", f"{_('People')}, {in_days}", _("Person"), costs["people"]),
+        ]
+        return self.show(
+            request,
+            "admin/sessions_app/costs.html",
+            _("Cost by app and person"),
+            tables=tables,
+            number_of_days=DAYS,
+        )
+
+    def get_urls(self) -> list[URLPattern]:
+        return [self.view_path("costs/", self.costs_view, "costs"), *super().get_urls()]
 
     def home_view(self, request: HttpRequest) -> HttpResponse:
         """Return the home page of the admin, with the parts that the user may see."""

@@ -141,6 +141,51 @@ def test_the_sessions_that_have_cost_most_lead_to_their_pages(
     assert "have cost most" not in read(staff, list_url("dayfigure"))
 
 
+def rows_of_costs(client: Client) -> dict[str, list[tuple[str, ...]]]:
+    """Return the rows of the tables on the page of costs."""
+    html = read(client, reverse("admin:sessions_app_dayfigure_costs"))
+    row = re.compile(
+        r'<th scope="row"><bdi>(?:<a [^>]*>)?([^<]*).*?">([^<]*)</td>.*?">([^<]*)</td>', re.DOTALL
+    )
+    parts = re.split(r'<section aria-labelledby="([\w-]+)">', html)[1:]
+    return {name: row.findall(part) for name, part in zip(parts[::2], parts[1::2], strict=True)}
+
+
+def test_apps_and_people_are_listed_by_cost_within_the_remits(
+    staff: Client, person: User, session: Session
+) -> None:
+    bob = User.objects.create_user("bob")
+    other = Session.objects.create(app_name="travel", user=bob, key="trip")
+    old = Session.objects.create(app_name="help_desk", user=bob, key="old")
+    for of, cost in ((session, 1.5), (other, 3.0), (old, 50.0)):
+        SessionFigures.objects.update_or_create(session=of, defaults={"cost": cost, "tokens": 1000})
+    Session.objects.filter(pk=old.pk).update(updated_at=timezone.now() - timedelta(days=31))
+    PersonUsage.objects.create(user=person, day=TODAY(), tokens=900, cost=1.25)
+    PersonUsage.objects.create(user=bob, day=TODAY() - timedelta(days=1), tokens=900, cost=9.0)
+    for app, cost, age in (
+        ("help_desk", 2.0, 0),
+        ("help_desk", 4.0, 29),
+        ("travel", 3.0, 1),
+        ("travel", 9.0, 30),
+    ):
+        add(DayMetric.COST, cost, age=age, app=app)
+        add(DayMetric.TOKENS, 100, age=age, app=app)
+    costs = rows_of_costs(staff)
+    assert costs == {
+        "apps-today": [("help_desk", "100", "2.00")],
+        "apps": [("help_desk", "200", "6.00"), ("travel", "100", "3.00")],
+        "people-today": [("ada", "900", "1.25")],
+        "people": [("bob", "1,000", "3.00"), ("ada", "1,000", "1.50")],
+    }
+    assert reverse("admin:sessions_app_dayfigure_costs") in read(staff, list_url("dayfigure"))
+    group = Group.objects.create(name="Travel")
+    User.objects.get(username="staff").groups.add(group)
+    Remit.objects.create(group=group, app_name="travel")
+    costs = rows_of_costs(staff)
+    assert costs["people"] == [("bob", "1,000", "3.00")] and costs["apps"] == [("travel", "100", "3.00")]
+    assert costs["people-today"] == costs["apps-today"] == []
+
+
 def test_a_model_whose_price_is_not_set_is_marked(staff: Client, settings: Any) -> None:
     add(DayMetric.TOKENS, 1000, "clerk", "gemini-3")
     html = read(staff, list_url("dayfigure"))

@@ -1,0 +1,79 @@
+"""Which apps and people cost most, today and in the last days.
+
+Apps have their figures of days. People have their use of today, which limits read, and the figures of their sessions,
+because a figure of a day names nobody.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date, timedelta
+from typing import Any
+
+from django.contrib.auth import get_user_model
+from django.db.models import F, Q, QuerySet, Sum
+from django.http import HttpRequest
+
+from sessions_app.admin.overview.links import OverviewLinks
+from sessions_app.admin.permissions import OF_SESSION, OF_USER, sums_within_remits, within_remits
+from sessions_app.history.figures.days import local_day
+from sessions_app.models import DayFigure, DayMetric, PersonUsage, SessionFigures
+from sessions_app.rendering.audit_values import format_cost
+
+DAYS = 30
+MAX_ROWS = 15
+
+
+@dataclass(frozen=True)
+class CostRow:
+    """An app or a person with tokens and cost."""
+
+    name: str
+    tokens: str
+    cost: str
+    url: str
+
+
+def load_costs(request: HttpRequest) -> dict[str, list[CostRow]]:
+    """Return the rows of apps and people with most cost within the remits of the user, for today and `DAYS` days."""
+    today = local_day()
+    first = today - timedelta(days=DAYS - 1)
+    links = OverviewLinks(request)
+    used = within_remits(request, PersonUsage.objects.filter(day=today), OF_USER)
+    name = get_user_model().USERNAME_FIELD
+    used_today = used.values(who=F(f"user__{name}"), all_tokens=F("tokens"), all_cost=F("cost"))
+    figures = SessionFigures.objects.filter(
+        session__deleted_at=None, session__updated_at__gte=links.start_of(first)
+    )
+    of_people = within_remits(request, figures, OF_SESSION).values(who=F(f"session__user__{name}"))
+    summed = of_people.annotate(all_tokens=Sum("tokens"), all_cost=Sum("cost"))
+    return {
+        "apps_today": _rows(_of_apps(request, today, today), links, "app_name", today, today),
+        "apps": _rows(_of_apps(request, first, today), links, "app_name", first, today),
+        "people_today": _rows(used_today, links, "user", today, today),
+        "people": _rows(summed, links, "user", first, today),
+    }
+
+
+def _of_apps(request: HttpRequest, first: date, last: date) -> QuerySet[Any, Any]:
+    days = DayFigure.objects.filter(day__range=(first, last), metric__in=(DayMetric.TOKENS, DayMetric.COST))
+    apps = sums_within_remits(request, days).values(who=F("app_name"))
+    return apps.annotate(
+        all_tokens=Sum("amount", filter=Q(metric=DayMetric.TOKENS), default=0.0),
+        all_cost=Sum("amount", filter=Q(metric=DayMetric.COST), default=0.0),
+    )
+
+
+def _rows(
+    sums: QuerySet[Any, Any], links: OverviewLinks, parameter: str, first: date, last: date
+) -> list[CostRow]:
+    """Return the rows with most cost, and of those without a price with most tokens."""
+    return [
+        CostRow(
+            name=row["who"],
+            tokens=f"{round(row['all_tokens']):,}",
+            cost=format_cost(row["all_cost"]),
+            url=links.sessions_of(first, last, **{parameter: row["who"]}),
+        )
+        for row in sums.order_by("-all_cost", "-all_tokens", "who")[:MAX_ROWS]
+    ]
