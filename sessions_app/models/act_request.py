@@ -26,12 +26,16 @@ class RequestStage(models.TextChoices):
     WAITING = "waiting"
     AGREED = "agreed"
     REFUSED = "refused"
+    WITHDRAWN = "withdrawn"
     DONE = "done"
     ENDED = "ended"
 
 
 class StepKind(models.TextChoices):
-    """Steps that follow a request: the answer of the second person, and the act itself."""
+    """Steps that follow a request: the answer of the second person, and the act itself.
+
+    The asker's own answer withdraws the request.
+    """
 
     ANSWER = "answer"
     ACT = "act"
@@ -47,6 +51,7 @@ class ActRequestQuerySet(models.QuerySet["ActRequest"]):
         oldest = Now() - timedelta(hours=conf().second_person_hours)
         stages = (
             When(Exists(steps.filter(kind=StepKind.ACT)), then=Value(RequestStage.DONE)),
+            When(Exists(answers.filter(actor_id=OuterRef("actor_id"))), then=Value(RequestStage.WITHDRAWN)),
             When(Exists(answers.filter(agrees=False)), then=Value(RequestStage.REFUSED)),
             When(at__lte=oldest, then=Value(RequestStage.ENDED)),
             When(Exists(answers), then=Value(RequestStage.AGREED)),

@@ -216,6 +216,8 @@ GET    login     login  login 403   302       text       /admin/sessions_app/ans
 POST   login     login  login 403   302       text       /admin/sessions_app/answerrequest/decide/
 GET    login     login  login 403   200       second     /admin/sessions_app/actrequest/<object_id>/answer/
 POST   login     login  login 403   200       second     /admin/sessions_app/actrequest/<object_id>/answer/
+GET    login     login  login 403   302       read       /admin/sessions_app/actrequest/<object_id>/withdraw/
+POST   login     login  login 403   302       read       /admin/sessions_app/actrequest/<object_id>/withdraw/
 GET    login     login  login 403   200       read       /admin/sessions_app/dayfigure/costs/
 POST   login     login  login 403   403       -          /admin/sessions_app/dayfigure/costs/
 GET    login     login  login 403   200       collect    /admin/sessions_app/casefile/add/

@@ -34,6 +34,12 @@ WORDING = Wording(
     link=gettext_lazy("Answer…"), title=gettext_lazy("May this be done?"), confirm=gettext_lazy("Answer")
 )
 
+WITHDRAWAL = Wording(
+    link=gettext_lazy("Withdraw…"),
+    title=gettext_lazy("Withdraw your request?"),
+    confirm=gettext_lazy("Withdraw it"),
+)
+
 
 class AnswerForm(ReasonForm):
     """Answer of a second person, and the reason."""
@@ -97,7 +103,11 @@ class ActRequestAdmin(RecordedActsMixin, StaffRecordAdmin):
         prefetch_related_objects(rows, "steps")
 
     def get_urls(self) -> list[URLPattern]:
-        return [self.view_path("<int:object_id>/answer/", self.answer_view, "answer"), *super().get_urls()]
+        return [
+            self.view_path("<int:object_id>/answer/", self.answer_view, "answer"),
+            self.view_path("<int:object_id>/withdraw/", self.withdraw_view, "withdraw"),
+            *super().get_urls(),
+        ]
 
     def render_change_form(
         self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
@@ -105,6 +115,8 @@ class ActRequestAdmin(RecordedActsMixin, StaffRecordAdmin):
         row = context["original"]
         if row and not _why_not(request, row) and _subject_of(request, row):
             context |= {"action_url": self.url_of("answer", row.pk), "wording": WORDING}
+        elif row and _is_own(request, row) and row.stage == RequestStage.WAITING:
+            context |= {"action_url": self.url_of("withdraw", row.pk), "wording": WITHDRAWAL}
         return super().render_change_form(request, context, *args, **kwargs)
 
     def answer_view(self, request: HttpRequest, object_id: int) -> HttpResponse:
@@ -135,6 +147,37 @@ class ActRequestAdmin(RecordedActsMixin, StaffRecordAdmin):
             row=row,
             description=self._in_words(row),
             wording=WORDING,
+            form=form,
+            return_url=page,
+        )
+
+    def withdraw_view(self, request: HttpRequest, object_id: int) -> HttpResponse:
+        """Ask for a reason, and withdraw the user's own request, which nobody has answered.
+
+        Raises:
+            Http404: there is no such request within the remits of the user.
+            PermissionDenied: the user may not see the request.
+        """
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        row: ActRequest = self.get_row(request, str(object_id))
+        page = self.url_of("change", object_id)
+        if not _is_own(request, row) or row.stage != RequestStage.WAITING:  # type: ignore[attr-defined]
+            messages.warning(request, _("Only your own request is withdrawn, while it waits."))
+            return HttpResponseRedirect(page)
+        form = ReasonForm(request.POST if request.method == "POST" else None)
+        if form.is_valid():
+            reason = form.cleaned_data["reason"]
+            if add_step(row, StepKind.ANSWER, staff_of(request).columns(), agrees=False, reason=reason):
+                self.log_act(request, ActionKind.WITHDRAW, row, reason, f"({row.act})")
+            return HttpResponseRedirect(page)
+        return self.show(
+            request,
+            "admin/sessions_app/confirmed_action/confirm.html",
+            WITHDRAWAL.title,
+            row=row,
+            description=self._in_words(row),
+            wording=WITHDRAWAL,
             form=form,
             return_url=page,
         )
@@ -184,9 +227,13 @@ def _why_not(request: HttpRequest, row: Any) -> str:
     """Return why the user cannot answer the request, whatever the rights; empty if the user can."""
     if row.stage != RequestStage.WAITING:
         return _("This request waits for nobody any more.")
-    if row.actor_id == str(request.user.pk):
+    if _is_own(request, row):
         return _("Another person must answer your request.")
     return ""
+
+
+def _is_own(request: HttpRequest, row: ActRequest) -> bool:
+    return row.actor_id == str(request.user.pk)
 
 
 def _subject_of(request: HttpRequest, row: ActRequest) -> Model | None:
@@ -202,13 +249,15 @@ def _subject_of(request: HttpRequest, row: ActRequest) -> Model | None:
 def _step_in_words(row: ActRequest, kind: StepKind) -> SafeString:
     for step in row.steps.all():
         if step.kind == kind:
-            return _in_words(step)
+            return _in_words(step, is_own=step.actor_id == row.actor_id)
     return SafeString(NOTHING)
 
 
-def _in_words(step: ActRequestStep) -> SafeString:
+def _in_words(step: ActRequestStep, *, is_own: bool) -> SafeString:
     did = ""
     if step.kind == StepKind.ANSWER:
         did = _("agrees") if step.agrees else _("refuses")
+        if is_own:
+            did = _("withdraws")
     reason = format_html(": <bdi>{}</bdi>", step.reason) if step.reason else ""
     return format_html("{} {}, {}{}", actor_in_words(step), did, exact_time(step.at), reason)

@@ -141,6 +141,21 @@ def test_an_account_is_erased_after_another_has_agreed(
     assert (act.actor_name, act.subject_kind, act.reason) == ("grace", "user", "Case 7")
 
 
+def test_the_asker_withdraws_a_request_that_waits(grace: Client, alan: Client, session: Session) -> None:
+    request = ask(grace, "unmask", session)
+    url = reverse("admin:sessions_app_actrequest_withdraw", args=[request.pk])
+    assert url in read(grace, reverse("admin:sessions_app_actrequest_change", args=[request.pk]))
+    assert "Only your own request" in told(alan.post(url, {"reason": "Mine."}, follow=True))
+    assert not ActRequestStep.objects.exists()
+    page = grace.post(url, {"reason": "Not needed."}, follow=True).content.decode()
+    assert 'data-status="withdrawn"' in page and "withdraws" in page
+    assert StaffAct.objects.latest("pk").action == "withdraw"
+    assert "waits for nobody" in told(answer(alan, request))
+    act_on(grace, "unmask", session, request)
+    assert not is_done(session)
+    assert ask(grace, "unmask", session).pk != request.pk, "asked again"
+
+
 def test_nobody_agrees_to_a_request_of_their_own(grace: Client, alan: Client, session: Session) -> None:
     act = "unmask"
     request = ask(grace, act, session)
