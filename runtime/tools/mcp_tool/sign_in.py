@@ -20,7 +20,6 @@ from mcp.client.auth.utils import (
     extract_scope_from_www_auth,
     get_client_metadata_scopes,
     handle_registration_response,
-    issuers_match,
     union_scopes,
 )
 from mcp.shared.auth import (
@@ -43,6 +42,7 @@ from runtime.tools.openapi_tool.auth.sign_in import (
     MAX_METADATA_BYTES,
     SignIn,
     SignInError,
+    same_issuer,
     sign_in_exchange,
 )
 from runtime.tools.openapi_tool.http_exchange import HttpExchange, HttpRequest, origin_of
@@ -151,7 +151,7 @@ async def _server_metadata(issuer: str | None, resource: str, exchange: HttpExch
         server = await _fetched(url, OAuthMetadata, exchange)
         if server is None:
             continue
-        if not issuers_match(str(server.issuer), expected):
+        if not same_issuer(str(server.issuer), expected):
             raise SignInError("The service names another authorization server than the one asked for.")
         if "S256" not in (server.code_challenge_methods_supported or ()):
             raise SignInError("The service does not protect sign-ins by PKCE with S256.")

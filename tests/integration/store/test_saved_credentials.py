@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from datetime import timedelta
 
@@ -12,6 +13,7 @@ from django.db.models import F
 
 from runtime.agents import LlmAgent
 from runtime.apps import App
+from runtime.auth import AuthCredential
 from runtime.tools import ToolContext
 from sessions_app import use_cases
 from sessions_app.base import actors
@@ -23,6 +25,7 @@ from sessions_app.store import DjangoCredentialService, DjangoSessionService
 from sessions_app.store.credential_service import delete_old_credentials
 from tests.contracts.credential_service import config, context_of
 from tests.fakes import ScriptedModel, call
+from tests.integration.locks import blocked
 from tests.served_agents import Served
 
 pytestmark = pytest.mark.usefixtures("loop_end")
@@ -101,3 +104,23 @@ async def test_saving_for_a_deleted_person_says_so(person: User) -> None:
     await person.adelete()
     with pytest.raises(NotFoundError, match="no user"):
         await context.save_credential(config(SECRET))
+
+
+async def test_one_process_at_a_time_renews_a_credential_and_the_others_get_it(person: User) -> None:
+    await save(person)
+    service = DjangoCredentialService()
+    context = await context_of(service, DjangoSessionService(), str(person.pk))
+    others: list[asyncio.Task[AuthCredential | None]] = []
+
+    async def renew(stored: AuthCredential) -> AuthCredential:
+        if stored.api_key == SECRET:
+            others.append(asyncio.create_task(service.renew_credential(config(), context, renew)))
+            await blocked(1)
+            return stored.model_copy(update={"api_key": "renewed"})
+        return stored
+
+    async with asyncio.timeout(60):
+        first = await service.renew_credential(config(), context, renew)
+        second = await others[0]
+    assert [given and given.api_key for given in (first, second)] == ["renewed", "renewed"]
+    assert (len(others), await load(person)) == (1, "renewed")

@@ -78,12 +78,18 @@ def check_response(client: OAuth2Auth, answer: Mapping[str, str], *, requires_is
         SignInError: another server has answered, or the person or the service has refused.
     """
     issuer = answer.get("iss")
-    if (issuer is None and requires_issuer) or (issuer and client.issuer and issuer != client.issuer):
+    is_another = issuer and client.issuer and not same_issuer(issuer, client.issuer)
+    if is_another or (issuer is None and requires_issuer):
         raise SignInError(
             "The answer came from another service than the one that was asked. It was not used."
         )
     if not answer.get("code"):
         raise SignInError("The service did not grant access.")
+
+
+def same_issuer(one: str, other: str) -> bool:
+    """Return True for the same issuer; URL libraries write one without a path with a slash or without."""
+    return one.rstrip("/") == other.rstrip("/")
 
 
 async def finish_sign_in(client: OAuth2Auth, code: str) -> OAuth2Auth:
