@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 import random
+import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from datetime import timedelta
 
@@ -19,9 +20,11 @@ from runtime.models.embeddings import Embeddings
 from runtime.sessions import Session
 from sessions_app.agent_apps.checks.vectors import check_vectors
 from sessions_app.models import EmbeddingModel, MemoryEntry, MemoryVector, PersonUsage
+from sessions_app.process import threads
 from sessions_app.process.threads import in_thread
 from sessions_app.store import DjangoMemoryService, DjangoSessionService, embedding, memory_vectors
 from sessions_app.store.memory_vectors import nearest_entries, nearest_to, prepare_vectors
+from sessions_app.tasks import embed_memory
 from tests.embedded_sentences import DIMENSIONS, ENTRIES, QUESTIONS, vector_of
 from tests.fakes import text_content
 from tests.model_server import Failure, ModelServer
@@ -426,6 +429,29 @@ def test_f3_the_sweep_asks_for_a_round_while_an_entry_waits(
     EmbeddingModel.objects.update(claimed_until=timezone.now() + timedelta(minutes=1))
     embedding.offer_waiting_entries(1.0)
     assert asked == ["round"], f"{row} is claimed"
+
+
+@pytest.mark.usefixtures("background_end")
+def test_f3_the_task_makes_vectors_while_the_worker_does_other_things(
+    person: User, settings: Settings
+) -> None:
+    server = ModelServer()
+    server.embeddings.vector_of = vector_of
+    server.embeddings.is_held = True
+    threads.run(server.__aenter__())
+    try:
+        settings.ADK = {**settings.ADK, "embeddings": {f"{server.url}/v1#held": DIMENSIONS}}
+        prepare_vectors()
+        threads.run(remember(person, CAT))
+        embed_memory()  # returns although the server holds its answer
+        assert not MemoryVector.objects.exists()
+        server.release()
+        until = time.monotonic() + 60
+        while not MemoryVector.objects.exists() and time.monotonic() < until:
+            time.sleep(0.01)
+        assert MemoryVector.objects.get().entry.content["parts"][0]["text"] == CAT
+    finally:
+        threads.run(server.__aexit__(None, None, None))
 
 
 def test_f3_a_database_without_pgvector_migrates_and_finds_words(person: User, settings: Settings) -> None:
