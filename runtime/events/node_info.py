@@ -6,8 +6,12 @@ A path names the runs of nodes from the workflow down: `refund@1/check_stock@2` 
 
 from __future__ import annotations
 
+from urllib.parse import unquote
+
 from pydantic import BaseModel, ConfigDict
 from pydantic.alias_generators import to_camel
+
+_QUOTED = str.maketrans({"%": "%25", "/": "%2F", "@": "%40"})
 
 
 class NodeInfo(BaseModel):
@@ -36,7 +40,7 @@ class NodeInfo(BaseModel):
     @property
     def run_id(self) -> str:
         """Id of the run: its number among the runs of the node."""
-        return self.path.rpartition("@")[2]
+        return run_id_of(self.path)
 
 
 def name_of_run(path: str) -> str:
@@ -44,9 +48,15 @@ def name_of_run(path: str) -> str:
     return path.rpartition("/")[2].rpartition("@")[0]
 
 
+def run_id_of(path: str) -> str:
+    """Return the id of a run among the runs of its node."""
+    return unquote(path.rpartition("@")[2])
+
+
 def child_path(path: str, name: str, run_id: str | int) -> str:
     """Return the path of a run of the node `name` below the run at `path`, which is empty for a workflow itself."""
-    segment = f"{name}@{run_id}"
+    # An id of other code, such as that of a model's call, may contain the signs that divide a path.
+    segment = f"{name}@{str(run_id).translate(_QUOTED)}"
     return f"{path}/{segment}" if path else segment
 
 

@@ -30,7 +30,7 @@ from runtime.events.request_input import RequestInput
 from runtime.workflow.child_runs import ChildRuns
 from runtime.workflow.errors import NodeDataError, NodeTimeoutError, NodeWaitsError
 from runtime.workflow.node_context import UNLIMITED, NodeContext, Slots
-from runtime.workflow.node_data import as_json, check_state
+from runtime.workflow.node_data import as_json, check_state, stored_route
 from runtime.workflow.plan import NodeRun, Plan
 
 logger = logging.getLogger(__name__)
@@ -249,6 +249,7 @@ class _Outcome:
         """Take in what the code has done with its context."""
         self.output = as_json(self.output)
         self.actions = merge_actions([ctx.take_actions(), self.actions or EventActions()])
+        self.actions.route = stored_route(self.actions.route, self.node_name)
 
 
 @dataclass

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from runtime.context import Context, InvocationContext
 from runtime.events.event_actions import EventActions
+from runtime.events.node_info import run_id_of
 from runtime.events.node_runs import RunRecord
 
 Slots = AbstractAsyncContextManager[Any]
@@ -46,7 +47,7 @@ class NodeContext(Context):
     @property
     def run_id(self) -> str:
         """Id of the run: its number among the runs of the node."""
-        return self.node_path.rpartition("@")[2]
+        return run_id_of(self.node_path)
 
     @property
     def route(self) -> Any:

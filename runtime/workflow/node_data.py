@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from contextlib import suppress
+from enum import Enum
 from functools import lru_cache
 from typing import Any
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
-from pydantic_core import PydanticSerializationError, to_jsonable_python
+from pydantic_core import to_jsonable_python
 
 from runtime import types
 from runtime.sessions.state import StateSchemaError
@@ -100,8 +101,24 @@ def as_json(value: Any) -> Any:
     """
     try:
         return to_jsonable_python(value, bytes_mode="base64")
-    except PydanticSerializationError as error:
+    except ValueError as error:  # also of a value that contains itself
         raise NodeDataError(f"An output must be JSON, a pydantic model or a dataclass: {error}") from error
+
+
+def stored_route(route: Any, node_name: str) -> Any:
+    """Return the route that a node has chosen as it is stored: a member of an enum as its value.
+
+    Raises:
+        NodeDataError: it is no route. An event with it could not be read again.
+    """
+    chosen = route if isinstance(route, list | tuple) else [route]
+    values = [value.value if isinstance(value, Enum) else value for value in chosen]
+    for value in values:
+        if value is not None and not isinstance(value, bool | int | str):
+            raise NodeDataError(
+                f"Node {node_name!r} chose the route {value!r}. Routes are texts, numbers or booleans."
+            )
+    return values if isinstance(route, list | tuple) else values[0]
 
 
 def as_content(value: Any) -> types.Content:

@@ -139,6 +139,22 @@ async def test_nested_steps_stand_below_the_node_that_runs_them() -> None:
     ]
 
 
+async def test_an_id_with_the_signs_of_a_path_is_no_level_of_it() -> None:
+    ids: list[str] = []
+
+    def note(ctx: NodeContext) -> None:
+        ids.append(ctx.run_id)
+
+    async def outer(ctx: NodeContext) -> None:
+        await ctx.run_node(note, run_id="2026/17@b%2F")
+
+    flow = Workflow(name="flow", edges=[("START", outer)])
+    conversation = Conversation(flow)
+    await conversation.say("go")
+    assert ids == ["2026/17@b%2F"]
+    assert shown(flow, await all_events(conversation)) == [(0, "outer", "done"), (0, "note", "done")]
+
+
 async def test_without_the_graph_the_steps_are_those_that_the_events_tell_of() -> None:
     conversation = Conversation(make())
     await conversation.say("x")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterator
-from enum import Enum
+from enum import Enum, StrEnum
 from typing import Any
 
 import pytest
@@ -31,6 +31,13 @@ def ended(events: list[Event]) -> dict[str, Any]:
 
 async def outputs_of(*edges: Any, message: str = "go", **settings: Any) -> dict[str, Any]:
     return ended(await Conversation(Workflow(name="flow", edges=list(edges), **settings)).say(message))
+
+
+def itself() -> list[Any]:
+    """Return a list that contains itself."""
+    values: list[Any] = []
+    values.append(values)
+    return values
 
 
 async def test_the_output_of_a_node_is_the_input_of_the_next() -> None:
@@ -82,6 +89,12 @@ async def test_inputs_and_state_are_converted_to_the_types_of_parameters() -> No
     [
         (lambda node_input, absent: None, "needs 'absent', which is not in the state"),
         (lambda node_input: object(), "An output must be JSON"),
+        (lambda node_input: itself(), "An output must be JSON"),
+        (
+            lambda node_input: Event(route={"no": 1}),
+            "Node 'step' chose the route {'no': 1}. Routes are texts",
+        ),
+        (lambda node_input: Event(route=[1.5]), "Node 'step' chose the route 1.5. Routes are texts"),
     ],
 )
 async def test_data_that_does_not_fit_names_the_node(function: Callable[..., Any], problem: str) -> None:
@@ -157,6 +170,17 @@ async def test_routes_choose_what_runs() -> None:
     edges = ("START", choose, {True: left, False: right})
     assert "flow@1/left@1" in await outputs_of(edges, message="yes")
     assert "flow@1/right@1" in await outputs_of(edges, message="no")
+
+
+class Way(StrEnum):
+    ON = "on"
+
+
+@pytest.mark.parametrize("key", [Way.ON, "on"])
+@pytest.mark.parametrize("route", [Way.ON, (Way.ON, "other")])
+async def test_members_of_an_enum_are_routes_as_their_values(key: str, route: Any) -> None:
+    edges = ("START", node(lambda: Event(route=route), name="choose"), {key: node(lambda: "on", name="on")})
+    assert "flow@1/on@1" in await outputs_of(edges)
 
 
 async def test_a_loop_runs_until_its_route_ends_it() -> None:
