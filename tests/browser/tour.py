@@ -125,6 +125,7 @@ def test_an_approval(chat: ChatPage, open_tab: OpenTab, model: Model, tour: Tour
     approval(chat).get_by_role("button", name="Approve").click()
     chat.wait_for_answer("on its way")
     chat.wait_until_idle()
+    expect(chat.page.locator("#activity .count")).to_be_hidden()
     tour.add(chat.page, "approved", "Approved: who allowed it, and when.", PHONE)
     staff = open_tab(STAFF).page
     staff.goto(f"{chat.base_url}/admin/sessions_app/session/{chat.session_id}/change/")
@@ -181,6 +182,35 @@ def test_a_job(chat: ChatPage, model: Model, tour: Tour) -> None:
     wait_for_progress(chat.page, 5)
     expect(chat.job("Write report")).to_have_attribute("data-status", "running")
     tour.add(chat.page, "job", "A job runs in a worker. Its result comes back into the chat by itself.")
+
+
+def test_a_workflow(chat: ChatPage, model: Model, tour: Tour) -> None:
+    model.play(Turn(calls=[Call(name="transfer_to_agent", args={"agent_name": "returns"})]))
+    chat.send("Return order 20990")
+    expect(chat.log.get_by_role("button", name="Yes")).to_be_visible()
+    expect(chat.log.get_by_role("region", name="Steps of Returns")).to_contain_text("Ask: Waiting for you")
+    tour.add(chat.page, "workflow", "A workflow: its steps, and the question that it asks.")
+
+
+def test_a_shared_chat(chat: ChatPage, open_tab: OpenTab, model: Model, tour: Tour) -> None:
+    model.play(
+        Turn(calls=[Call(name="transfer_to_agent", args={"agent_name": "orders"})]),
+        Turn(calls=[Call(name="write_invoice", args={"order_number": 1001})]),
+        Turn(text=["Here is the invoice."]),
+    )
+    title = "The invoice of order 1001"
+    chat.send(title)
+    chat.wait_for_answer("Here is the invoice.")
+    chat.wait_until_idle()
+    chat.choose(title, "Share")
+    chat.page.get_by_role("button", name="Create link").click()
+    address = chat.page.get_by_label("Link").input_value()
+    reader = open_tab(STAFF).page
+    reader.set_viewport_size({"width": BESIDE[0], "height": BESIDE[1]})
+    reader.goto(address)
+    reader.get_by_role("link", name="invoice-1001.csv").click()
+    expect(reader.get_by_role("dialog").get_by_role("table")).to_be_visible()
+    tour.add(reader, "shared", "A shared chat, as another person reads it, with a file of it.", BESIDE)
 
 
 def test_trouble(chat: ChatPage, model: Model, tour: Tour) -> None:
