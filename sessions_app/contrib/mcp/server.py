@@ -273,9 +273,10 @@ _server: Server[Any] = Server(
     instructions="Each tool is an agent. The result names the session_id to go on with its conversation.",
     on_list_tools=list_tools,
     on_call_tool=call_tool,  # type: ignore[arg-type]  # a task is a result of the extension
-    get_tool_input_schema=_schema_of,
 )
 _server.extensions[TASKS] = {}
+# Without it, from version 2.3 on, each call would list all tools of the caller first.
+_server.get_tool_input_schema = _schema_of
 _server.add_request_handler("tasks/get", TaskParams, get_task)
 _server.add_request_handler("tasks/update", UpdateTaskParams, update_task)
 _server.add_request_handler("tasks/cancel", TaskParams, cancel_task)
