@@ -1,13 +1,13 @@
-"""Deletion of artifact files without a row, of expired login sessions, and of old records of accesses of staff.
+"""Deletion of stored files without a row, of expired login sessions, and of old records of accesses of staff.
 
-The bytes of an artifact are stored before its row is committed, and deleted after the deletion of its row is committed.
+The bytes of a file are stored before its row is committed, and deleted after the deletion of its row is committed.
 A process that dies between the two leaves a file without a row, but no row without a file.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable
 from datetime import timedelta
 from importlib import import_module
 from itertools import islice
@@ -15,36 +15,45 @@ from itertools import islice
 from django.conf import settings
 from django.core.files.storage import Storage
 from django.db import connection
+from django.db.models import Model
 from django.utils import timezone
 
 from sessions_app.conf import conf
-from sessions_app.models import Artifact
+from sessions_app.models import Artifact, CaseEntry
 
 logger = logging.getLogger(__name__)
-FOLDER = "artifacts"
+FOLDERS: tuple[tuple[str, type[Model], str], ...] = (
+    ("artifacts", Artifact, "file"),
+    ("cases", CaseEntry, "bundle"),
+)
+"""Folders of the storage, with the model and the field of their files."""
 FILES_PER_QUERY = 500
 ORPHAN_AGE = timedelta(days=1)
-"""A younger file may belong to an artifact whose row is not committed yet."""
+"""A younger file may belong to a row that is not committed yet."""
 
 
 def delete_orphaned_files() -> int:
-    """Delete artifact files without a row after a day; return their number."""
-    storage: Storage = Artifact._meta.get_field("file").storage
+    """Delete files without a row after a day; return their number."""
+    return sum(_delete_orphans_in(*folder) for folder in FOLDERS)
+
+
+def _delete_orphans_in(folder: str, model: type[Model], field: str) -> int:
+    storage: Storage = model._meta.get_field(field).storage  # type: ignore[union-attr]
     try:
-        _, names = storage.listdir(FOLDER)
-    except FileNotFoundError:  # no artifact was saved yet
+        _, names = storage.listdir(folder)
+    except FileNotFoundError:  # no file was saved yet
         return 0
     # Batches bound the length of the query: a storage may have very many files.
     remaining = iter(names)
     deleted = 0
     while batch := list(islice(remaining, FILES_PER_QUERY)):
-        deleted += _delete_orphans(storage, batch)
+        paths = {f"{folder}/{name}" for name in batch}
+        rows = model._default_manager.filter(**{f"{field}__in": paths})
+        deleted += _delete_old(storage, paths - set(rows.values_list(field, flat=True)))
     return deleted
 
 
-def _delete_orphans(storage: Storage, names: Sequence[str]) -> int:
-    paths = {f"{FOLDER}/{name}" for name in names}
-    orphans = paths - set(Artifact.objects.filter(file__in=paths).values_list("file", flat=True))
+def _delete_old(storage: Storage, orphans: Iterable[str]) -> int:
     deleted = 0
     for path in sorted(orphans):
         try:

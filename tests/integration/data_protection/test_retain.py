@@ -13,11 +13,22 @@ from uuid import UUID, uuid4
 import pytest
 from django.contrib.auth.models import User
 from django.contrib.sessions.models import Session as Login
+from django.core.files.base import ContentFile
 from django.core.management import call_command
 from django.utils import timezone
 
 from sessions_app.data_protection.erase import erase_session
-from sessions_app.models import Artifact, Invocation, LegalHold, RequestText, Session, SessionText, Tombstone
+from sessions_app.models import (
+    Artifact,
+    CaseEntry,
+    CaseFile,
+    Invocation,
+    LegalHold,
+    RequestText,
+    Session,
+    SessionText,
+    Tombstone,
+)
 from sessions_app.store import unused_texts
 from sessions_app.tasks import run_housekeeping
 from tests.integration.admin.audit_rows import append_event, make_artifact, make_job, make_scheduled_task
@@ -138,14 +149,18 @@ def test_the_dry_run_counts_and_erases_nothing(
 
 def test_files_without_a_row_go_after_a_day(old: Callable[..., Session], settings: Any) -> None:
     artifact = make_artifact(old("files"), "kept.txt")
-    folder: Path = settings.MEDIA_ROOT / "artifacts"
+    seal = CaseEntry(case=CaseFile.objects.create(title="Lamp"), kind="seal")
+    seal.bundle.save("case.zip", ContentFile(b""))
     yesterday = (timezone.now() - timedelta(days=1, minutes=1)).timestamp()
-    for name, is_old in (("orphan", True), ("being saved", False), (Path(artifact.file.path).name, True)):
-        (folder / name).touch()
-        if is_old:
-            os.utime(folder / name, (yesterday, yesterday))
+    stored = [Path(artifact.file.path), Path(seal.bundle.path)]
+    for file in stored:
+        for name, is_old in (("orphan", True), ("being saved", False), (file.name, True)):
+            (file.parent / name).touch()
+            if is_old:
+                os.utime(file.parent / name, (yesterday, yesterday))
     run_housekeeping()
-    assert {path.name for path in folder.iterdir()} == {"being saved", Path(artifact.file.path).name}
+    for file in stored:
+        assert {path.name for path in file.parent.iterdir()} == {"being saved", file.name}
     assert Artifact.objects.count() == 1
 
 
