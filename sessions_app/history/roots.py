@@ -55,6 +55,7 @@ SETTLE_SECONDS = 1.0
 """Seconds in which an INSERT that has taken its key becomes a transaction that other connections see."""
 WAIT_SECONDS = 60.0
 """Seconds to wait for open transactions."""
+_LOWEST_KEY = -(2**63)
 _NAME = re.compile(r"root-(\d{8})\.txt")
 _SIGNATURE = b"signature "
 _HEAD = b"head "
@@ -232,15 +233,17 @@ def _value(query: str) -> int:
 
 def _rows(after: Mapping[str, int], upto: Mapping[str, int]) -> Iterator[tuple[str, str]]:
     """Yield names and hashes of the rows with keys after `after`, up to `upto`."""
+    # The database begins with key 1: a row with a smaller key was added by hand, and belongs to the first root.
+    begin = {table: after.get(table, 0) or _LOWEST_KEY for table in _TABLES}
     with connection.cursor() as cursor:
-        cursor.execute(_EVENTS, [after["event"], upto["event"]])
+        cursor.execute(_EVENTS, [begin["event"], upto["event"]])
         yield from cursor
         for table, (columns, subject) in _RECORDS.items():
             cursor.execute(
                 f"""SELECT '{table} ' || id,
                     encode(sha256(convert_to(jsonb_build_array({columns})::text, 'UTF8')), 'hex') || ' ' || {subject}
                 FROM sessions_app_{table} WHERE id > %s AND id <= %s ORDER BY id""",  # noqa: S608 - constants
-                [after.get(table, 0), upto.get(table, 0)],
+                [begin[table], upto.get(table, 0)],
             )
             yield from cursor
 
