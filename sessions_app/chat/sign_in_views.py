@@ -10,6 +10,7 @@ from http import HTTPStatus
 from typing import Any
 
 from django.contrib.auth.decorators import login_required
+from django.contrib.sessions.backends.base import SessionBase
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -27,7 +28,7 @@ from sessions_app.errors import http_status
 from sessions_app.process.threads import in_thread
 from sessions_app.rendering.sentences import in_language
 from sessions_app.secrets.digests import digest_of
-from sessions_app.use_cases.sign_in import PendingSignIn
+from sessions_app.use_cases.sign_in import Begun, PendingSignIn
 
 logger = logging.getLogger(__name__)
 PENDING = "adk_sign_ins"
@@ -47,9 +48,7 @@ async def begin(request: HttpRequest, call_id: str) -> HttpResponse:
         begun = await use_cases.begin_sign_in(await request.auser(), call_id, redirect_uri)
     except AdkError as error:
         return await _page(request, error)
-    kept: dict[str, Any] = dict(await request.session.aget(PENDING, {}))
-    kept[begun.digest] = begun.pending
-    await request.session.aset(PENDING, dict(list(kept.items())[-MOST_PENDING:]))
+    await in_thread(_keep, request.session, begun)
     return redirect(begun.url)
 
 
@@ -57,19 +56,32 @@ async def begin(request: HttpRequest, call_id: str) -> HttpResponse:
 @login_required
 async def signed_in(request: HttpRequest) -> HttpResponse:
     """Take the answer of the service, let the chat go on, and say what has happened."""
-    kept: dict[str, Any] = dict(await request.session.aget(PENDING, {}))
-    found = kept.pop(digest_of(request.GET.get("state", "")), None)
-    if found is None:
+    pending = await in_thread(_take, request.session, digest_of(request.GET.get("state", "")))
+    if pending is None:
         return await _page(request, unknown=True)
-    pending = PendingSignIn(*found)
-    await request.session.aset(PENDING, kept)
-    await request.session.asave()  # Now: the same address, opened twice at once, must not be used twice.
     by = actors.person(await request.auser(), client_address(request))
     try:
         await use_cases.end_sign_in(by, pending, request.GET.dict())
     except AdkError as error:
         return await _page(request, error, pending=pending)
     return await _page(request, pending=pending)
+
+
+def _keep(login: SessionBase, begun: Begun) -> None:
+    kept: dict[str, Any] = dict(login.get(PENDING, {}))
+    kept[begun.digest] = begun.pending
+    login[PENDING] = dict(list(kept.items())[-MOST_PENDING:])
+
+
+def _take(login: SessionBase, digest: str) -> PendingSignIn | None:
+    """Return the pending sign-in of a state, and forget it."""
+    kept: dict[str, Any] = dict(login.get(PENDING, {}))
+    found = kept.pop(digest, None)
+    if found is None:
+        return None
+    login[PENDING] = kept
+    login.save()  # Now: the same address, opened twice at once, must not be used twice.
+    return PendingSignIn(*found)
 
 
 async def _page(
