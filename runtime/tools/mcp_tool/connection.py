@@ -27,7 +27,7 @@ from mcp import Client, MCPError
 from mcp.client import Transport
 from mcp.client.auth.utils import extract_field_from_www_auth
 from mcp.client.session import ElicitationFnT, SamplingFnT
-from mcp.types import CONNECTION_CLOSED, SamplingCapability
+from mcp.types import CONNECTION_CLOSED, REQUEST_TIMEOUT, SamplingCapability
 
 from runtime.errors import AdkError
 from runtime.http_logs import without_secrets_of_urls
@@ -167,25 +167,34 @@ class McpConnection:
             # Shielded: all requests await one future, and a cancelled request must not cancel it for the others.
             client = await asyncio.shield(self._opened)
             return await send(client)
-        except (MCPError, McpConnectionError) as error:
-            if self._challenge.response is not None:
-                self._stop.set()
-                # Without a cause: its text may come from the server's answer.
-                raise SignInNeededError(self._server, self._challenge.response) from None
-            if not isinstance(error, MCPError):
-                raise
+        except UnreachableError:
+            self._check_challenge()
+            raise
+        except MCPError as error:
             if error.message in _SESSION_ENDED:
                 self._stop.set()
                 raise SessionEndedError() from error
+            # Before the challenge, which was another request's: the server may have read this one.
             if error.code == CONNECTION_CLOSED:
                 self._stop.set()
                 raise ConnectionLostError(
                     f"The connection to the MCP server {self._server!r} was lost."
                 ) from error
+            if error.code != REQUEST_TIMEOUT:
+                self._check_challenge()
             raise
         finally:
             self._pending_requests -= 1
             self._last_use = asyncio.get_running_loop().time()
+
+    def _check_challenge(self) -> None:
+        if self._challenge.response is None:
+            return
+        # Requests of others that the server is working on go on.
+        if self._pending_requests == 1:
+            self._stop.set()
+        # Without a cause: its text may come from the server's answer.
+        raise SignInNeededError(self._server, self._challenge.response) from None
 
     async def close(self) -> None:
         """Close the connection and wait for the end of its server program."""

@@ -155,8 +155,12 @@ async def _server_metadata(issuer: str | None, resource: str, exchange: HttpExch
             raise SignInError("The service names another authorization server than the one asked for.")
         if "S256" not in (server.code_challenge_methods_supported or ()):
             raise SignInError("The service does not protect sign-ins by PKCE with S256.")
-        endpoints = [server.authorization_endpoint, server.token_endpoint, server.registration_endpoint]
-        for endpoint in endpoints:
+        for endpoint in (
+            server.authorization_endpoint,
+            server.token_endpoint,
+            server.registration_endpoint,
+            server.revocation_endpoint,
+        ):
             if endpoint:
                 _check_encrypted(str(endpoint), exchange)
         return server

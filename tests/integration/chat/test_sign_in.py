@@ -346,6 +346,10 @@ def hostile_metadata(url: str) -> dict[str, tuple[str, Any]]:
         ),
         "registration inside": (SERVER, {**server, "registration_endpoint": inside}),
         "token without encryption": (SERVER, {**server, "token_endpoint": "http://example.com/token"}),
+        "revocation without encryption": (
+            SERVER,
+            {**server, "revocation_endpoint": "http://example.com/revoke"},
+        ),
         "no PKCE": (SERVER, {**server, "code_challenge_methods_supported": ["plain"]}),
         "a script": (SERVER, {**server, "authorization_endpoint": "javascript:alert(1)"}),
         "huge": (SERVER, {**server, "service_documentation": f"https://example.com/{'x' * 200_000}"}),

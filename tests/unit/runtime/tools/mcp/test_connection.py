@@ -8,7 +8,10 @@ import sys
 import traceback
 from pathlib import Path
 
+import httpx2
 import pytest
+from mcp.client._memory import InMemoryTransport
+from mcp.server import MCPServer
 
 from runtime.context import Context
 from runtime.errors import ConfigurationError
@@ -20,10 +23,16 @@ from runtime.tools.mcp_tool import (
     StdioServerParameters,
 )
 from runtime.tools.mcp_tool import connections as open_connections
-from runtime.tools.mcp_tool.connection import McpConnectionError
+from runtime.tools.mcp_tool.connection import (
+    Challenge,
+    ConnectionLostError,
+    McpConnection,
+    McpConnectionError,
+    SignInNeededError,
+)
 from tests.echo_server import EchoServer, Reply
 from tests.free_port import free_port
-from tests.mcp_process import STDIO, http_params, running_server, stdio_params
+from tests.mcp_process import SECONDS, STDIO, http_params, running_server, stdio_params
 from tests.unit.runtime.tools.mcp.calls import call, text_of, tool_of
 
 
@@ -196,3 +205,33 @@ async def test_a_connection_lost_on_a_read_says_nothing_of_the_effect_of_calls()
     with pytest.raises(McpConnectionError, match=r"was lost\.$"):
         await toolset.read_resource("death")
     await toolset.close()
+
+
+async def test_the_refusal_of_a_request_leaves_others_alone_and_lets_none_be_sent_twice() -> None:
+    server = MCPServer("shop")
+    steps: asyncio.Queue[str] = asyncio.Queue()
+    may_end = asyncio.Event()
+
+    @server.tool()
+    async def pay() -> str:
+        steps.put_nowait("begun")
+        await may_end.wait()
+        return "paid"
+
+    challenge = Challenge()
+    connection = McpConnection(
+        "shop", InMemoryTransport(server), timeout=SECONDS, read_timeout=SECONDS, challenge=challenge
+    )
+    paying = asyncio.create_task(connection.request(lambda client: client.call_tool("pay")))
+    await steps.get()
+    await challenge.note(httpx2.Response(401))
+    with pytest.raises(SignInNeededError):
+        await connection.request(lambda client: client.read_resource("shop://refused"))
+    may_end.set()
+    assert "paid" in str((await paying).content)
+    may_end.clear()
+    paying = asyncio.create_task(connection.request(lambda client: client.call_tool("pay")))
+    await steps.get()
+    await connection.close()
+    with pytest.raises(ConnectionLostError):
+        await paying
