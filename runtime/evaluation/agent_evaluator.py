@@ -15,10 +15,10 @@ from runtime.errors import ConfigurationError, EvaluationError
 from runtime.evaluation.eval_case import EvalCase, Invocation
 from runtime.evaluation.eval_config import EvalConfig
 from runtime.evaluation.eval_set import EvalSet
-from runtime.evaluation.json_files import check_eval_set, config_beside, load_eval_set
+from runtime.evaluation.json_files import check_eval_set, config_beside, load_eval_set, load_session
 from runtime.evaluation.metric import Metric, MetricResult
 from runtime.evaluation.metrics import metrics_of
-from runtime.evaluation.run_case import evaluate_case, run_case
+from runtime.evaluation.run_case import check_metrics, evaluate_case, run_case
 from runtime.evaluation.simulation.llm_backed_user_simulator import LlmBackedUserSimulatorConfig
 from runtime.evaluation.texts import calls_of, text_of
 
@@ -56,7 +56,9 @@ class AgentEvaluator:
             EvaluationError: a file cannot be read, or a criterion is not valid.
             ConfigurationError: the module has no agent.
         """
-        session = await asyncio.to_thread(_read_session, initial_session_file)
+        session = None
+        if initial_session_file is not None:
+            session = await asyncio.to_thread(load_session, Path(initial_session_file))
         files = await asyncio.to_thread(_set_files, Path(eval_dataset_file_path_or_dir))
         failures: list[str] = []
         for file in files:
@@ -117,6 +119,7 @@ async def _failures_of(
     runs: list[list[Invocation]] = []
     results: dict[str, list[MetricResult]] = {metric.name: [] for metric in metrics}
     try:
+        check_metrics(metrics, case)
         for _ in range(num_runs):
             actual = await run_case(app, case, simulator_config=simulator_config)
             runs.append(actual)
@@ -151,13 +154,6 @@ def _comparison(case: EvalCase, actual: list[Invocation]) -> str:
 def _outcome(invocation: Invocation) -> str:
     calls = [f"{call['tool']}({json.dumps(call['arguments'])})" for call in calls_of(invocation)]
     return " ".join([*calls, text_of(invocation.final_response)])
-
-
-def _read_session(file: str | Path | None) -> dict[str, Any] | None:
-    if file is None:
-        return None
-    session: dict[str, Any] = json.loads(Path(file).read_text())
-    return session
 
 
 def _set_files(path: Path) -> list[Path]:

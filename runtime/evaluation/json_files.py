@@ -11,7 +11,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from runtime.errors import EvaluationError
 from runtime.evaluation.eval_config import DEFAULT_CONFIG, EvalConfig
 from runtime.evaluation.eval_set import EvalSet
-from runtime.evaluation.old_format import read_old_set
+from runtime.evaluation.old_format import OldSession, read_old_set
 
 MAX_CASES = 1_000
 MAX_ID_LENGTH = 200
@@ -19,7 +19,7 @@ CONFIG_NAME = "test_config.json"
 M = TypeVar("M", bound=BaseModel)
 
 
-def load_eval_set(path: Path, initial_session: dict[str, Any] | None = None) -> EvalSet:
+def load_eval_set(path: Path, initial_session: OldSession | None = None) -> EvalSet:
     """Return the eval set in a file; a list in google-adk's oldest format gets the name of the file.
 
     Args:
@@ -66,6 +66,15 @@ def load_eval_config(path: Path) -> EvalConfig:
     return _load(path, EvalConfig.model_validate_json)
 
 
+def load_session(path: Path) -> OldSession:
+    """Return the session for a list of turns.
+
+    Raises:
+        EvaluationError: the file is unreadable; the message names file and field.
+    """
+    return _load(path, OldSession.model_validate_json)
+
+
 def config_beside(folder: Path) -> EvalConfig:
     """Return the criteria of a folder's `test_config.json`, or the defaults. Raises as `load_eval_config` does."""
     path = folder / CONFIG_NAME
@@ -82,7 +91,7 @@ def sentence_of(error: ValidationError, *place: str) -> str:
     return f"{path}: {reason}." if path else f"{reason}."
 
 
-def _read_set(path: Path, text: bytes, initial_session: dict[str, Any] | None) -> EvalSet:
+def _read_set(path: Path, text: bytes, initial_session: OldSession | None) -> EvalSet:
     if text.lstrip().startswith(b"["):
         name = path.name.removesuffix(".json").removesuffix(".test").removesuffix(".evalset")
         return read_old_set(name, TypeAdapter(list[Any]).validate_json(text), initial_session)

@@ -28,7 +28,9 @@ class _Turn(BaseModel):
     expected_intermediate_agent_responses: list[_Text] = []
 
 
-class _Session(BaseModel):
+class OldSession(BaseModel):
+    """Session with which a list of turns begins."""
+
     app_name: str = ""
     user_id: str = ""
     state: dict[str, Any] = {}
@@ -37,10 +39,10 @@ class _Session(BaseModel):
 class _Case(BaseModel):
     name: str
     data: list[_Turn]
-    initial_session: _Session | None = None
+    initial_session: OldSession | None = None
 
 
-def read_old_set(name: str, values: list[Any], initial_session: dict[str, Any] | None) -> EvalSet:
+def read_old_set(name: str, values: list[Any], initial_session: OldSession | None) -> EvalSet:
     """Return the set in a list. Turns without cases are one case, with the name of the set.
 
     Raises:
@@ -50,8 +52,7 @@ def read_old_set(name: str, values: list[Any], initial_session: dict[str, Any] |
         cases = TypeAdapter(list[_Case]).validate_python(values)
     else:
         turns = TypeAdapter(list[_Turn]).validate_python(values)
-        session = _Session.model_validate(initial_session) if initial_session else None
-        cases = [_Case(name=name, data=turns, initial_session=session)]
+        cases = [_Case(name=name, data=turns, initial_session=initial_session)]
     return EvalSet(eval_set_id=name, eval_cases=[_converted(case) for case in cases])
 
 

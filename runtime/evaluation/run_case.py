@@ -78,21 +78,26 @@ async def _messages(
         yield Invocation(user_content=message)
 
 
-async def evaluate_case(
-    metrics: Sequence[Metric], case: EvalCase, actual: Sequence[Invocation]
-) -> list[MetricResult]:
-    """Return the result of each metric; raise the errors of `Metric.evaluate`."""
-    scenario = case.conversation_scenario
-    expected = expected_of(case, actual)
-    results = []
+def check_metrics(metrics: Sequence[Metric], case: EvalCase) -> None:
+    """Check that the metrics can judge a case, before it runs.
+
+    Raises:
+        EvaluationError: a metric needs the expected conversation, and the case has a scenario.
+    """
     for metric in metrics:
-        if scenario and metric.needs_reference:
+        if case.conversation_scenario and metric.needs_reference:
             raise EvaluationError(
                 f"criteria.{metric.name}: it compares with an expected conversation, and a conversation_scenario has "
                 "none. Choose criteria of judges for this set."
             )
-        results.append(await metric.evaluate(actual, expected, scenario))
-    return results
+
+
+async def evaluate_case(
+    metrics: Sequence[Metric], case: EvalCase, actual: Sequence[Invocation]
+) -> list[MetricResult]:
+    """Return the result of each metric; raise the errors of `Metric.evaluate`."""
+    expected = expected_of(case, actual)
+    return [await metric.evaluate(actual, expected, case.conversation_scenario) for metric in metrics]
 
 
 def expected_of(case: EvalCase, actual: Iterable[Invocation]) -> list[Invocation]:

@@ -23,7 +23,7 @@ from runtime.evaluation.eval_case import EvalCase, Invocation
 from runtime.evaluation.eval_config import EvalConfig
 from runtime.evaluation.metric import MetricResult
 from runtime.evaluation.metrics import metrics_of
-from runtime.evaluation.run_case import evaluate_case, run_case
+from runtime.evaluation.run_case import check_metrics, evaluate_case, run_case
 from runtime.run_config import RunConfig
 from runtime.valid_text import storable
 from sessions_app.agent_apps.registry import get_app
@@ -70,6 +70,7 @@ class CaseAttempt:
         """
         app = get_app(self._app_name)
         metrics = metrics_of(self._config)
+        check_metrics(metrics, self._case)
         limits = conf().of_app(app.name)
         run_config = RunConfig(max_llm_calls=limits.invocation_model_calls)
         # A reload of the app must not close its toolsets while the case runs.

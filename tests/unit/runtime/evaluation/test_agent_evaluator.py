@@ -163,8 +163,22 @@ async def test_mistakes_of_the_test_itself_are_named(install: Install, tmp_path:
     write(tmp_path / "a.test.json")
     with pytest.raises(ConfigurationError, match="Module 'shop' has no root_agent"):
         await AgentEvaluator.evaluate("shop", tmp_path)
+    with pytest.raises(EvaluationError, match=r"session\.json'"):
+        await AgentEvaluator.evaluate("shop", tmp_path, initial_session_file=tmp_path / "session.json")
     with pytest.raises(ConfigurationError, match="num_runs is 0"):
         await AgentEvaluator.evaluate("shop", tmp_path, num_runs=0)
     (tmp_path / "test_config.json").write_text('{"criterias": {}}')
     with pytest.raises(EvaluationError, match=r"criterias: there is no such field\. Correct its name"):
         await AgentEvaluator.evaluate("shop", tmp_path)
+
+
+async def test_a_scenario_does_not_run_for_a_criterion_that_cannot_judge_it(install: Install) -> None:
+    agent = clerk("20")
+    install(root_agent=agent)
+    scenario = {"starting_prompt": "How much?", "conversation_plan": "Ask for the price."}
+    eval_set = EvalSet.model_validate(
+        {"eval_set_id": "s", "eval_cases": [{"eval_id": "a", "conversation_scenario": scenario}]}
+    )
+    with pytest.raises(AssertionError, match=r"a is broken: criteria\.response_match_score"):
+        await AgentEvaluator.evaluate_eval_set("shop", eval_set, criteria={"response_match_score": 1})
+    assert isinstance(agent.model, ScriptedModel) and agent.model.requests == []

@@ -14,7 +14,7 @@ from runtime.evaluation.eval_config import EvalConfig
 from runtime.evaluation.eval_set import EvalSet
 from runtime.evaluation.json_files import check_eval_set
 from runtime.evaluation.metrics import metrics_of
-from runtime.evaluation.run_case import evaluate_case, run_case
+from runtime.evaluation.run_case import check_metrics, evaluate_case, run_case
 from runtime.models import LLMRegistry
 from runtime.testing import ScriptedModel
 
@@ -80,5 +80,5 @@ async def test_only_criteria_without_an_expected_conversation_judge_a_scenario(u
     with pytest.raises(
         EvaluationError, match=r"criteria\.response_match_score: it compares with an expected"
     ):
-        await evaluate_case(metrics_of(config), case(), actual)
+        check_metrics(metrics_of(config), case())
     check_eval_set(EvalSet(eval_set_id="s", eval_cases=[case()]))
