@@ -46,7 +46,7 @@ def write_bundle(case: CaseFile, reader: User, target: Path) -> str:
         reader: the user as whom the records are written.
 
     Raises:
-        ConflictError: a session went on meanwhile.
+        ConflictError: a session went on or was erased meanwhile.
         InvalidInputError: the newest signed root does not have the signature of the key.
     """
     items = list(case.items.order_by("pk"))
@@ -77,7 +77,7 @@ def _write_item(
 ) -> None:
     name = name_of(item)
     first, last = (item.seq, item.seq) if item.seq else (1, session.last_seq)
-    archive.write_json(f"chains/{name}.json", chain_of(session.pk, first, last, proofs))
+    archive.write(f"chains/{name}.json", chain_of(session.pk, first, last, proofs))
     if item.seq:
         archive.write(f"events/{name}.json", [event_json(session.pk, item.seq)])
     with TemporaryDirectory() as folder:
