@@ -11,7 +11,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 from django.db import models, transaction
-from django.db.models import Exists, OuterRef, Subquery
+from django.db.models import Exists, OuterRef, Q, Subquery
 from django.db.models.functions import Now
 from django.db.models.signals import post_delete
 from django.dispatch import receiver
@@ -36,16 +36,19 @@ class CaseFileQuerySet(models.QuerySet["CaseFile"]):
     """Case files with what has happened to them."""
 
     def with_stage(self) -> CaseFileQuerySet:
-        """Annotate with `sealed_at`, None before the seal, and `is_read`: True if nothing was added since a reading."""
+        """Annotate with `sealed_at`, None before the seal, and `is_read`: True if nothing was added since
+        somebody has read it who has added nothing.
+        """
         entries = CaseEntry.objects.filter(case=OuterRef("pk"))
-        readings = entries.filter(kind__in=(EntryKind.READ, EntryKind.AGREED)).order_by("-at")
-        newest_item = CaseItem.objects.filter(case=OuterRef("case"), at__gte=OuterRef("at"))
-        newest_note = CaseEntry.objects.filter(
-            case=OuterRef("case"), kind=EntryKind.NOTE, at__gte=OuterRef("at")
-        )
+        readings = entries.filter(kind__in=(EntryKind.READ, EntryKind.AGREED))
+        # The authors are looked for here, too: an author may add a note and read at the same moment.
+        voids = Q(at__gte=OuterRef("at")) | Q(actor_id=OuterRef("actor_id"))
+        items = CaseItem.objects.filter(voids, case=OuterRef("case"))
+        notes = CaseEntry.objects.filter(voids, case=OuterRef("case"), kind=EntryKind.NOTE)
+        by_others = readings.exclude(actor_id=OuterRef("actor_id"))
         return self.annotate(
             sealed_at=Subquery(entries.filter(kind=EntryKind.SEAL).values("at")[:1]),
-            is_read=Exists(readings.filter(~Exists(newest_item), ~Exists(newest_note))),
+            is_read=Exists(by_others.filter(~Exists(items), ~Exists(notes))),
         )
 
 

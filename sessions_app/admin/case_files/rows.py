@@ -13,6 +13,7 @@ from __future__ import annotations
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
+from uuid import UUID
 
 from django.contrib import admin, messages
 from django.contrib.admin.utils import unquote
@@ -251,6 +252,8 @@ class CaseFileAdmin(RecordedActsMixin, KeysetAdmin):
 
     def _seal(self, request: HttpRequest, case: CaseFile, reason: str) -> None:
         seal = CaseEntry(**staff_of(request).columns(), case=case, kind=EntryKind.SEAL, text=reason)
+        with transaction.atomic():
+            contents = _lock_contents(case)
         with TemporaryDirectory() as folder:
             target = Path(folder) / "case.zip"
             try:
@@ -263,9 +266,10 @@ class CaseFileAdmin(RecordedActsMixin, KeysetAdmin):
         try:
             with transaction.atomic():
                 seal.save()
-                # What the bundle has must be what is sealed. From here on nothing can be added.
+                # What the bundle has must be what is sealed. From here on nothing can be added, and the erasure of a
+                # session finds the seal and deletes its bundle.
                 cases: QuerySet[Any] = CaseFile.objects.with_stage()
-                if not cases.filter(pk=case.pk, is_read=True).exists():
+                if _lock_contents(case) != contents or not cases.filter(pk=case.pk, is_read=True).exists():
                     raise IntegrityError
                 for session_id in set(case.items.values_list("session_id", flat=True)):
                     detail = f"case file {case.pk}, SHA-256 {seal.sha256}"
@@ -333,6 +337,14 @@ def _sessions_of(request: HttpRequest, chosen: list[Chosen]) -> dict[Any, Sessio
         if session is None or item.seq > session.last_seq:
             raise Http404("There is no such session or event.")
     return sessions  # type: ignore[no-any-return]
+
+
+def _lock_contents(case: CaseFile) -> tuple[int, int, set[UUID]]:
+    """Return the numbers of items and of notes and readings, and the sessions that exist, which are locked."""
+    items = case.items.values_list("session_id", flat=True)
+    sessions = Session.objects.filter(pk__in=list(items)).order_by("pk").select_for_update(no_key=True)
+    entries = case.entries.exclude(kind=EntryKind.SEAL)
+    return items.count(), entries.count(), set(sessions.values_list("pk", flat=True))
 
 
 def _items_in_words(request: HttpRequest, case: CaseFile) -> list[dict[str, Any]]:

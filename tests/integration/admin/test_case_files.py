@@ -21,6 +21,7 @@ from django.urls import reverse
 from pytest_django import Settings
 
 from sessions_app.data_protection.bundles.checking import check_bundle
+from sessions_app.data_protection.bundles.writing import write_bundle
 from sessions_app.data_protection.erase import ErasureOrder, erase_session
 from sessions_app.history import roots
 from sessions_app.models import (
@@ -394,3 +395,44 @@ def test_a_session_that_goes_on_is_not_sealed_half(
     monkeypatch.setattr(writing, "verifying_page", append_meanwhile)
     assert "went on while it was sealed" in told(seal(grace, case))
     assert not CaseEntry.objects.filter(kind="seal").exists()
+
+
+def test_what_was_added_and_erased_while_a_bundle_was_made_is_not_sealed(
+    grace: Client, alan: Client, session: Session, person: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = "sessions_app.admin.case_files.rows.write_bundle"
+    other = Session.objects.create(app_name="help_desk", user=person, key="s-2")
+    append_event(other, {"text": "Another lamp."})
+    collect(grace, session.pk, other.pk)
+    case = CaseFile.objects.get()
+    read(alan, case)
+
+    def add() -> None:
+        grace.post(page(case, "note"), {"note": "Late."})
+        read(alan, case)
+
+    def erase() -> None:
+        erase_session(other.pk, ErasureOrder("Asked for."))
+
+    for happens in (add, erase):
+
+        def write_meanwhile(*args: Any, happens: Callable[[], None] = happens) -> str:
+            number = write_bundle(*args)
+            happens()
+            return number
+
+        monkeypatch.setattr(name, write_meanwhile)
+        assert "has changed meanwhile" in told(seal(grace, case))
+    monkeypatch.setattr(name, write_bundle)
+    assert "is sealed" in told(seal(grace, case))
+
+
+def test_an_author_who_reads_at_the_same_moment_is_no_second_reader(
+    grace: Client, alan: Client, session: Session
+) -> None:
+    collect(grace, session.pk)
+    case = CaseFile.objects.get()
+    alan.post(page(case, "note"), {"note": "Also look at #1."})
+    author = CaseEntry.objects.get().actor_id
+    CaseEntry.objects.create(case=case, kind="agreed", actor_kind="staff", actor_id=author)
+    assert "A second reader must read" in told(seal(grace, case))
