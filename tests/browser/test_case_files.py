@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import struct
 from collections.abc import Callable, Iterator
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 from zipfile import ZIP_DEFLATED, ZipFile
@@ -12,6 +14,7 @@ from zipfile import ZIP_DEFLATED, ZipFile
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from sessions_app.data_protection.bundles.checking import check_bundle
 from sessions_app.data_protection.bundles.writing import verifying_page
 from tests.browser.accessibility import problems_on_a_phone, serious_problems_in_both_schemes
 from tests.browser.chat_page import ChatPage
@@ -104,6 +107,19 @@ CHANGES: dict[str, Callable[[Files], Any]] = {
 }
 
 
+def hide(content: bytes, record: bytes) -> bytes:
+    """Put a file that its list does not name into a zip, as a stream has it: before the list."""
+    with ZipFile(BytesIO(content)) as bundled:
+        directory = bundled.start_dir
+        name = next(name for name in bundled.namelist() if name.startswith("records/"))
+    other = BytesIO()
+    with ZipFile(other, "w") as made:
+        made.writestr(name, record)
+    hidden = other.getvalue()[: made.start_dir]
+    end = content[-22:-6] + struct.pack("<LH", directory + len(hidden), 0)
+    return content[:directory] + hidden + content[directory:-22] + end
+
+
 def forge_root(files: Files) -> None:
     """Write another time into the head of the root, whose signature stays."""
     change(files, "chains", old=b'\\"number\\": 1,', new=b'\\"number\\": 1 ,')
@@ -144,6 +160,14 @@ def test_the_page_names_each_change(page: Page, tmp_path: Path) -> None:
     content = KEPT.read_bytes()
     (tmp_path / "cut.zip").write_bytes(content[: len(content) // 2])
     assert "This is no whole bundle: it is no zip file." in verdict(page, tmp_path / "cut.zip")
+    odd = {"hidden": hide(content, b"I am happy."), "longer": content + hide(content, b"")[:100]}
+    for name, changed in odd.items():
+        (tmp_path / f"{name}.zip").write_bytes(changed)
+        assert "The zip has bytes outside of its files" in verdict(page, tmp_path / f"{name}.zip"), name
+        _number, findings = check_bundle(tmp_path / f"{name}.zip", None)
+        assert [finding.words[:39] for finding in findings if not finding.holds] == [
+            "The zip has bytes outside of its files:"
+        ]
     page.evaluate("() => { crypto.subtle.importKey = () => Promise.reject(new Error('Ed25519')) }")
     assert "This browser cannot check signatures (Ed25519)" in verdict(page, KEPT)
 

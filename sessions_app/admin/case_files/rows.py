@@ -45,6 +45,7 @@ from sessions_app.admin.records import actor_in_words, links_to_rows
 from sessions_app.admin.staff_records import RecordedActsMixin, note_access, staff_of
 from sessions_app.asgi.downloads import stored_download
 from sessions_app.base.actors import ActorKind
+from sessions_app.data_protection.bundles.checking import is_as_sealed
 from sessions_app.data_protection.bundles.writing import write_bundle
 from sessions_app.errors import ConflictError, InvalidInputError
 from sessions_app.models import (
@@ -284,7 +285,7 @@ class CaseFileAdmin(RecordedActsMixin, KeysetAdmin):
         messages.success(request, _("The case file is sealed."))
 
     def bundle_view(self, request: HttpRequest, object_id: int) -> HttpResponseBase:
-        """Return the bundle as a download.
+        """Return the bundle as a download. The name of a file that is not the sealed one begins with "altered-".
 
         Raises:
             Http404: the case file is outside of the remits of the user or not sealed, or a session of it was erased.
@@ -298,7 +299,12 @@ class CaseFileAdmin(RecordedActsMixin, KeysetAdmin):
         if seal is None or not seal.bundle.storage.exists(seal.bundle.name):
             raise Http404("There is no bundle of this case file, or it was deleted with a session.")
         note_access(request, AccessKind.DOWNLOAD, ("casefile", case.pk), f"SHA-256 {seal.sha256}")
-        return stored_download(f"case-{case.pk}.zip", seal.bundle.open("rb"))
+        file = seal.bundle.open("rb")
+        name = f"case-{case.pk}.zip"
+        if not is_as_sealed(file, seal.sha256):
+            name = f"altered-{name}"
+        file.seek(0)
+        return stored_download(name, file)
 
     def _require_adding(self, request: HttpRequest) -> None:
         if not self.has_add_permission(request):

@@ -5,11 +5,13 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import os
+import struct
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 from zipfile import BadZipFile, ZipFile
 
 from cryptography.exceptions import InvalidSignature
@@ -22,6 +24,7 @@ from sessions_app.history.hash_tree import tree_above
 
 DAMAGES = (BadZipFile, zlib.error, EOFError, OSError, RuntimeError)
 """What `zipfile` raises for changed bytes, and for encrypted files and unknown methods."""
+_NO_BUNDLE = (*DAMAGES, ValueError, LookupError, TypeError, AttributeError)
 _MAX_JSON = 1024**3
 
 
@@ -31,6 +34,16 @@ class Finding:
 
     holds: bool
     words: str
+
+
+def is_as_sealed(file: IO[bytes], number: str) -> bool:
+    """Return True if the bundle in a file holds and has this number of the seal."""
+    try:
+        with ZipFile(file) as bundle:
+            sha256, findings = _check(bundle, None)
+    except _NO_BUNDLE:
+        return False
+    return sha256 == number and all(finding.holds for finding in findings)
 
 
 def check_bundle(path: Path, key: Ed25519PublicKey | None) -> tuple[str, list[Finding]]:
@@ -45,7 +58,7 @@ def check_bundle(path: Path, key: Ed25519PublicKey | None) -> tuple[str, list[Fi
     try:
         with ZipFile(path) as bundle:
             return _check(bundle, key)
-    except (*DAMAGES, ValueError, LookupError, TypeError, AttributeError) as error:
+    except _NO_BUNDLE as error:
         raise InvalidInputError(f"'{path}' is no bundle of a case file, or was damaged: {error}") from error
 
 
@@ -70,6 +83,9 @@ def _check(bundle: ZipFile, key: Ed25519PublicKey | None) -> tuple[str, list[Fin
 
 def _check_files(bundle: ZipFile, listed: dict[str, Any]) -> Iterator[Finding]:
     stored = bundle.namelist()
+    if not _is_plain(bundle):
+        words = "The zip has bytes outside of its files: do not unpack it, other programs may find other files there."
+        yield Finding(False, words)
     for name in sorted({name for name in stored if stored.count(name) > 1}):
         yield Finding(False, f"{name} is in the bundle twice.")
     for name in sorted({*stored, *listed} - {MANIFEST}):
@@ -81,6 +97,24 @@ def _check_files(bundle: ZipFile, listed: dict[str, Any]) -> Iterator[Finding]:
             yield Finding(False, f"{name} is missing.")
         elif not _is_as_listed(bundle, listed[name]):
             yield Finding(False, f"{name} was changed: its SHA-256 is not that in the manifest.")
+
+
+def _is_plain(bundle: ZipFile) -> bool:
+    """Return True if the files follow each other from the first byte to the list, and the zip ends with its list.
+
+    `zipfile` believes the list; programs that read a zip as a stream also unpack what lies between.
+    """
+    file: Any = bundle.fp
+    reached = 0
+    for info in sorted(bundle.infolist(), key=lambda info: info.header_offset):
+        if info.header_offset != reached:
+            return False
+        file.seek(reached + 26)
+        lengths = struct.unpack("<HH", file.read(4))
+        reached += 30 + sum(lengths) + info.compress_size
+    file.seek(-22, os.SEEK_END)
+    end = file.read(22)
+    return reached == bundle.start_dir and end[:4] == b"PK\5\6" and end[20:] == b"\0\0"
 
 
 def _is_as_listed(bundle: ZipFile, entry: dict[str, Any]) -> bool:

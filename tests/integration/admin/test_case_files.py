@@ -97,7 +97,7 @@ def sealed(grace: Client, alan: Client, *items: object) -> CaseFile:
 
 def bundle(client: Client, case: CaseFile) -> bytes:
     response = client.get(page(case, "bundle"))
-    assert response.status_code == 200
+    assert f'"case-{case.pk}.zip"' in response["Content-Disposition"]
     return downloaded(response)
 
 
@@ -306,6 +306,12 @@ def test_each_change_of_a_bundle_is_found(
         said = verify(changed(content, change), tmp_path, key)
         assert words in said and "does not hold" in said, (name, said)
     assert "sealed no such case file" in verify(changed(content, forge_title), tmp_path, key)
+    seal_row = CaseEntry.objects.get(kind="seal")
+    for stored in (changed(content, forge_title), changed(content, CHANGES["a changed byte"][0]), b"no zip"):
+        Path(seal_row.bundle.path).write_bytes(stored)
+        response = grace.get(page(seal_row.case, "bundle"))
+        assert f'"altered-case-{seal_row.case_id}.zip"' in response["Content-Disposition"]
+        assert downloaded(response) == stored
     for damaged in (b"", content[:-30], content[: len(content) // 2]):
         assert "is no bundle" in verify(damaged, tmp_path)
     for place in range(0, len(content), len(content) // 100):

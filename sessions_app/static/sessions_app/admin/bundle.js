@@ -4,6 +4,7 @@
 const MANIFEST = "manifest.json";
 const MAX_BYTES = 2 ** 30;
 const COMMAND = "manage.py adk_verify --bundle FILE --public-key root.pub";
+const HIDING = "The zip has bytes outside of its files: do not unpack it, other programs may find other files there.";
 const HIDDEN = /(?!\n)[\p{Cc}\p{Cf}]/gu;
 const HOLDS = ["All in this bundle fits together. Compare the number of the seal.", "This bundle holds."];
 const encoder = new TextEncoder();
@@ -34,7 +35,8 @@ async function sha256(...parts) {
 }
 
 /**
- * Files of a zip by name, each read when it is asked for, and the names that are there twice.
+ * Files of a zip by name, each read when it is asked for, and what is odd: in bytes that its list does not name, other
+ * programs find other files.
  * @param {File} file
  */
 async function filesOfZip(file) {
@@ -44,8 +46,11 @@ async function filesOfZip(file) {
   while (end >= 0 && view.getUint32(end, true) !== 0x06054b50) end -= 1;
   if (end < 0) throw new Error("it is no zip file");
   const files = new Map();
-  const twice = [];
-  let at = view.getUint32(end + 16, true);
+  const odd = [];
+  const parts = [];
+  const directory = view.getUint32(end + 16, true);
+  let isPlain = end === bytes.length - 22;
+  let at = directory;
   for (let left = view.getUint16(end + 10, true); left > 0; left -= 1) {
     if (view.getUint32(at, true) !== 0x02014b50) throw new Error("its list of files is damaged");
     const [method, packed, size] = [
@@ -56,12 +61,22 @@ async function filesOfZip(file) {
     const lengths = [28, 30, 32].map((offset) => view.getUint16(at + offset, true));
     const name = new TextDecoder().decode(bytes.subarray(at + 46, at + 46 + lengths[0]));
     const header = view.getUint32(at + 42, true);
-    const start = header + 30 + view.getUint16(header + 26, true) + view.getUint16(header + 28, true);
-    if (files.has(name)) twice.push(name);
+    const ownEnd = header + 30 + view.getUint16(header + 26, true);
+    const start = ownEnd + view.getUint16(header + 28, true);
+    if (new TextDecoder().decode(bytes.subarray(header + 30, ownEnd)) !== name) isPlain = false;
+    parts.push({ from: header, to: start + packed });
+    if (files.has(name)) odd.push(`${name} is in the bundle twice.`);
     files.set(name, () => unpacked(bytes.subarray(start, start + packed), method, size));
     at += 46 + lengths[0] + lengths[1] + lengths[2];
   }
-  return { files, twice };
+  if (at !== end) isPlain = false;
+  let reached = 0;
+  for (const { from, to } of [...parts.sort((one, other) => one.from - other.from), { from: directory, to: end }]) {
+    if (from !== reached) isPlain = false;
+    reached = to;
+  }
+  if (!isPlain) odd.push(HIDING);
+  return { files, odd };
 }
 
 /** @param {Uint8Array} packed @param {number} method @param {number} size */
@@ -89,7 +104,7 @@ function filesOfFolder(list) {
     const name = file.webkitRelativePath.split("/").slice(1).join("/");
     files.set(name, async () => new Uint8Array(await file.arrayBuffer()));
   }
-  return { files, twice: [] };
+  return { files, odd: [] };
 }
 
 /** @param {any} left @param {any} right @returns {boolean} */
@@ -105,10 +120,10 @@ function isSame(left, right) {
 }
 
 class Bundle {
-  /** @param {Map<string, () => Promise<Uint8Array>>} files @param {string[]} twice */
-  constructor(files, twice) {
+  /** @param {Map<string, () => Promise<Uint8Array>>} files @param {string[]} odd */
+  constructor(files, odd) {
     this.files = files;
-    this.twice = twice;
+    this.odd = odd;
     /** @type {{holds: boolean, words: string}[]} */
     this.findings = [];
     this.number = "";
@@ -151,7 +166,7 @@ class Bundle {
 
   async checkFiles() {
     const listed = new Map((await this.json(MANIFEST)).files.map((/** @type {any} */ file) => [file.name, file]));
-    for (const name of this.twice) this.found(false, `${name} is in the bundle twice.`);
+    for (const words of this.odd) this.found(false, words);
     const names = new Set([...this.files.keys(), ...listed.keys()].sort());
     names.delete(MANIFEST);
     for (const name of names) {
@@ -342,7 +357,7 @@ function itemWords(item) {
 /** @type {Bundle | null} */
 let current = null;
 
-/** @param {() => Promise<{files: Map<string, () => Promise<Uint8Array>>, twice: string[]}> | {files: Map<string, () => Promise<Uint8Array>>, twice: string[]}} open */
+/** @param {() => Promise<{files: Map<string, () => Promise<Uint8Array>>, odd: string[]}> | {files: Map<string, () => Promise<Uint8Array>>, odd: string[]}} open */
 async function start(open) {
   place("verdict").className = "";
   place("verdict").textContent = "Computing…";
@@ -351,8 +366,8 @@ async function start(open) {
   current = null;
   try {
     if (!globalThis.crypto?.subtle) throw new Error(`this browser cannot compute hashes here: use ${COMMAND}`);
-    const { files, twice } = await open();
-    const bundle = new Bundle(files, twice);
+    const { files, odd } = await open();
+    const bundle = new Bundle(files, odd);
     await bundle.check();
     current = bundle;
     show(bundle);
