@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 
 import pytest
 from django.contrib.admin.utils import quote
-from django.contrib.auth.models import User
+from django.contrib.auth.models import Permission, User
 from django.http import FileResponse
 from django.test import Client
 from django.urls import reverse
@@ -186,6 +186,16 @@ def test_a_search_of_the_log_finds_names_addresses_and_subjects(
             following = re.search(r'href="(\?[^"]+)" rel="next"', page)
             url = following and list_url(model._meta.model_name) + html.unescape(following[1])
         assert sorted("".join(names) for names in found) == sorted(f"s-{n}" for n in expected), term
+
+
+def test_the_page_of_a_session_leads_to_who_read_it(client: Client, session: Session) -> None:
+    url = f"{list_url('staffaccess')}?q={session.pk}"
+    assert url not in read(sign_in(client, "session"), page_of(session))
+    User.objects.get(username="staff").user_permissions.add(
+        Permission.objects.get(codename="view_staffaccess")
+    )
+    assert f'href="{url}">who read it</a>' in read(client, page_of(session))
+    assert "2 rows" in read(client, url)
 
 
 def test_the_log_is_read_only_and_inert(client: Client, session: Session) -> None:
