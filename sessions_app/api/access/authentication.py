@@ -71,11 +71,11 @@ async def caller_of_stream(scope: AsgiScope) -> Caller:
     key = bearer_key(scope)
     if key is not None:
         return await caller_with_key(key, scope)
+    if not scope["user"].is_authenticated:
+        raise AuthenticationError(message="Unauthorized")
     # In place of Django's CSRF check, which these requests do not pass.
     if not is_from_own_page(scope, needs_origin=scope["method"] != "GET"):
         raise PermissionDeniedError("A page of another site asks for this. Send an API key instead.")
-    if not scope["user"].is_authenticated:
-        raise AuthenticationError(message="Unauthorized")
     return person_calling(scope["user"], scope)
 
 

@@ -44,7 +44,7 @@ async def test_each_scope_is_needed(site: str, person: User, model: ScriptedMode
 
 
 async def test_without_a_key_nobody_is_let_in(site: str) -> None:
-    assert await status_of(site, "", run_input("Hello")) == (403, "forbidden")
+    assert await status_of(site, "", run_input("Hello")) == (401, "unauthorized")
     assert await status_of(site, "adk_wrong", run_input("Hello")) == (401, "unauthorized")
 
 
