@@ -11,22 +11,26 @@ from collections.abc import Iterable
 from datetime import timedelta
 from importlib import import_module
 from itertools import islice
+from typing import Any
 
 from django.conf import settings
 from django.core.files.storage import Storage
 from django.db import connection
-from django.db.models import Model
+from django.db.models import Exists, OuterRef, QuerySet
 from django.utils import timezone
 
 from sessions_app.conf import conf
-from sessions_app.models import Artifact, CaseEntry
+from sessions_app.models import Artifact, CaseEntry, CaseItem, ErasedSession
 
 logger = logging.getLogger(__name__)
-FOLDERS: tuple[tuple[str, type[Model], str], ...] = (
-    ("artifacts", Artifact, "file"),
-    ("cases", CaseEntry, "bundle"),
+_ITEMS = CaseItem.objects.filter(case=OuterRef(OuterRef("case")))
+_ERASED = ErasedSession.objects.filter(at__gte=OuterRef("at"), session_id__in=_ITEMS.values("session_id"))
+FOLDERS: tuple[tuple[str, QuerySet[Any], str], ...] = (
+    ("artifacts", Artifact.objects.all(), "file"),
+    # The row of a seal stays when a session of its bundle is erased.
+    ("cases", CaseEntry.objects.exclude(Exists(_ERASED)), "bundle"),
 )
-"""Folders of the storage, with the model and the field of their files."""
+"""Folders of the storage, with the rows that need a file, and its field."""
 FILES_PER_QUERY = 500
 ORPHAN_AGE = timedelta(days=1)
 """A younger file may belong to a row that is not committed yet."""
@@ -37,8 +41,8 @@ def delete_orphaned_files() -> int:
     return sum(_delete_orphans_in(*folder) for folder in FOLDERS)
 
 
-def _delete_orphans_in(folder: str, model: type[Model], field: str) -> int:
-    storage: Storage = model._meta.get_field(field).storage  # type: ignore[union-attr]
+def _delete_orphans_in(folder: str, needed: QuerySet[Any], field: str) -> int:
+    storage: Storage = needed.model._meta.get_field(field).storage
     try:
         _, names = storage.listdir(folder)
     except FileNotFoundError:  # no file was saved yet
@@ -48,7 +52,7 @@ def _delete_orphans_in(folder: str, model: type[Model], field: str) -> int:
     deleted = 0
     while batch := list(islice(remaining, FILES_PER_QUERY)):
         paths = {f"{folder}/{name}" for name in batch}
-        rows = model._default_manager.filter(**{f"{field}__in": paths})
+        rows = needed.filter(**{f"{field}__in": paths})
         deleted += _delete_old(storage, paths - set(rows.values_list(field, flat=True)))
     return deleted
 

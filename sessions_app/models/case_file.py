@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import partial
 from typing import Any
-from uuid import UUID, uuid4
+from uuid import uuid4
 
 from django.db import models, transaction
 from django.db.models import Exists, OuterRef, Q, Subquery
@@ -128,14 +128,9 @@ class CaseEntry(ActorColumns):
         return f"{self.kind} of case file {self.case_id}"
 
 
-def bundles_with(session_id: UUID) -> models.QuerySet[CaseEntry]:
-    """Return the seals of the case files that have the session or an event of it."""
-    cases = CaseItem.objects.filter(session_id=session_id).values("case")
-    return CaseEntry.objects.filter(kind=EntryKind.SEAL, case__in=cases)
-
-
 @receiver(post_delete, sender=Session)
 def delete_bundles(instance: Session, using: str, **kwargs: Any) -> None:
     """Delete the bundles that have the erased session, after the commit. Their seals stay, with the SHA-256."""
-    for seal in bundles_with(instance.pk):
+    cases = CaseItem.objects.filter(session_id=instance.pk).values("case")
+    for seal in CaseEntry.objects.filter(kind=EntryKind.SEAL, case__in=cases):
         transaction.on_commit(partial(seal.bundle.delete, save=False), using=using, robust=True)

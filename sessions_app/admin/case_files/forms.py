@@ -16,7 +16,9 @@ from sessions_app.models import CaseFile, EntryKind
 from sessions_app.models.case_file import MAX_NOTE_LENGTH, TITLE_LENGTH
 
 MAX_ITEMS = 100
-"""Sessions and events of a case file. A bundle is made within one request."""
+"""Sessions and events of a case file."""
+MAX_EVENTS = 20_000
+"""Events of all its sessions. A bundle is made within one request, at 1 to 2 ms for each event."""
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from django.contrib.admin.utils import unquote
 from django.core.exceptions import PermissionDenied
 from django.core.files import File
 from django.db import IntegrityError, transaction
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet, Sum
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
 from django.urls import URLPattern
 from django.utils.html import format_html
@@ -29,6 +29,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from sessions_app.admin.case_files.forms import (
+    MAX_EVENTS,
     MAX_ITEMS,
     Chosen,
     CollectForm,
@@ -131,8 +132,8 @@ class CaseFileAdmin(RecordedActsMixin, KeysetAdmin):
                     self.log_act(request, ActionKind.ADD, case, "", "(case)")
                 for item in chosen:
                     self._add_item(request, case, item)
-                if case.items.count() > MAX_ITEMS:
-                    raise ConflictError(_("A case file has at most %d sessions and events.") % MAX_ITEMS)
+                if why_not := _why_too_large(case):
+                    raise ConflictError(why_not)
                 if given["note"]:
                     self._add_entry(request, case, EntryKind.NOTE, given["note"])
         except IntegrityError:  # sealed since the form was made
@@ -400,4 +401,15 @@ def _why_not_seal(case: Any) -> str:
         return _("Nothing was collected yet.")
     if not case.is_read:
         return _("A second reader must read the case file as it is now.")
+    return _why_too_large(case)
+
+
+def _why_too_large(case: CaseFile) -> str:
+    """Return why no bundle of the case file can be made within a request; empty if one can."""
+    items = case.items.values_list("session_id", flat=True)
+    if items.count() > MAX_ITEMS:
+        return _("A case file has at most %d sessions and events.") % MAX_ITEMS
+    sessions = Session.objects.filter(pk__in=list(items))
+    if (sessions.aggregate(events=Sum("last_seq"))["events"] or 0) > MAX_EVENTS:
+        return _("The sessions of a case file have at most %d events. Make several case files.") % MAX_EVENTS
     return ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from io import BytesIO, StringIO
 from pathlib import Path
@@ -23,6 +24,7 @@ from pytest_django import Settings
 from sessions_app.data_protection.bundles.checking import check_bundle
 from sessions_app.data_protection.bundles.writing import write_bundle
 from sessions_app.data_protection.erase import ErasureOrder, erase_session
+from sessions_app.data_protection.leftovers import delete_orphaned_files
 from sessions_app.history import roots
 from sessions_app.models import (
     CaseEntry,
@@ -333,6 +335,10 @@ def test_an_erased_session_leaves_the_case_file_with_its_tombstone(
     stored = Path(CaseEntry.objects.get(kind="seal").bundle.path)
     erase_session(session.pk, ErasureOrder("Asked for."))
     assert not stored.exists()
+    stored.write_bytes(content)  # as if the process had died after the commit of the erasure
+    os.utime(stored, (0, 0))
+    delete_orphaned_files()
+    assert not stored.exists()
     assert grace.get(page(case, "bundle")).status_code == 404
     shown = grace.get(page(case)).content.decode()
     assert "erased" in shown and "Broken lamp" not in shown and str(session.pk) in shown
@@ -431,6 +437,14 @@ def test_what_was_added_and_erased_while_a_bundle_was_made_is_not_sealed(
         assert "has changed meanwhile" in told(seal(grace, case))
     monkeypatch.setattr(name, write_bundle)
     assert "is sealed" in told(seal(grace, case))
+
+
+def test_more_events_than_a_request_can_seal_are_not_collected(
+    grace: Client, session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sessions_app.admin.case_files.rows.MAX_EVENTS", 2)
+    assert "at most 2 events" in collect(grace, session.pk).content.decode()
+    assert not CaseFile.objects.exists()
 
 
 def test_an_author_who_reads_at_the_same_moment_is_no_second_reader(
