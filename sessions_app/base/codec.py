@@ -129,10 +129,14 @@ def user_pk(user_id: str) -> Any:
 
 
 def _storable_json(model: BaseModel) -> str:
-    """Return storable JSON, with U+FFFD for NUL and lone surrogates."""
+    """Return storable JSON, with U+FFFD for NUL and lone surrogates.
+
+    Raises:
+        PydanticSerializationError: the JSON could not be read again: a field has a value of another type.
+    """
     try:
-        text = model.model_dump_json(by_alias=True, exclude_none=True)
+        text = model.model_dump_json(by_alias=True, exclude_none=True, warnings="error")
     except PydanticSerializationError:  # A lone surrogate. The slower way through `json` accepts it.
-        values = model.model_dump(mode="json", by_alias=True, exclude_none=True)
+        values = model.model_dump(mode="json", by_alias=True, exclude_none=True, warnings="error")
         text = valid_text(json.dumps(values, ensure_ascii=False))
     return _NUL.sub(r"\1\\ufffd", text) if "\\u0000" in text else text

@@ -12,6 +12,7 @@ from django.contrib.auth.models import User
 from django.db import connection
 from django.db.backends.utils import CursorWrapper
 from psycopg import AsyncConnection
+from pydantic_core import PydanticSerializationError
 
 from runtime import types
 from runtime.errors import StateValueError
@@ -192,6 +193,15 @@ class TestLog:
         with pytest.raises(StateValueError, match="'b'"):
             await DjangoSessionService().append_event(session, text_event("x", a=1, b=object()))
         assert (await event_rows(session), (await session_row(session)).last_seq) == ([], 0)
+
+    async def test_an_event_that_could_not_be_read_again_writes_nothing(self, person: User) -> None:
+        """Fields that are set later are not checked by pydantic. Such an event would cost the whole session."""
+        session = await create_session(person)
+        event = text_event("x")
+        event.actions.route = {"a": 1}  # type: ignore[assignment]
+        with pytest.raises(PydanticSerializationError, match="route"):
+            await DjangoSessionService().append_event(session, event)
+        assert await event_rows(session) == []
 
     async def test_the_columns_of_an_event_are_derived_from_its_json(self, person: User) -> None:
         session = await create_session(person)
