@@ -16,6 +16,7 @@ from runtime.artifacts.referenced_artifacts import is_shown
 from runtime.code_executors import BaseCodeExecutor, BuiltInCodeExecutor, CodeExecutionInput
 from runtime.context import Context, ReadonlyContext
 from runtime.errors import ConfigurationError
+from runtime.models.base_llm import SetupProblem
 from runtime.models.llm_request import LlmRequest
 from runtime.skills.load import load_skills_from_dir
 from runtime.skills.models import INJECT_STATE, Skill
@@ -136,8 +137,13 @@ class SkillToolset(BaseToolset):
         return list(self._skills.values())
 
     async def get_tools(self, readonly_context: ReadonlyContext | None = None) -> list[BaseTool]:
-        """Return the tools for skills, and the additional tools, which `_is_tool_selected` leaves out at first."""
+        """Return the tools for skills, and the additional tools, which may be named by a skill that was read.
+
+        Without a context return all: whoever looks for a tool by its name finds it.
+        """
         tools = list(self._tools)
+        if readonly_context and not _tools_of_read_skills(readonly_context):
+            return tools
         for source in self._additional:
             if isinstance(source, BaseToolset):
                 tools += await source.get_tools_with_prefix(readonly_context)
@@ -145,11 +151,16 @@ class SkillToolset(BaseToolset):
                 tools.append(source)
         return tools
 
+    async def _tools_of_invocation(self, readonly_context: ReadonlyContext | None) -> list[BaseTool]:
+        # Not kept for the invocation: a skill that is read in it brings tools. Toolsets keep theirs themselves.
+        return await self.get_tools(readonly_context)
+
     def _is_tool_selected(self, tool: BaseTool, readonly_context: ReadonlyContext | None) -> bool:
         if isinstance(tool, RunSkillScriptTool) and not self._can_run_scripts(readonly_context):
             return False
-        if tool not in self._tools and tool.name not in _tools_of_read_skills(readonly_context):
-            return False
+        if readonly_context and tool not in self._tools:
+            if tool.name not in _tools_of_read_skills(readonly_context):
+                return False
         return super()._is_tool_selected(tool, readonly_context)
 
     async def process_llm_request(self, *, tool_context: Context, llm_request: LlmRequest) -> None:
@@ -169,11 +180,17 @@ class SkillToolset(BaseToolset):
             instruction = f"{instruction}\n\n{format_skills_as_xml(self.skills)}"
         llm_request.append_instructions([instruction])
 
+    def setup_problems(self) -> list[SetupProblem]:
+        """Return the problems of the additional toolsets."""
+        return [problem for toolset in self._toolsets() for problem in toolset.setup_problems()]
+
     async def close(self) -> None:
         """Close the additional toolsets."""
-        for source in self._additional:
-            if isinstance(source, BaseToolset):
-                await source.close()
+        for toolset in self._toolsets():
+            await toolset.close()
+
+    def _toolsets(self) -> list[BaseToolset]:
+        return [source for source in self._additional if isinstance(source, BaseToolset)]
 
     async def find(self, name: str) -> Skill | dict[str, Any]:
         """Return a skill of this toolset or of the registry; an error for the model if there is none."""
@@ -355,10 +372,8 @@ class RunSkillScriptTool(FunctionTool):
         }
 
 
-def _tools_of_read_skills(context: ReadonlyContext | None) -> set[str]:
+def _tools_of_read_skills(context: ReadonlyContext) -> set[str]:
     """Return the names of the tools that the skills which the agent has read gave to it."""
-    if context is None:
-        return set()
     prefix = _STATE_KEY.format(agent=context.agent_name, skill="")
     return {name for key in context.state if key.startswith(prefix) for name in context.state[key] or ()}
 

@@ -10,11 +10,17 @@ import pytest
 from runtime import types
 from runtime.agents import LlmAgent
 from runtime.agents.config_agent_utils import from_config
+from runtime.agents.tree import answerer_of
 from runtime.code_executors import RestrictedCodeExecutor, confinement
+from runtime.context import Context, ReadonlyContext
 from runtime.errors import ConfigurationError
 from runtime.models import LlmRequest
+from runtime.models.base_llm import SetupProblem
 from runtime.skills import Frontmatter, Resources, Skill, SkillRegistry, load_skill_from_dir
 from runtime.skills.models import Script
+from runtime.tools.base_tool import BaseTool
+from runtime.tools.base_toolset import BaseToolset
+from runtime.tools.long_running_tool import LongRunningFunctionTool
 from runtime.tools.skill_toolset import MAX_TEXT_CHARACTERS, SkillDiscoveryMode, SkillToolset
 from tests.fakes import ScriptedModel, call, requests_of
 from tests.unit.runtime.conversation import Conversation
@@ -219,6 +225,51 @@ async def test_a_skill_brings_tools_and_values_of_the_state(tmp_path: Path) -> N
     first, second, _ = requests_of(agent)
     assert "our_pay" not in declared(first) and "our_pay" in declared(second)
     assert "`our_load_skill`" in str(first.config.system_instruction)
+
+
+class Pumps(BaseToolset):
+    """Toolset of a server that may be away."""
+
+    times_asked = 0
+    is_closed = False
+
+    async def get_tools(self, readonly_context: ReadonlyContext | None = None) -> list[BaseTool]:
+        self.times_asked += 1
+        return [LongRunningFunctionTool(pump, answered_by="person")]
+
+    def setup_problems(self) -> list[SetupProblem]:
+        return [SetupProblem("The server is forbidden", "Allow it.")]
+
+    async def close(self) -> None:
+        self.is_closed = True
+
+
+def pump() -> None:
+    """Pump."""
+
+
+async def test_a_toolset_of_skills_is_asked_for_its_tools_after_a_skill_names_them(tmp_path: Path) -> None:
+    more = "metadata:\n  adk_additional_tools: [pump]\n"
+    skill = load_skill_from_dir(write_skill(tmp_path / "invoices", more=more))
+    pumps = Pumps()
+    toolset = SkillToolset([skill], additional_tools=[pumps])
+    asked = []
+
+    async def note(callback_context: Context, llm_request: LlmRequest) -> None:
+        asked.append(pumps.times_asked)
+
+    turns = ["Hello.", call("load_skill", skill_name="invoices"), call("pump")]
+    agent = LlmAgent(
+        name="clerk", model=ScriptedModel(turns=turns), tools=[toolset], before_model_callback=note
+    )
+    conversation = Conversation(agent)
+    await conversation.say("Hello")
+    await conversation.say("Go")
+    assert asked == [0, 0, 1]
+    assert await answerer_of(agent, "clerk", "pump") == "person"
+    assert toolset.setup_problems() == pumps.setup_problems()
+    await toolset.close()
+    assert pumps.is_closed
 
 
 async def test_eager_skills_are_in_the_instruction(skill: Skill) -> None:
