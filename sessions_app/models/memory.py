@@ -84,7 +84,8 @@ class EmbeddingModel(models.Model):
     """A model that makes vectors of memory entries. The newest row is that of the settings since the last `migrate`.
 
     Attributes:
-        completed_at: when each entry had a vector of this model; until then an earlier model serves searches.
+        completed_at: when each entry had a vector of this model; until then an earlier model serves searches. None
+            again for a model whose vectors a later one has replaced.
         claimed_until: time until which the process that makes vectors has the right to do so alone.
         tokens: sum of all calls.
         cost: sum of all calls, by `ADK["prices"]`.

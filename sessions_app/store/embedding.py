@@ -204,6 +204,7 @@ def _finish(model: EmbeddingModel) -> None:
     row = EmbeddingModel.objects.filter(pk=model.pk)
     if not _without_vector(model).exists():
         row.filter(completed_at=None).update(completed_at=Now())
+        EmbeddingModel.objects.filter(pk__lt=model.pk).update(completed_at=None)
         earlier = MemoryVector.objects.filter(model__lt=model.pk)
         while pks := list(earlier.values_list("pk", flat=True)[:DELETED_AT_ONCE]):
             MemoryVector.objects.filter(pk__in=pks).delete()

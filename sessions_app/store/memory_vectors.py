@@ -55,9 +55,9 @@ def used_for(model: EmbeddingModel, tokens: int) -> Used:
 async def nearest_entries(app_name: str, user_pk: Any, query: str, limit: int) -> list[int]:
     """Return the keys of the user's entries whose meaning is nearest to that of the query, the nearest first.
 
-    Empty if the site makes no vectors, or the query gets none in time.
+    Empty if the site makes no vectors, the query gets none in time, or they cannot be compared.
     """
-    if not conf().embeddings:
+    if not conf().embeddings or find_spec("pgvector") is None:
         return []
     model = await in_thread(_serving_model)
     if model is None:
@@ -65,11 +65,11 @@ async def nearest_entries(app_name: str, user_pk: Any, query: str, limit: int) -
     try:
         async with asyncio.timeout(QUERY_SECONDS):
             made = await embed(LLMRegistry.new_llm(model.name), [text_to_embed(query)], model.dimensions)
+        await add_used_by(user_pk, used_for(model, made.tokens))
+        return await in_thread(nearest_to, model, app_name, user_pk, made.vectors[0], limit)
     except Exception as error:  # noqa: BLE001 - whatever fails, the words of the query find entries
         logger.warning("A search of memory finds words only: %r", error)
         return []
-    await add_used_by(user_pk, used_for(model, made.tokens))
-    return await in_thread(nearest_to, model, app_name, user_pk, made.vectors[0], limit)
 
 
 def _serving_model() -> EmbeddingModel | None:
@@ -137,13 +137,17 @@ def prepare_vectors() -> None:
 
 
 def _make_extension() -> bool:
-    """Make the extension if this server has it; return True if the database has it."""
+    """Make the extension if this server has it; return True if the database has it, in a version that will do."""
     try:
         with transaction.atomic(), connection.cursor() as cursor:
             cursor.execute("CREATE EXTENSION IF NOT EXISTS vector")
+            cursor.execute(
+                "SELECT string_to_array(extversion, '.')::int[] >= ARRAY[0, 8] FROM pg_extension"
+                " WHERE extname = 'vector'"
+            )
+            return bool(cursor.fetchone()[0])
     except Error:  # the check of the database says how to install it
         return False
-    return True
 
 
 def _make_index(model: EmbeddingModel) -> None:

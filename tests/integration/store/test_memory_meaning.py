@@ -227,7 +227,7 @@ async def test_f3_two_rounds_at_once_send_each_text_once(
 
 
 async def test_f3_the_vectors_of_the_earlier_model_serve_until_the_next_has_all(
-    person: User, model: str, server: ModelServer, settings: Settings
+    person: User, model: str, server: ModelServer, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await remember(person, CAT, *ENTRIES[1:4])
     await embedding.embed_waiting()
@@ -244,6 +244,13 @@ async def test_f3_the_vectors_of_the_earlier_model_serve_until_the_next_has_all(
     assert server.embeddings.bodies[-1]["model"] == "second"
     await in_thread(prepare_vectors)
     assert len(await in_thread(index_names)) == 1
+    settings.ADK = {**settings.ADK, "embeddings": {model: DIMENSIONS}}
+    await in_thread(prepare_vectors)
+    monkeypatch.setattr(embedding, "BATCH_SIZE", 1)
+    refusal = Failure(http_status=401, status="UNAUTHENTICATED", message="No such key.")
+    server.embeddings.fails = lambda texts: None if texts in ([CAT], [PET]) else refusal
+    assert await embedding.embed_waiting() == 1
+    assert await nearest_entries(APP, person.pk, PET, 5), "the vectors of the first time are gone"
 
 
 def index_names() -> list[str]:
@@ -274,7 +281,7 @@ async def test_f3_the_use_of_a_model_counts_for_each_user_up_to_their_limit(
     assert [entry.user_id async for entry in waiting] == [bob.pk]
 
 
-@pytest.mark.parametrize("failure", ["refused", "silent"])
+@pytest.mark.parametrize("failure", ["refused", "silent", "an old extension"])
 async def test_f3_a_query_without_a_vector_finds_words(
     person: User,
     model: str,
@@ -288,6 +295,9 @@ async def test_f3_a_query_without_a_vector_finds_words(
     if failure == "refused":
         refusal = Failure(http_status=401, status="UNAUTHENTICATED", message="No such key.")
         server.embeddings.fails = lambda texts: refusal
+    elif failure == "an old extension":
+        monkeypatch.setattr(memory_vectors, "CANDIDATES", "more than pgvector allows")
+        monkeypatch.setattr(memory_vectors, "MOST_COMPARED", 1)
     else:
         monkeypatch.setattr(memory_vectors, "QUERY_SECONDS", 0.05)
         server.embeddings.is_held = True
@@ -470,6 +480,14 @@ def test_f3_a_database_without_pgvector_migrates_and_finds_words(person: User, s
             cursor.execute("RESET ROLE")
             cursor.execute("DROP OWNED BY owner_without_extension")
             cursor.execute("DROP ROLE owner_without_extension")
+    with connection.cursor() as cursor:
+        cursor.execute("CREATE EXTENSION vector")
+        cursor.execute("UPDATE pg_extension SET extversion = '0.6.2' WHERE extname = 'vector'")
+        prepare_vectors()
+        assert not EmbeddingModel.objects.exists()
+        cursor.execute("DROP EXTENSION vector")
     prepare_vectors()
     assert EmbeddingModel.objects.exists()
     assert check_vectors(databases=["default"]) == []
+    settings.ADK = {"embedings": {}}
+    assert check_vectors(databases=["default"]) == [], "another check reports the mistake"
