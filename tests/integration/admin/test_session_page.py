@@ -160,10 +160,10 @@ def test_groups_name_their_invocation_with_beginning_status_runtime_and_tokens(
     append_event(session, {"text": "One more"}, invocationId="e-1")
     append_event(session, {"text": "Paid"}, invocationId="e-3")
     for name, client_id in (("e-1", "m-1"), ("e-2", "job:7"), ("e-3", "answer:8")):
-        Invocation.objects.create(
-            session=session, invocation_id=name, client_id=client_id, message={}, status="completed"
-        )
+        values = {"client_id": client_id, "status": "completed", "agent_version": f"shop:1@{name}"}
+        Invocation.objects.create(session=session, invocation_id=name, message={}, **values)
     html = read(auditor, page_of(session))
+    assert html.count("<bdi>shop:1@e-2</bdi>") == 1
     heads = [text_of(part, "<summary>", "</summary>") for part in html.split('class="audit-group"')[1:]]
     assert [
         ("e-1" in head, "begun by the result of a job" in head, "continued" in head) for head in heads
