@@ -42,9 +42,8 @@ def load_costs(request: HttpRequest) -> dict[str, list[CostRow]]:
     used = within_remits(request, PersonUsage.objects.filter(day=today), OF_USER)
     name = get_user_model().USERNAME_FIELD
     used_today = used.values(who=F(f"user__{name}"), all_tokens=F("tokens"), all_cost=F("cost"))
-    figures = SessionFigures.objects.filter(
-        session__deleted_at=None, session__updated_at__gte=links.start_of(first)
-    )
+    # With the deleted sessions: nobody leaves the list by a deletion.
+    figures = SessionFigures.objects.filter(session__updated_at__gte=links.start_of(first))
     of_people = within_remits(request, figures, OF_SESSION).values(who=F(f"session__user__{name}"))
     summed = of_people.annotate(all_tokens=Sum("tokens"), all_cost=Sum("cost"))
     return {

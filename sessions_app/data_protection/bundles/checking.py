@@ -8,6 +8,7 @@ import json
 import os
 import struct
 import zlib
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -82,11 +83,11 @@ def _check(bundle: ZipFile, key: Ed25519PublicKey | None) -> tuple[str, list[Fin
 
 
 def _check_files(bundle: ZipFile, listed: dict[str, Any]) -> Iterator[Finding]:
-    stored = bundle.namelist()
+    stored = Counter(bundle.namelist())
     if not _is_plain(bundle):
         words = "The zip has bytes outside of its files: do not unpack it, other programs may find other files there."
         yield Finding(False, words)
-    for name in sorted({name for name in stored if stored.count(name) > 1}):
+    for name in sorted(name for name, count in stored.items() if count > 1):
         yield Finding(False, f"{name} is in the bundle twice.")
     for name in sorted({*stored, *listed} - {MANIFEST}):
         if name.startswith("/") or "\\" in name or ".." in name.split("/"):

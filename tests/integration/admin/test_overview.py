@@ -160,6 +160,7 @@ def test_apps_and_people_are_listed_by_cost_within_the_remits(
     for of, cost in ((session, 1.5), (other, 3.0), (old, 50.0)):
         SessionFigures.objects.update_or_create(session=of, defaults={"cost": cost, "tokens": 1000})
     Session.objects.filter(pk=old.pk).update(updated_at=timezone.now() - timedelta(days=31))
+    Session.objects.filter(pk=other.pk).update(deleted_at=timezone.now())
     PersonUsage.objects.create(user=person, day=TODAY(), tokens=900, cost=1.25)
     PersonUsage.objects.create(user=bob, day=TODAY() - timedelta(days=1), tokens=900, cost=9.0)
     for app, cost, age in (
