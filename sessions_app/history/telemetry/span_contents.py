@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 from uuid import UUID
 
 from runtime.events.event import Event
@@ -25,6 +26,11 @@ class SpanContents:
     def __init__(self, session_id: UUID, invocation_id: str) -> None:
         rows = events_of(session_id, [invocation_id]).order_by("seq")[:MAX_ENTRIES]
         self._events = {seq: event_to_show(body) for seq, body in rows.values_list("seq", "body")}
+        self._before = dict(zip(list(self._events)[1:], self._events.values(), strict=False))
+        self._arguments: dict[str | None, Any] = {}
+        for event in self._events.values():
+            for call in event.get_function_calls():
+                self._arguments[call.id] = call.args
 
     def of_root(self) -> Attributes:
         """Return the user's message and the last answer."""
@@ -49,19 +55,16 @@ class SpanContents:
 
     def _of_model(self, span: Span, event: Event) -> Attributes:
         # What is new in the request: the page of the trace has the whole.
-        before = [self._events[seq] for seq in self._events if seq < (span.seq or 0)]
         values = _message(OUTPUT, "assistant", _words_of(event))
-        if before:
-            values |= _message(INPUT, "user", _words_of(before[-1]))
+        if before := self._before.get(span.seq or 0):
+            values |= _message(INPUT, "user", _words_of(before))
         return values
 
     def _of_tool(self, span: Span, event: Event) -> Attributes:
         values: Attributes = {}
-        for each in self._events.values():
-            for call in each.get_function_calls():
-                if call.id == span.call_id:
-                    arguments = _json(call.args)
-                    values |= {"input.value": arguments, "gen_ai.tool.call.arguments": arguments}
+        if span.call_id in self._arguments:
+            arguments = _json(self._arguments[span.call_id])
+            values |= {"input.value": arguments, "gen_ai.tool.call.arguments": arguments}
         for answer in event.get_function_responses():
             if answer.id == span.call_id:
                 result = _json(answer.response)
