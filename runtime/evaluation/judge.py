@@ -18,7 +18,6 @@ from runtime import types
 from runtime.errors import EvaluationError, ModelError
 from runtime.evaluation.eval_metrics import JudgeModelOptions
 from runtime.evaluation.texts import text_of
-from runtime.models.base_llm import BaseLlm
 from runtime.models.llm_request import LlmRequest
 from runtime.models.rate_limit import ask
 from runtime.models.registry import LLMRegistry
@@ -36,6 +35,46 @@ class Verdict(Protocol):
     def rationale(self) -> str: ...
 
 
+class AskedModel:
+    """Model that answers questions about material, each without the ones before.
+
+    Args:
+        role: subject of a sentence about an error, such as "The judge model".
+
+    Raises:
+        ConfigurationError: there is no such model.
+    """
+
+    def __init__(self, role: str, name: str, config: types.GenerateContentConfig | None) -> None:
+        self._name = name
+        self._config = config or types.GenerateContentConfig()
+        self._model = LLMRegistry.new_llm(name)
+        self.described = f"{role} {name!r}"
+
+    async def answer(self, instruction: str, material: dict[str, Any]) -> str:
+        """Return the answer to an instruction about the material.
+
+        Raises:
+            EvaluationError: the model reports an error.
+            Exception: any error of the model.
+        """
+        # JSON strings, so no text of the material looks like an instruction.
+        text = f"{instruction}\n\n{json.dumps(material, ensure_ascii=True, indent=1)}"
+        # The request owns its config; that of the criteria is shared by all requests.
+        config = self._config.model_copy(deep=True)
+        request = LlmRequest(model=self._name, contents=[types.UserContent(text)], config=config)
+        answer = ""
+        async with aclosing(ask(self._model, request, stream=False)) as responses:
+            async for response in responses:
+                code = response.error_code
+                if code:
+                    raise EvaluationError(f"{self.described} could not answer: {code}.") from ModelError(
+                        code, response.error_message or "", response.error_detail or ""
+                    )
+                answer += text_of(response.content)
+        return answer
+
+
 class Judge:
     """Send requests to the judge model of a criterion.
 
@@ -45,9 +84,7 @@ class Judge:
 
     def __init__(self, options: JudgeModelOptions) -> None:
         self._options = options
-        self._described = f"The judge model {options.judge_model!r}"
-        self._config = options.judge_model_config
-        self._model = LLMRegistry.new_llm(options.judge_model)
+        self._model = AskedModel("The judge model", options.judge_model, options.judge_model_config)
 
     async def verdicts(self, instruction: str, material: dict[str, Any], verdict_type: type[V]) -> list[V]:
         """Return the valid verdicts of all samples.
@@ -61,16 +98,11 @@ class Judge:
             EvaluationError: no sample has a valid verdict.
             Exception: any error of the model.
         """
-        # JSON strings, so no text of the material looks like an instruction to the judge.
-        text = f"{instruction}\n\n{json.dumps(material, ensure_ascii=True, indent=1)}"
         limit = asyncio.Semaphore(self._options.parallelism_limit)
 
         async def sample() -> V | None:
             async with limit:
-                answer = await answer_of_model(
-                    self._model, self._options.judge_model, self._described, self._config, text
-                )
-                return _verdict_in(answer, verdict_type)
+                return _verdict_in(await self._model.answer(instruction, material), verdict_type)
 
         try:
             async with asyncio.TaskGroup() as group:
@@ -86,38 +118,10 @@ class Judge:
                 found.append(verdict)
         if not found:
             raise EvaluationError(
-                f"{self._described} gave no verdict that can be read. Name another one in "
+                f"{self._model.described} gave no verdict that can be read. Name another one in "
                 "judge_model_options.judge_model."
             )
         return found
-
-
-async def answer_of_model(
-    model: BaseLlm, name: str, described: str, config: types.GenerateContentConfig | None, text: str
-) -> str:
-    """Return the answer to a text.
-
-    Args:
-        name: name of the model in the request, by which its rate is limited.
-        described: subject of the sentence of an error, such as "The judge model 'demo'".
-
-    Raises:
-        EvaluationError: the model reports an error.
-        Exception: any error of the model.
-    """
-    # The request owns its config; that of the criteria is shared by all requests.
-    own_config = (config or types.GenerateContentConfig()).model_copy(deep=True)
-    request = LlmRequest(model=name, contents=[types.UserContent(text)], config=own_config)
-    answer = ""
-    async with aclosing(ask(model, request, stream=False)) as responses:
-        async for response in responses:
-            code = response.error_code
-            if code:
-                raise EvaluationError(f"{described} could not answer: {code}.") from ModelError(
-                    code, response.error_message or "", response.error_detail or ""
-                )
-            answer += text_of(response.content)
-    return answer
 
 
 def majority(verdicts: Sequence[Verdict], word: str) -> tuple[bool, str]:
