@@ -16,6 +16,7 @@ from runtime.models.llm_request import LlmRequest
 from runtime.tools.base_tool import BaseTool
 from runtime.tools.mcp_tool.connection import McpConnectionError
 from runtime.tools.mcp_tool.server import McpServer, ResourceContents
+from runtime.tools.openapi_tool.http_exchange import ExchangeError
 
 _NAME = "load_mcp_resource"
 _NAMES = "resource_names"
@@ -64,7 +65,7 @@ class LoadMcpResourceTool(BaseTool):
     async def _content_of(self, name: str, tool_context: Context) -> types.Content:
         try:
             contents = await self._server.read_resource(name, tool_context)
-        except (McpConnectionError, MCPError, ValueError) as error:
+        except (McpConnectionError, ExchangeError, MCPError, ValueError) as error:
             return types.UserContent(f"The resource {name!r} cannot be read: {error}")
         return types.UserContent([types.Part(text=f"The resource {name!r}:"), *map(_part_of, contents)])
 
