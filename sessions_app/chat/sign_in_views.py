@@ -15,7 +15,7 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
-from django.utils.translation import gettext
+from django.utils.translation import gettext, gettext_noop
 from django.views.decorators.http import require_GET
 
 from runtime.errors import AdkError
@@ -34,6 +34,7 @@ logger = logging.getLogger(__name__)
 PENDING = "adk_sign_ins"
 """Key of the login with the pending sign-ins, by the digest of their state."""
 MOST_PENDING = 5
+UNKNOWN = gettext_noop("This sign-in is not known here, or was used already. Begin it again in the chat.")
 
 
 @require_GET
@@ -58,12 +59,12 @@ async def signed_in(request: HttpRequest) -> HttpResponse:
     """Take the answer of the service, let the chat go on, and say what has happened."""
     pending = await in_thread(_take, request.session, digest_of(request.GET.get("state", "")))
     if pending is None:
-        return await _page(request, unknown=True)
+        return await _page(request, SignInError(UNKNOWN))
     by = actors.person(await request.auser(), client_address(request))
     try:
         await use_cases.end_sign_in(by, pending, request.GET.dict())
     except AdkError as error:
-        return await _page(request, error, pending=pending)
+        return await _page(request, error, pending)
     return await _page(request, pending=pending)
 
 
@@ -85,23 +86,20 @@ def _take(login: SessionBase, digest: str) -> PendingSignIn | None:
 
 
 async def _page(
-    request: HttpRequest,
-    error: AdkError | None = None,
-    *,
-    pending: PendingSignIn | None = None,
-    unknown: bool = False,
+    request: HttpRequest, error: AdkError | None = None, pending: PendingSignIn | None = None
 ) -> HttpResponse:
-    status = HTTPStatus.BAD_REQUEST if unknown or error else HTTPStatus.OK
+    status = HTTPStatus.OK
     sentence = ""
-    if unknown:
-        sentence = gettext("This sign-in is not known here, or was used already. Begin it again in the chat.")
-    elif isinstance(error, ExchangeError) and not isinstance(error, SignInError):
+    if isinstance(error, SignInError):
+        status = HTTPStatus.BAD_REQUEST
+        sentence = in_language(str(error))
+    elif isinstance(error, ExchangeError):
         # Its sentence is for the model, and names addresses.
         logger.warning("A sign-in failed: %s", error)
+        status = HTTPStatus.BAD_REQUEST
         sentence = gettext("The service could not be reached, or refused the sign-in. Try again in the chat.")
     elif error:
-        if not isinstance(error, SignInError):
-            status = http_status(error)
+        status = http_status(error)
         sentence = in_language(str(error))
     context = {"error": sentence, "session_id": pending and pending.session_id}
     response = await in_thread(render, request, "chat/signed_in.html", context, status=status)
