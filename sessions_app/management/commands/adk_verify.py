@@ -52,6 +52,8 @@ class Command(SiteCommand):
                 flawed += 1
                 self.stdout.write(f"session {flaw.session_id}, event {flaw.seq}: {flaw.problem}")
         self._tell_of_sessions_written_again(sessions)
+        if not (options["session"] or options["app"]):
+            self._tell_of_erasures_without_tombstone()
         summary = f"{checked} session{pluralize(checked)} checked, {flawed} not as they were written."
         different = 0
         if options["against"]:
@@ -83,6 +85,16 @@ class Command(SiteCommand):
             self.stdout.write(
                 f"session {erased.session_id}: erased at {erased.at:%Y-%m-%d %H:%M:%S} with {erased.last_seq} "
                 f"event{pluralize(erased.last_seq)}, and written again since"
+            )
+
+    def _tell_of_erasures_without_tombstone(self) -> None:
+        """Write a line for the sessions that were deleted through the ADK API, or by somebody who hides them."""
+        bare = ErasedSession.objects.filter(tombstone=None)
+        if newest := bare.order_by("at").last():
+            count = bare.count()
+            self.stdout.write(
+                f"{count} session{pluralize(count)} erased without a tombstone, as the ADK API does; "
+                f"the last at {newest.at:%Y-%m-%d %H:%M:%S}: {newest.session_id}"
             )
 
     def _compare(self, place: str, public_key: Path | None) -> int:

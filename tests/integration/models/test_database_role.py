@@ -6,6 +6,7 @@ import os
 import subprocess
 from collections.abc import Iterator
 from datetime import timedelta
+from io import StringIO
 from typing import Any
 from urllib.parse import urlsplit
 from uuid import uuid4
@@ -13,6 +14,7 @@ from uuid import uuid4
 import psycopg
 import pytest
 from django.contrib.auth.models import User
+from django.core.management import call_command
 from django.db import DatabaseError, connections
 from django.db.backends.postgresql.base import DatabaseWrapper
 from django.utils import timezone
@@ -234,6 +236,12 @@ def test_the_role_erases_a_session_only_with_a_record_of_it(role_url: str, writt
         connection.execute(erase, [written.pk, None])
     assert not (Event.objects.exists() or Invocation.objects.exists() or SessionAct.objects.exists())
     assert ErasedSession.objects.values_list("session_id", "last_seq").get() == (written.pk, 1)
+    out = StringIO()
+    call_command("adk_verify", app="none", stdout=out)
+    assert "without a tombstone" not in out.getvalue()
+    Session.objects.all().delete()
+    call_command("adk_verify", stdout=out)
+    assert "1 session erased without a tombstone" in out.getvalue() and str(written.pk) in out.getvalue()
 
 
 def test_the_record_of_an_earlier_erasure_permits_nothing(written: Session) -> None:
