@@ -255,7 +255,7 @@ def make_case_file(session: Session) -> CaseFile:
     """Store a case file with the session, which somebody has read."""
     case = CaseFile.objects.create(actor_name="Grace", title="Refunds")
     CaseItem.objects.create(case=case, session_id=session.pk)
-    CaseEntry.objects.create(case=case, kind="read", actor_name="Alan")
+    CaseEntry.objects.create(case=case, kind="read", actor_id="2", actor_name="Alan")
     return case
 
 
