@@ -14,6 +14,11 @@ from runtime.tools.tool_configs import ToolArgsConfig
 from runtime.tools.tool_result import ToolError
 
 
+def is_reserved(name: str) -> bool:
+    """Return True for names of the runtime's own tools and requests, whose calls no tool from outside may take over."""
+    return name in ("transfer_to_agent", "set_model_response") or name.startswith("adk_")
+
+
 class BaseTool:
     """A function for a model to call, or a change to every request of an agent.
 

@@ -17,7 +17,7 @@ from runtime import types
 from runtime.context import Context, ReadonlyContext
 from runtime.events.answer_rules import PERSON
 from runtime.models.llm_request import LlmRequest
-from runtime.tools.base_tool import BaseTool
+from runtime.tools.base_tool import BaseTool, is_reserved
 from runtime.tools.base_toolset import BaseToolset
 
 CLIENT_TOOLS = "client_tools"
@@ -40,8 +40,8 @@ class ClientFunction(BaseModel):
     @field_validator("name")
     @classmethod
     def _is_callable(cls, name: str) -> str:
-        if not _NAME.fullmatch(name) or name.startswith("adk_"):
-            raise ValueError("a name has 1 to 64 letters, digits, _ or -, and does not begin with adk_")
+        if not _NAME.fullmatch(name) or is_reserved(name):
+            raise ValueError("a name has 1 to 64 letters, digits, _ or -, and is not that of a built-in tool")
         return name
 
 

@@ -14,7 +14,7 @@ from runtime.auth.auth_schemes import AuthScheme
 from runtime.context import ReadonlyContext
 from runtime.events.answer_rules import PERSON, check_confirmer
 from runtime.models.base_llm import SetupProblem
-from runtime.tools.base_tool import BaseTool
+from runtime.tools.base_tool import BaseTool, is_reserved
 from runtime.tools.base_toolset import BaseToolset, ToolPredicate
 from runtime.tools.header_provider import HeaderProvider
 from runtime.tools.mcp_allow_list import refused_server_problem
@@ -43,10 +43,6 @@ __all__ = [
 ]
 
 logger = logging.getLogger(__name__)
-
-# Names of the runtime's own tools and requests: a server must not take their calls over.
-_RESERVED_NAMES = ("transfer_to_agent", "set_model_response")
-_RESERVED_PREFIX = "adk_"
 
 
 class McpToolset(BaseToolset):
@@ -146,7 +142,7 @@ class McpToolset(BaseToolset):
 
         for tool in sorted(listed, key=lambda tool: tool.name):
             name = callable_name(tool.name)
-            if name in tools or name in _RESERVED_NAMES or name.startswith(_RESERVED_PREFIX):
+            if name in tools or is_reserved(name):
                 skipped.add(tool.name)
             else:
                 tools[name] = self._as_tool(tool)

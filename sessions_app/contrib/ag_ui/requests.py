@@ -294,7 +294,7 @@ class _Request:
             if len(usable) < len(tools):
                 raise InvalidInputError(
                     f"A tool cannot be declared. At most {MAX_TOOLS} tools have different names of 1 to 64 letters, "
-                    "digits, _ or - that do not begin with adk_, at most 4,000 characters of description, and an "
+                    "digits, _ or - that no built-in tool has, at most 4,000 characters of description, and an "
                     "object as parameters.",
                     field="tools",
                 )

@@ -126,6 +126,7 @@ async def test_a_hostile_body_is_refused_in_words(site: str, key: str, model: Sc
         ({**good, "state": [1]}, 400),
         ({**good, "state": {"a\x00": 1}}, 400),
         ({**good, "tools": [{**tool, "name": "adk_request_confirmation"}]}, 400),
+        ({**good, "tools": [{**tool, "name": "transfer_to_agent"}]}, 400),
         ({**good, "tools": [tool, tool]}, 400),
         ({**good, "tools": [{**tool, "name": f"draw_{number}"} for number in range(65)]}, 400),
         ({**good, "resume": [{"interruptId": "job:x:y", "status": "resolved"}]}, 404),
