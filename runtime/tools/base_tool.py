@@ -33,6 +33,8 @@ class BaseTool:
         may_allow_for_session: True if the person may allow later calls of the session with the confirmation.
         confirmed_by: the party that may confirm a call: see `FunctionTool`.
         can_run_in_job: False for a tool that works on the request or on the running invocation.
+        stands_for_others: True for a tool by which a toolset gets those that it cannot list yet. No filter leaves it
+            out.
     """
 
     title: str | None = None
@@ -40,6 +42,7 @@ class BaseTool:
     may_allow_for_session: bool = False
     confirmed_by: str = "person"
     can_run_in_job: bool = True
+    stands_for_others: bool = False
 
     def __init__(
         self,

@@ -80,7 +80,7 @@ class BaseToolset(abc.ABC):
         return known[id(self)][1]
 
     def _is_tool_selected(self, tool: BaseTool, readonly_context: ReadonlyContext | None) -> bool:
-        if self.tool_filter is None:
+        if self.tool_filter is None or tool.stands_for_others:
             return True
         if isinstance(self.tool_filter, list):
             return tool.name in self.tool_filter

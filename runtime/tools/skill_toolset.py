@@ -158,7 +158,7 @@ class SkillToolset(BaseToolset):
     def _is_tool_selected(self, tool: BaseTool, readonly_context: ReadonlyContext | None) -> bool:
         if isinstance(tool, RunSkillScriptTool) and not self._can_run_scripts(readonly_context):
             return False
-        if readonly_context and tool not in self._tools:
+        if readonly_context and tool not in self._tools and not tool.stands_for_others:
             if tool.name not in _tools_of_read_skills(readonly_context):
                 return False
         return super()._is_tool_selected(tool, readonly_context)

@@ -183,6 +183,7 @@ class SignInTool(BaseTool):
     """
 
     can_run_in_job = False
+    stands_for_others = True
 
     def __init__(self, server: McpServer, error: SignInNeededError | None) -> None:
         place = server.name.partition("://")[2]

@@ -153,9 +153,6 @@ class McpToolset(BaseToolset):
             own_tools.append(SignInTool(self._server, None))
         return [*tools.values(), *own_tools]
 
-    def _is_tool_selected(self, tool: BaseTool, readonly_context: ReadonlyContext | None) -> bool:
-        return isinstance(tool, SignInTool) or super()._is_tool_selected(tool, readonly_context)
-
     async def list_resources(self, readonly_context: ReadonlyContext | None = None) -> list[str]:
         """Return the names of the server's resources. Raise the errors of `get_tools`."""
         return [resource.name for resource in await self._server.list_resources(readonly_context)]

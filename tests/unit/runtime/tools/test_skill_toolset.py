@@ -20,6 +20,7 @@ from runtime.skills import Frontmatter, Resources, Skill, SkillRegistry, load_sk
 from runtime.skills.models import Script
 from runtime.tools.base_tool import BaseTool
 from runtime.tools.base_toolset import BaseToolset
+from runtime.tools.function_tool import FunctionTool
 from runtime.tools.long_running_tool import LongRunningFunctionTool
 from runtime.tools.skill_toolset import MAX_TEXT_CHARACTERS, SkillDiscoveryMode, SkillToolset
 from tests.fakes import ScriptedModel, call, requests_of
@@ -235,7 +236,9 @@ class Pumps(BaseToolset):
 
     async def get_tools(self, readonly_context: ReadonlyContext | None = None) -> list[BaseTool]:
         self.times_asked += 1
-        return [LongRunningFunctionTool(pump, answered_by="person")]
+        key = FunctionTool(unlock)
+        key.stands_for_others = True
+        return [LongRunningFunctionTool(pump, answered_by="person"), key, FunctionTool(drain)]
 
     def setup_problems(self) -> list[SetupProblem]:
         return [SetupProblem("The server is forbidden", "Allow it.")]
@@ -248,11 +251,19 @@ def pump() -> None:
     """Pump."""
 
 
+def drain() -> None:
+    """Drain."""
+
+
+def unlock() -> None:
+    """Unlock."""
+
+
 async def test_a_toolset_of_skills_is_asked_for_its_tools_after_a_skill_names_them(tmp_path: Path) -> None:
     more = "metadata:\n  adk_additional_tools: [pump]\n"
     skill = load_skill_from_dir(write_skill(tmp_path / "invoices", more=more))
     pumps = Pumps()
-    toolset = SkillToolset([skill], additional_tools=[pumps])
+    toolset = SkillToolset([skill], additional_tools=[pumps], tool_filter=["load_skill", "pump", "drain"])
     asked = []
 
     async def note(callback_context: Context, llm_request: LlmRequest) -> None:
@@ -266,6 +277,8 @@ async def test_a_toolset_of_skills_is_asked_for_its_tools_after_a_skill_names_th
     await conversation.say("Hello")
     await conversation.say("Go")
     assert asked == [0, 0, 1]
+    offered = declared(requests_of(agent)[-1])
+    assert "pump" in offered and "unlock" in offered and "drain" not in offered
     assert await answerer_of(agent, "clerk", "pump") == "person"
     assert toolset.setup_problems() == pumps.setup_problems()
     await toolset.close()
