@@ -38,6 +38,7 @@ from sessions_app.invocations.answers.answering import find_answer
 from sessions_app.invocations.state_delta import check_change
 from sessions_app.models import Invocation, InvocationStatus, Scope, Session, ToolJob
 from sessions_app.process.threads import fetch_rows, in_thread
+from sessions_app.sessions.agent_access import usable_app
 from sessions_app.sessions.ownership import NO_SESSION
 from sessions_app.store.uploads import FileName
 from sessions_app.use_cases import upload_bytes
@@ -157,6 +158,7 @@ class _Request:
         network = caller.network
         delta = await self._state_changes(session)
         if session is None:  # A refused message must not leave an empty thread.
+            await usable_app(self.user, self.app_name)
             await check_change(self.app_name, self.user.pk, None, delta)
         if session is None and not files:
             await use_cases.begin_session(

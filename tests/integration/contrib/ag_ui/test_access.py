@@ -71,7 +71,9 @@ async def test_an_agent_is_for_those_who_may_use_it(
 ) -> None:
     configure(apps={APP: {"access": "permission"}})
     assert (await status_of(site, key, run_input("Hello")))[0] == 404
-    assert (await status_of(site, key, run_input("Hello"), app="unknown"))[0] == 404
+    for unknown in ("unknown", "%00", f"{APP}%00", "%E2%80%AE", "x" * 5000):
+        body = {**run_input("Hello"), "state": {"theme": "dark"}}
+        assert await status_of(site, key, body, app=unknown) == (404, "not_found")
     assert await Session.objects.acount() == 0 and model.requests == []
 
 
