@@ -30,7 +30,7 @@ from ag_ui.core import (
 )
 from ag_ui.core.version import PROTOCOL_VERSION
 from ag_ui.encoder import EventEncoder
-from django.db.models import TextField
+from django.db.models import Exists, OuterRef, Q, TextField
 from django.db.models.functions import Cast
 
 from runtime import types
@@ -234,13 +234,12 @@ def _state_of(session: Session) -> tuple[dict[str, Any], int]:
 
 def _rest_of(session: Session) -> int | None:
     """Return the `seq` of the last event of a thread that rests; None while it works."""
-    if session.invocations.filter(status__in=InvocationStatus.active()).exists():
-        return None
-    jobs = ToolJob.objects.undelivered().filter(session=session).exclude(status=JobStatus.WAITING)
-    if any(not job.is_delayed for job in jobs.defer("args", "result")):
-        return None
-    # Read last: work that has ended in between has written its events before.
-    return Session.objects.values_list("last_seq", flat=True).get(pk=session.pk)
+    active = Invocation.objects.filter(session=OuterRef("pk"), status__in=InvocationStatus.active())
+    jobs = ToolJob.objects.undelivered().filter(session=OuterRef("pk")).exclude(status=JobStatus.WAITING)
+    delayed = Q(status=JobStatus.QUEUED, run_at__isnull=False, sent_at=None, started_at=None)
+    # One statement: between two, a job could end and queue the invocation with its answer.
+    resting = Session.objects.filter(~Exists(active), ~Exists(jobs.exclude(delayed)), pk=session.pk)
+    return resting.values_list("last_seq", flat=True).first()
 
 
 def _last_event(run: Run) -> BaseEvent:
