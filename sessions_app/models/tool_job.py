@@ -47,6 +47,11 @@ class ToolJobQuerySet(models.QuerySet["ToolJob"]):
         """Return jobs whose answer is not queued as an invocation yet, including all open jobs."""
         return self.filter(delivered_at__isnull=True)
 
+    def at_work(self) -> ToolJobQuerySet:
+        """Return undelivered jobs that wait neither for an answer nor for `run_at`."""
+        delayed = Q(status=JobStatus.QUEUED, run_at__isnull=False, sent_at=None, started_at=None)
+        return self.undelivered().exclude(delayed | Q(status=JobStatus.WAITING))
+
     def open_and_recent(self) -> ToolJobQuerySet:
         """Return at most `MAX_LISTED_JOBS` jobs without arguments and results: open jobs, then the last ended jobs."""
         newest = F("finished_at").desc(nulls_first=True)

@@ -170,6 +170,8 @@ class ActRequestAdmin(RecordedActsMixin, StaffRecordAdmin):
             reason = form.cleaned_data["reason"]
             if add_step(row, StepKind.ANSWER, staff_of(request).columns(), agrees=False, reason=reason):
                 self.log_act(request, ActionKind.WITHDRAW, row, reason, f"({row.act})")
+            else:
+                messages.warning(request, _("Somebody else was faster."))
             return HttpResponseRedirect(page)
         return self.show(
             request,

@@ -30,7 +30,7 @@ from ag_ui.core import (
 )
 from ag_ui.core.version import PROTOCOL_VERSION
 from ag_ui.encoder import EventEncoder
-from django.db.models import Exists, OuterRef, Q, TextField
+from django.db.models import Exists, OuterRef, TextField
 from django.db.models.functions import Cast
 
 from runtime import types
@@ -49,7 +49,7 @@ from sessions_app.history.event_marks import is_resumed, writer_of
 from sessions_app.history.public_event import public_body, public_event
 from sessions_app.live.notices import InvocationNotice, JobNotice
 from sessions_app.live.updates import EndUpdate, EventUpdate, NoticeUpdate, StatusUpdate, TextUpdate, Update
-from sessions_app.models import Invocation, InvocationStatus, JobStatus, Session, ToolJob
+from sessions_app.models import Invocation, InvocationStatus, Session, ToolJob
 from sessions_app.process.threads import in_thread
 
 MAX_EVENTS = 2_000
@@ -235,10 +235,9 @@ def _state_of(session: Session) -> tuple[dict[str, Any], int]:
 def _rest_of(session: Session) -> int | None:
     """Return the `seq` of the last event of a thread that rests; None while it works."""
     active = Invocation.objects.filter(session=OuterRef("pk"), status__in=InvocationStatus.active())
-    jobs = ToolJob.objects.undelivered().filter(session=OuterRef("pk")).exclude(status=JobStatus.WAITING)
-    delayed = Q(status=JobStatus.QUEUED, run_at__isnull=False, sent_at=None, started_at=None)
+    jobs = ToolJob.objects.at_work().filter(session=OuterRef("pk"))
     # One statement: between two, a job could end and queue the invocation with its answer.
-    resting = Session.objects.filter(~Exists(active), ~Exists(jobs.exclude(delayed)), pk=session.pk)
+    resting = Session.objects.filter(~Exists(active), ~Exists(jobs), pk=session.pk)
     return resting.values_list("last_seq", flat=True).first()
 
 
