@@ -99,7 +99,7 @@ ROWS = {
 def test_a_saved_credential_is_listed_and_not_exported(ada: User, tmp_path: Path) -> None:
     export_user(ada.pk, tmp_path / "out")
     [listed] = read(tmp_path / "out", "credentials.json")
-    assert listed.keys() == {"app_name", "saved_at"}
+    assert listed.keys() == {"app_name", "saved_at", "service"}
     texts = [path.read_text() for path in (tmp_path / "out").rglob("*") if path.is_file()]
     row = SavedCredential.objects.get()
     assert not [text for text in texts if "key of ada" in text or row.encrypted in text or row.key in text]
