@@ -93,7 +93,7 @@ def make_odd_case_file(session: Session) -> CaseFile:
     case = CaseFile.objects.create(actor_kind="staff", actor_name=ODD, title=ODD)
     CaseItem.objects.create(case=case, session_id=session.pk, seq=1, actor_name=ODD)
     CaseEntry.objects.create(case=case, kind="note", text=ODD, actor_name=ODD)
-    CaseEntry.objects.create(case=case, kind="read", text=ODD, actor_name=ODD)
+    CaseEntry.objects.create(case=case, kind="read", text=ODD, actor_id="2", actor_name=ODD)
     return case
 
 
