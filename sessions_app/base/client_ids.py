@@ -21,6 +21,11 @@ MUST_NOT_BE_LOST = (ANSWER, JOB, SCHEDULE)
 """Prefixes of invocations not interrupted by newer messages. Only the limits of a day apply to them."""
 
 
+def is_answer(client_id: str) -> bool:
+    """Return True for the answer of a person or a job to a call."""
+    return client_id.startswith((ANSWER, JOB))
+
+
 def refuse_reserved(client_id: str) -> None:
     """Raise `InvalidInputError` when the id has a prefix of the site, not allowed for browsers."""
     if client_id.startswith(SITE_PREFIXES):

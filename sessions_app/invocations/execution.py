@@ -22,7 +22,7 @@ from runtime import types
 from runtime.agents.routing import reason_not_resumable
 from runtime.agents.run_config import RunConfig, StreamingMode
 from runtime.apps.app import App
-from runtime.errors import SessionNotFoundError
+from runtime.errors import InvalidMessageError, SessionNotFoundError
 from runtime.events.calls import (
     MadeCalls,
     call_ids,
@@ -40,6 +40,7 @@ from runtime.sessions.session import Session
 from runtime.valid_text import storable
 from sessions_app.agent_apps.registry import get_app
 from sessions_app.agent_apps.toolset_use import using
+from sessions_app.base import client_ids
 from sessions_app.conf import conf
 from sessions_app.errors import LimitExceededError, NotResumableError
 from sessions_app.invocations.answer_requests import sync_answer_requests, waiting_invocations
@@ -56,7 +57,7 @@ from sessions_app.invocations.closing_events import (
 )
 from sessions_app.invocations.credentials import decrypt
 from sessions_app.invocations.exceeded_limits import error_of
-from sessions_app.invocations.outcome import COMPLETED, WAITING, Outcome
+from sessions_app.invocations.outcome import COMPLETED, REWOUND, WAITING, Outcome
 from sessions_app.invocations.usage import InvocationUsage, model_calls
 from sessions_app.jobs.cancel import end_jobs_of_calls
 from sessions_app.jobs.staging import created_job, staging, take_staged_jobs
@@ -154,6 +155,11 @@ class Execution:
                         session = await self._load_session()
                         await check_calls_exist(self.claim, self.app, session.events)
                     await (self._resume() if self._may_resume else self._run_message())
+        except InvalidMessageError:
+            # A rewind cancels the answers that it finds in the queue. This one has come while it was looking.
+            if not client_ids.is_answer(self.claim.client_id):
+                raise
+            return REWOUND
         except TimeoutError as error:
             if not timeout.expired():  # An error of the agent's own code.
                 raise

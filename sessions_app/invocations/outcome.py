@@ -36,6 +36,8 @@ COMPLETED = Outcome(InvocationStatus.COMPLETED)
 WAITING = Outcome(InvocationStatus.WAITING)
 STOPPED = Outcome(InvocationStatus.CANCELLED, "CANCELLED", gettext_noop("Stopped"))
 STOPPED_BY_STAFF = Outcome(InvocationStatus.CANCELLED, "STOPPED_BY_STAFF", gettext_noop("Stopped by staff"))
+REWOUND = Outcome(InvocationStatus.CANCELLED)
+"""A rewind has undone the call of an answer that was queued behind its back."""
 HANDED_OVER = Outcome(InvocationStatus.QUEUED)
 RESTARTED = Outcome(
     InvocationStatus.FAILED,

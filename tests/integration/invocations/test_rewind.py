@@ -277,6 +277,28 @@ async def test_an_answer_of_a_rewound_call_that_is_queued_during_the_rewind_is_c
     assert (queued.status, len(model.requests)) == ("cancelled", 1)
 
 
+async def test_an_answer_that_is_queued_behind_the_back_of_a_rewind_leaves_no_trace(
+    person: User, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The rewind begins and ends after the answer was made, and before it is queued."""
+    session = await use_cases.create_session(person, "shop")
+    first = await ask(person, session, model, "one")
+    job = await create_job(session, first, status="succeeded")
+
+    async def rewind_first(new: NewInvocation) -> Any:
+        await go_back(person, session.id, first)
+        return await invocation_queue.enqueue(new)
+
+    monkeypatch.setattr("sessions_app.jobs.response.enqueue", rewind_first)
+    monkeypatch.setattr("sessions_app.jobs.response.offer_session", lambda session_id: None)
+    await sync_to_async(queue_response)(job.pk)
+    await worker().run_queue(session.pk)
+    queued = await Invocation.objects.aget(session=session, client_id=f"job:{job.pk}")
+    assert (queued.status, queued.error_code) == ("cancelled", "")
+    last = await Event.objects.filter(session=session).order_by("seq").alast()
+    assert last and last.body["actions"]["rewindBeforeInvocationId"] == first
+
+
 async def test_a_process_that_has_lost_the_lease_cancels_and_reopens_nothing(
     person: User, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
