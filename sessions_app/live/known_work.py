@@ -35,8 +35,8 @@ class KnownWork:
 
         Notices were lost in two cases:
 
-        - Two statuses in a row agree, and differ from the known work. (A single status may be newer than a notice on
-          its way.)
+        - Two statuses in a row agree, also on the log, and differ from the known work. (A single status may be newer
+          than a notice on its way, and a turn may have begun and ended between two statuses.)
         - Two statuses in a row have no active work, and the log has grown without a notice: work has begun and ended in
           between.
         """
@@ -48,4 +48,6 @@ class KnownWork:
         if last is None or (last.active, last.waiting) != (status.active, status.waiting):
             return False
         is_known = status.active == self._active and status.waiting == self._waiting
-        return not is_known or (not status.active and self._noted_seq < status.last_seq)
+        if not is_known and last.last_seq == status.last_seq:
+            return True
+        return not status.active and self._noted_seq < status.last_seq

@@ -112,6 +112,27 @@ async def test_the_end_of_an_invocation_in_another_process_follows_its_events(
     assert kinds == [EventUpdate, EventUpdate, NoticeUpdate]
 
 
+async def test_a_notice_on_its_way_is_not_taken_as_lost_after_two_idle_statuses(
+    session: Session, feed: SessionFeed
+) -> None:
+    """A turn has begun and ended between the two ticks. Readers wait for the notice of its end."""
+
+    async def tick() -> None:
+        status = await event_log.session_status(session.pk, session.user_id)
+        assert status is not None and not status.active
+        live().hub.receive_status(session.pk, status)
+
+    await take_all(feed)
+    await tick()
+    publish(session, "running")
+    await store(session, 1, 2)
+    live().hub.receive_log_position(session.pk, 2)
+    await take_all(feed)
+    await tick()
+    publish(session, "completed")
+    assert [type(update) for update in await take_all(feed)] == [NoticeUpdate]
+
+
 async def test_text_that_another_process_sends_again_is_returned_once(
     session: Session, feed: SessionFeed
 ) -> None:
