@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 from django import forms
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
+from django.db.models import Model
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import URLPattern
 from django.utils.functional import Promise
@@ -16,6 +17,7 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
+from sessions_app.admin.guarded_views import GuardedViewsMixin
 from sessions_app.admin.staff_records import RecordedActsMixin, staff_of
 from sessions_app.base.actors import Actor
 from sessions_app.models import ActionKind
@@ -55,6 +57,36 @@ def revoke_wording(title: Words, done: Words) -> Wording:
     """Return the texts of a revocation."""
     return Wording(
         link=_("Revoke…"), title=title, confirm=_("Revoke it"), refrain=_("No, keep it"), done=done
+    )
+
+
+def confirmation_page(
+    admin: GuardedViewsMixin,
+    request: HttpRequest,
+    wording: Wording,
+    form: forms.Form,
+    *,
+    row: Model,
+    description: Words,
+    return_url: str,
+    may_confirm: bool = True,
+) -> HttpResponse:
+    """Return the page on which staff confirm an action on a row.
+
+    Args:
+        return_url: page behind the link back.
+        may_confirm: False to show the description without form and button.
+    """
+    return admin.show(
+        request,
+        "admin/sessions_app/confirmed_action/confirm.html",
+        wording.title,
+        row=row,
+        description=description,
+        wording=wording,
+        form=form,
+        return_url=return_url,
+        may_confirm=may_confirm,
     )
 
 
@@ -126,14 +158,13 @@ class ConfirmedActionAdmin(RecordedActsMixin):
             self.act(row, staff_of(request), reason)
             messages.success(request, str(self.wording.done))
             return HttpResponseRedirect(return_url)
-        return self.show(
+        return confirmation_page(
+            self,
             request,
-            "admin/sessions_app/confirmed_action/confirm.html",
-            self.wording.title,
+            self.wording,
+            form,
             row=row,
             description=self.describe(row),
-            wording=self.wording,
-            form=form,
             return_url=return_url,
         )
 

@@ -29,7 +29,7 @@ from django.utils.translation import gettext_lazy as _
 
 from sessions_app.admin.base import OF_SESSION_IN_WORDS, SessionRowAdmin
 from sessions_app.admin.columns import excerpt_column
-from sessions_app.admin.confirmed_action import GO_BACK, ReasonForm, Wording
+from sessions_app.admin.confirmed_action import GO_BACK, ReasonForm, Wording, confirmation_page
 from sessions_app.admin.figure_filters import FailedToolFilter
 from sessions_app.admin.filters import ValueFilter
 from sessions_app.admin.keyset_list import KeysetAdmin
@@ -131,14 +131,13 @@ class FailureAdmin(KeysetAdmin, SessionRowAdmin):
                 FailureCause.objects.update_or_create(key=key, defaults=values)
             messages.success(request, gettext("The cause is saved."))
             return HttpResponseRedirect(list_url("failure"))
-        return self.show(
+        return confirmation_page(
+            self,
             request,
-            "admin/sessions_app/confirmed_action/confirm.html",
-            CAUSE_WORDING.title,
+            CAUSE_WORDING,
+            form,
             row=failure,
             description=f"{self.tool(failure)}: {excerpt(cause)}",
-            wording=CAUSE_WORDING,
-            form=form,
             return_url=list_url("failure", tool=tool, cause=cause),
         )
 

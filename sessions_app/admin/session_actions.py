@@ -17,7 +17,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from sessions_app.admin.confirmed_action import ReasonForm, Wording, Words
+from sessions_app.admin.confirmed_action import ReasonForm, Wording, Words, confirmation_page
 from sessions_app.admin.links import RowLinks, row_links, row_url, session_url
 from sessions_app.admin.permissions import Right, may, may_collect, require
 from sessions_app.admin.second_person.consent import RIGHTS, Consent, SecondPersonMixin, load_consent
@@ -235,14 +235,13 @@ class SessionActionsMixin(SecondPersonMixin):
         *,
         may_confirm: bool = True,
     ) -> HttpResponseBase:
-        return self.show(
+        return confirmation_page(
+            self,
             request,
-            "admin/sessions_app/confirmed_action/confirm.html",
-            wording.title,
+            wording,
+            form,
             row=session,
             description=description,
-            wording=wording,
-            form=form,
             return_url=session_url(session.pk),
             may_confirm=may_confirm,
         )

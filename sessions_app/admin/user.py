@@ -22,7 +22,7 @@ from django.urls import URLPattern
 from django.utils.html import format_html
 from django.utils.translation import gettext_lazy as _
 
-from sessions_app.admin.confirmed_action import ReasonForm, Wording
+from sessions_app.admin.confirmed_action import ReasonForm, Wording, confirmation_page
 from sessions_app.admin.links import row_links
 from sessions_app.admin.permissions import OF_PERSON, Right, may, within_remits
 from sessions_app.admin.second_person.consent import Consent, SecondPersonMixin, load_consent
@@ -97,14 +97,13 @@ class ErasingUserAdmin(SecondPersonMixin, BASE):  # type: ignore[misc]
                 reason = form.cleaned_data["reason"]
                 note_access(request, AccessKind.EXPORT, ("user", person.pk), "archive", reason)
                 return as_download(target)
-        return self.show(
+        return confirmation_page(
+            self,
             request,
-            "admin/sessions_app/confirmed_action/confirm.html",
-            EXPORT.title,
+            EXPORT,
+            form,
             row=person,
             description=format_html("<bdi>{}</bdi>: {}", person, as_text(count_rows_of_user(person.pk))),
-            wording=EXPORT,
-            form=form,
             return_url=self.url_of("changelist"),
         )
 

@@ -38,7 +38,7 @@ from sessions_app.admin.case_files.forms import (
     chosen_items,
 )
 from sessions_app.admin.columns import exact_time
-from sessions_app.admin.confirmed_action import ReasonForm, Wording
+from sessions_app.admin.confirmed_action import ReasonForm, Wording, confirmation_page
 from sessions_app.admin.keyset_list import KeysetAdmin
 from sessions_app.admin.links import session_url
 from sessions_app.admin.permissions import Right, may, remits_of, require
@@ -241,14 +241,13 @@ class CaseFileAdmin(RecordedActsMixin, KeysetAdmin):
         words = _(
             "Its sessions and events become one file with their hashes. Nothing can be added afterwards."
         )
-        return self.show(
+        return confirmation_page(
+            self,
             request,
-            "admin/sessions_app/confirmed_action/confirm.html",
-            SEALING.title,
+            SEALING,
+            form,
             row=case,
             description=words,
-            wording=SEALING,
-            form=form,
             return_url=page,
         )
 

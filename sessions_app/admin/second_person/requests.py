@@ -18,7 +18,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from sessions_app.admin.columns import exact_time, excerpt_column
-from sessions_app.admin.confirmed_action import ReasonForm, Wording
+from sessions_app.admin.confirmed_action import ReasonForm, Wording, confirmation_page
 from sessions_app.admin.filters import ValueFilter
 from sessions_app.admin.permissions import may
 from sessions_app.admin.records import StaffRecordAdmin, actor_in_words, model_named
@@ -140,14 +140,13 @@ class ActRequestAdmin(RecordedActsMixin, StaffRecordAdmin):
         if form.is_valid():
             self._answer(request, row, subject, form)
             return HttpResponseRedirect(page)
-        return self.show(
+        return confirmation_page(
+            self,
             request,
-            "admin/sessions_app/confirmed_action/confirm.html",
-            WORDING.title,
+            WORDING,
+            form,
             row=row,
             description=self._in_words(row),
-            wording=WORDING,
-            form=form,
             return_url=page,
         )
 
@@ -173,14 +172,13 @@ class ActRequestAdmin(RecordedActsMixin, StaffRecordAdmin):
             else:
                 messages.warning(request, _("Somebody else was faster."))
             return HttpResponseRedirect(page)
-        return self.show(
+        return confirmation_page(
+            self,
             request,
-            "admin/sessions_app/confirmed_action/confirm.html",
-            WITHDRAWAL.title,
+            WITHDRAWAL,
+            form,
             row=row,
             description=self._in_words(row),
-            wording=WITHDRAWAL,
-            form=form,
             return_url=page,
         )
 
