@@ -15,7 +15,7 @@ from __future__ import annotations
 import logging
 from base64 import b64decode
 from collections.abc import AsyncGenerator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Annotated, Any
 from uuid import uuid4
 
@@ -175,10 +175,8 @@ async def update_task(ctx: Context, params: UpdateTaskParams) -> dict[str, Any]:
 async def cancel_task(ctx: Context, params: TaskParams) -> dict[str, Any]:
     """Cancel the running work of a task. A task without running work stays as it is."""
     async with _as_mcp_errors():
-        try:
+        with suppress(ConflictError):  # It has ended meanwhile, or waits for an answer.
             await _tasks(ctx).cancel(params.task_id)
-        except ConflictError:
-            pass  # It has ended meanwhile, or waits for an answer.
     return {}
 
 

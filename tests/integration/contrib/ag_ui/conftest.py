@@ -26,16 +26,6 @@ APP = "desk"
 
 
 @pytest.fixture
-def model() -> ScriptedModel:
-    return ScriptedModel()
-
-
-@pytest.fixture
-def tools() -> list[Any]:
-    return []
-
-
-@pytest.fixture
 async def site(
     loop_end: None, configure: Callable[..., None], served: Served, model: ScriptedModel, tools: list[Any]
 ) -> AsyncGenerator[str, None]:

@@ -11,10 +11,10 @@ from django.contrib.auth.models import User
 from mcp import Client
 
 from tests.integration.api.conftest import make_key
-from tests.integration.contrib.a2a.conftest import model, site, tools
+from tests.integration.contrib.a2a.conftest import site
 from tests.integration.contrib.mcp.clients import client_with_key
 
-__all__ = ["model", "site", "tools"]
+__all__ = ["site"]
 
 
 @asynccontextmanager

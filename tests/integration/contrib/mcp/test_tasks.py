@@ -138,6 +138,9 @@ async def test_a_task_is_cancelled(person: User, site: str, waiting: Waits) -> N
         await send(client.session, "tasks/cancel", task.task_id)
         await until(client.session, task.task_id, "cancelled")
         await send(client.session, "tasks/cancel", task.task_id)
+        got = await send(client.session, "tasks/get", task.task_id)
+    assert got["status"] == "cancelled"
+    assert (await Invocation.objects.aget()).status == "cancelled"
 
 
 async def test_tasks_of_others_are_unknown(person: User, site: str, model: ScriptedModel) -> None:

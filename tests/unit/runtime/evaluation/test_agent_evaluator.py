@@ -137,12 +137,15 @@ async def test_an_agent_of_the_tree_is_evaluated_with_the_plugins_of_its_app(
 
 
 async def test_an_agent_may_be_made_by_a_function(install: Install, tmp_path: Path) -> None:
+    agent = clerk(call("price", item="lamp"), "20")
+
     async def get_agent_async() -> tuple[LlmAgent, None]:
-        return clerk(call("price", item="lamp"), "20"), None
+        return agent, None
 
     write(tmp_path / "a.test.json", tool_trajectory_avg_score=1)
     install(get_agent_async=get_agent_async)
     await AgentEvaluator.evaluate("shop", tmp_path, num_runs=1)
+    assert isinstance(agent.model, ScriptedModel) and len(agent.model.requests) == 2
 
 
 async def test_a_criterion_without_anything_to_compare_is_no_pass(install: Install) -> None:
