@@ -37,7 +37,7 @@ from sessions_app.admin import (  # noqa: F401 (each registers its admins)
     webhooks,
 )
 from sessions_app.admin.acts import page as acts_page  # noqa: F401
-from sessions_app.admin.case_files import rows  # noqa: F401
+from sessions_app.admin.case_files import case_file_admin  # noqa: F401
 from sessions_app.admin.inbox import requests  # noqa: F401
 from sessions_app.admin.overview import page  # noqa: F401
 from sessions_app.admin.second_person import requests as second_person_requests  # noqa: F401

@@ -412,7 +412,7 @@ def test_a_session_that_goes_on_is_not_sealed_half(
 def test_what_was_added_and_erased_while_a_bundle_was_made_is_not_sealed(
     grace: Client, alan: Client, session: Session, person: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    name = "sessions_app.admin.case_files.rows.write_bundle"
+    name = "sessions_app.admin.case_files.case_file_admin.write_bundle"
     other = Session.objects.create(app_name="help_desk", user=person, key="s-2")
     append_event(other, {"text": "Another lamp."})
     collect(grace, session.pk, other.pk)
@@ -442,7 +442,7 @@ def test_what_was_added_and_erased_while_a_bundle_was_made_is_not_sealed(
 def test_more_events_than_a_request_can_seal_are_not_collected(
     grace: Client, session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sessions_app.admin.case_files.rows.MAX_EVENTS", 2)
+    monkeypatch.setattr("sessions_app.admin.case_files.case_file_admin.MAX_EVENTS", 2)
     assert "at most 2 events" in collect(grace, session.pk).content.decode()
     assert not CaseFile.objects.exists()
 

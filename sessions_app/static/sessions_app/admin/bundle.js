@@ -124,7 +124,7 @@ class Bundle {
   constructor(files, odd) {
     this.files = files;
     this.odd = odd;
-    /** @type {{holds: boolean, words: string}[]} */
+    /** @type {{holds: boolean, words: string, isOpen?: boolean}[]} */
     this.findings = [];
     this.number = "";
     /** @type {any} */
@@ -136,6 +136,11 @@ class Bundle {
   /** @param {boolean} holds @param {string} words */
   found(holds, words) {
     this.findings.push({ holds, words });
+  }
+
+  /** What this page cannot prove by itself. @param {string} words */
+  leftOpen(words) {
+    this.findings.push({ holds: true, words, isOpen: true });
   }
 
   /** @param {string} name */
@@ -226,7 +231,7 @@ class Bundle {
   async checkProof(name, chain) {
     const proof = chain.proof;
     if (!proof) {
-      this.found(true, `${name}: no signed root covers it yet, so only the site vouches for its hashes.`);
+      this.leftOpen(`${name}: no signed root covers it yet, so only the site vouches for its hashes.`);
       return;
     }
     const root = JSON.parse(proof.head);
@@ -238,7 +243,7 @@ class Bundle {
       return;
     }
     const words = `${name}: event ${seq} and all before it were so at ${root.at}, by the signed root ${root.number}.`;
-    if (!this.key) this.found(true, `${words} Its signature was not checked.`);
+    if (!this.key) this.leftOpen(`${words} Its signature was not checked.`);
     else if (
       await crypto.subtle.verify({ name: "Ed25519" }, this.key, unbase64(proof.signature), encoder.encode(proof.head))
     )
@@ -310,6 +315,7 @@ function show(bundle) {
   const expected = /** @type {HTMLInputElement} */ (place("number")).value.trim().toLowerCase();
   const number = {
     holds: true,
+    isOpen: !expected,
     words: `The number of the seal is ${bundle.number}: compare it with the one that the site has recorded.`,
   };
   if (expected && expected === bundle.number)
@@ -327,7 +333,7 @@ function show(bundle) {
   verdict.className = bad.length ? "bad" : "good";
   fill(
     "findings",
-    findings.map(({ holds, words }) => ({ words, className: holds ? "good" : "bad" })),
+    findings.map(({ holds, words, isOpen }) => ({ words, className: isOpen ? "open" : holds ? "good" : "bad" })),
   );
   place("content").hidden = !bundle.case;
   if (!bundle.case) return;
