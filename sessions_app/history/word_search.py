@@ -21,11 +21,12 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from ipaddress import ip_address
+from string import punctuation
 from time import monotonic
 from typing import Any
 
 from django.contrib.auth import get_user_model
-from django.contrib.postgres.search import SearchQuery, SearchVector, SearchVectorField
+from django.contrib.postgres.search import SearchQuery, SearchVectorField
 from django.db import connection
 from django.db.models import Func, Model, Q, QuerySet, TextField, Value
 from django.db.models.expressions import Combinable
@@ -44,7 +45,7 @@ from sessions_app.models import (
     StaffAct,
     ToolJob,
 )
-from sessions_app.models.event import CONFIG, DETAILS
+from sessions_app.models.event import CONFIG, DETAILS, WordsOf
 from sessions_app.models.session import OF_OWN_KEY, WITH_OWN_TITLE
 from sessions_app.secrets.masking import mask_json, mask_text
 
@@ -69,10 +70,14 @@ _PUNCTUATION = re.compile(r'\\(?:u[0-9a-f]{4}|.)|["{}\[\]]')
 """Escapes, quotes and brackets of JSON. They separate words."""
 _NOTHING = Value("", output_field=TextField())
 _OPTIONS = f"StartSel={START_OF_HIT}, StopSel={END_OF_HIT}, MaxWords=24, MinWords=12"
+_ASCII_MARK = re.compile(f"[{re.escape(punctuation)}]")
+"""A mark that separates words, as `adk_words` of the database separates them."""
+_END_OF_MARK = "\x1f"
+"""Separates the words of a text of which each mark is shown."""
 _EXCERPTS = """\
 SELECT place, ts_headline(%s::regconfig, given.text, words, %s)
 FROM unnest(%s::text[]) WITH ORDINALITY AS given(text, place), plainto_tsquery(%s::regconfig, %s) AS words
-WHERE to_tsvector(%s::regconfig, given.text) @@ words
+WHERE adk_words(given.text) @@ words
 """
 
 
@@ -247,9 +252,10 @@ def excerpts_of(texts: Sequence[str], term: str) -> dict[int, str]:
     """Return an excerpt with marked hits of each text that has the words of the term, by its place."""
     if not texts:
         return {}
+    separated = [_ASCII_MARK.sub(rf"\g<0>{_END_OF_MARK}", text) for text in texts]
     with connection.cursor() as cursor:
-        cursor.execute(_EXCERPTS, [CONFIG, _OPTIONS, list(texts), CONFIG, term, CONFIG])
-        return {place - 1: excerpt for place, excerpt in cursor.fetchall()}
+        cursor.execute(_EXCERPTS, [CONFIG, _OPTIONS, separated, CONFIG, _ASCII_MARK.sub(" ", term)])
+        return {place - 1: excerpt.replace(_END_OF_MARK, "") for place, excerpt in cursor.fetchall()}
 
 
 def sessions_named(term: str) -> Q:
@@ -364,13 +370,13 @@ def _causes(term: str) -> QuerySet[Any]:
 
 
 def _with_words(rows: QuerySet[Any], column: str, term: str) -> QuerySet[Any]:
-    found: QuerySet[Any] = rows.annotate(words=SearchVector(column, config=CONFIG)).filter(words=_words(term))
+    found: QuerySet[Any] = rows.annotate(words=WordsOf(column)).filter(words=_words(term))
     return found
 
 
 def _words(term: str) -> SearchQuery:
     """Return the query for texts with all words of the term."""
-    return SearchQuery(term, config=CONFIG, search_type="plain")
+    return SearchQuery(_ASCII_MARK.sub(" ", term), config=CONFIG, search_type="plain")
 
 
 def _text(path: str) -> Combinable:

@@ -28,6 +28,13 @@ def _text(key: str) -> KeyTextTransform:
     return KeyTextTransform(key, "body")
 
 
+class WordsOf(Func):
+    """The words of a column: every mark of ASCII separates words."""
+
+    function = "adk_words"
+    output_field = SearchVectorField()
+
+
 CONFIG = "simple"
 """Text search configuration without stemming and stop words: the language of the texts is unknown."""
 DETAILS = _OfBody("adk_event_details", models.TextField())

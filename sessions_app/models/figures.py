@@ -5,12 +5,11 @@ from __future__ import annotations
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import GinIndex
-from django.contrib.postgres.search import SearchVector
 from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
-from sessions_app.models.event import CONFIG
+from sessions_app.models.event import WordsOf
 
 NAME_LENGTH = 128
 CAUSE_LENGTH = 300
@@ -160,7 +159,7 @@ class Failure(models.Model):
         indexes = [
             models.Index(fields=["-day", "-id"], name="failure_by_day"),
             models.Index(fields=["tool_name", "cause", "-day", "-id"], name="failure_of_tool"),
-            GinIndex(SearchVector("cause", config=CONFIG), name="failure_words"),
+            GinIndex(WordsOf("cause"), name="failure_parts"),
         ]
 
     def __str__(self) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from django.conf import settings
 from django.contrib.postgres.indexes import GinIndex
-from django.contrib.postgres.search import SearchVector
 from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
@@ -12,6 +11,7 @@ from django.db.models.functions import Now
 from sessions_app.base.actors import NAME_LENGTH
 from sessions_app.base.statuses import InvocationStatus
 from sessions_app.models.actor_columns import ActorColumns
+from sessions_app.models.event import WordsOf
 from sessions_app.models.past_attempts import PastAttemptsField
 
 
@@ -128,9 +128,9 @@ class Invocation(ActorColumns):
                 fields=["status", "-id"], condition=~Q(status="completed"), name="invocation_not_completed"
             ),
             GinIndex(
-                SearchVector("error_message", config="simple"),
+                WordsOf("error_message"),
                 condition=~Q(error_message=""),
-                name="invocation_error_words",
+                name="invocation_error_parts",
             ),
         ]
 

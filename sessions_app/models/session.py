@@ -8,13 +8,13 @@ from typing import Any
 from django.conf import settings
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 from django.contrib.postgres.indexes import GinIndex
-from django.contrib.postgres.search import SearchVector
 from django.db import models
 from django.db.models import F
 from django.db.models.functions import Cast, Coalesce, Now
 
 from runtime.artifacts.borrowed_artifact_service import SessionArgs
 from sessions_app.conf import HIDDEN, conf
+from sessions_app.models.event import WordsOf
 
 TITLE_LENGTH = 200
 
@@ -157,9 +157,7 @@ class Session(models.Model):
             ),
             models.Index(fields=["-updated_at"], name="session_by_last_use"),
             models.Index(fields=["key"], name="session_by_key", condition=OF_OWN_KEY),
-            GinIndex(
-                SearchVector("title", config="simple"), name="session_title_words", condition=WITH_OWN_TITLE
-            ),
+            GinIndex(WordsOf("title"), name="session_title_parts", condition=WITH_OWN_TITLE),
             models.Index(
                 fields=["id"],
                 # The sweep looks for expired leases among held sessions: a rewind has a lease, but no running

@@ -15,13 +15,13 @@ from math import isfinite
 
 from django.conf import settings
 from django.contrib.postgres.indexes import GinIndex
-from django.contrib.postgres.search import SearchVector
 from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Now
 
 from sessions_app.base.actors import NAME_LENGTH
 from sessions_app.base.statuses import JobStatus
+from sessions_app.models.event import WordsOf
 from sessions_app.models.past_attempts import PastAttemptsField
 from sessions_app.models.scheduled_task import END_OF_CALENDAR
 
@@ -148,9 +148,7 @@ class ToolJob(models.Model):
             ),
             models.Index(fields=["call_id"], name="tool_job_by_call"),
             models.Index(fields=["invocation_id"], name="tool_job_by_invocation"),
-            GinIndex(
-                SearchVector("error", config="simple"), condition=~Q(error=""), name="tool_job_error_words"
-            ),
+            GinIndex(WordsOf("error"), condition=~Q(error=""), name="tool_job_error_parts"),
         ]
 
     def __str__(self) -> str:

@@ -7,6 +7,7 @@ import random
 import re
 from collections.abc import Callable, Iterable, Iterator
 from datetime import timedelta
+from string import punctuation
 from typing import Any
 
 import pytest
@@ -55,9 +56,22 @@ WORDS = (
 ODD = ("%", "_", "\\", "''", "&", "!x", "x & y", ":*", "ITEMS", "refun", "r" * 500)
 SECRET = "hunter2"
 DAY = timedelta(days=1)
-TOOLS = ("refund_order", "look_up", "items")
+TOOLS = ("refund_order", "look_up", "files-read.all", "items")
 FILES = ("Straße.pdf", "report-7.csv")
-NAMES = (*TOOLS, *FILES, "order_id", "look up refund", "OVERLOADED", "refund 1001", "null", "true")
+PARTS = (
+    "report",
+    "7",
+    "csv",
+    "REPORT-7",
+    "7.csv",
+    "report.csv",
+    "read",
+    "files-read",
+    "files/read",
+    "read.all",
+    "-7",
+)
+NAMES = (*TOOLS, *FILES, *PARTS, "order_id", "look up refund", "OVERLOADED", "refund 1001", "null", "true")
 TERMS = (*WORDS, *ODD, *NAMES, SECRET, "refund items", "nobody", "bob", "s-3", "e-2", "id-2", "Broken lamp")
 
 
@@ -87,7 +101,7 @@ def conversations() -> None:
             app_name=dice.choice(("shop", "travel")), user=dice.choice(people), key=f"s-{n}"
         )
         if n % 5 == 0:
-            session.title = f"{dice.choice(WORDS)} Broken lamp password={SECRET}"
+            session.title = f"{dice.choice(WORDS)} Broken lamp, {dice.choice(FILES)} password={SECRET}"
             session.title_source = TitleSource.PERSON
         session.save()
         Invocation.objects.create(session=session, invocation_id=f"e-{n}", client_id=f"m-{n}", message={})
@@ -164,13 +178,17 @@ def store_words_of(part: str) -> None:
         SessionFigures.objects.filter(session__in=behind).update(words_seq=1)
 
 
+def without_marks(text: str) -> str:
+    return "".join(" " if letter in punctuation else letter for letter in text)
+
+
 def matching(texts: dict[Any, str], term: str) -> set[Any]:
     """Return the keys of the texts with all words of the term, by reading each text."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT n FROM unnest(%s::text[]) WITH ORDINALITY AS t(words, n)"
             " WHERE to_tsvector('simple', words) @@ plainto_tsquery('simple', %s)",
-            [list(texts.values()), term],
+            [[without_marks(text) for text in texts.values()], without_marks(term)],
         )
         places = [n - 1 for (n,) in cursor.fetchall()]
     keys = list(texts)
@@ -379,7 +397,8 @@ def test_causes_of_failures_are_found_by_staff_who_may_see_them(client: Client, 
     User.objects.get(username="staff").user_permissions.add(
         Permission.objects.get(codename="view_error_detail")
     )
-    assert "<mark>KeyError</mark>" in read(staff, list_url("session", "?q=KeyError"))
+    html = read(staff, list_url("session", "?q=KeyError+shop.py"))
+    assert "<mark>KeyError</mark>, /srv/<mark>shop</mark>.<mark>py</mark>:12" in html
 
 
 @pytest.mark.parametrize("few", [0, 99])
