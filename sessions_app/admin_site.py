@@ -4,8 +4,6 @@ A project uses it with "sessions_app.admin_site.HomeAdminConfig" in place of "dj
 Django makes the site before it loads the apps, so this module imports the admin's modules within its methods.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.contrib.admin import AdminSite

@@ -1,7 +1,5 @@
 """Admin of annotations: labels and notes of staff."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any, ClassVar
 

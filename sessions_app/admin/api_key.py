@@ -1,7 +1,5 @@
 """Admin of API keys: owner, scopes and last use of each key. Staff revoke keys and make keys of services."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django import forms

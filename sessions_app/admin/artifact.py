@@ -3,8 +3,6 @@
 The browser never renders a file: an HTML or SVG file of a user or a model could run scripts with the rights of staff.
 """
 
-from __future__ import annotations
-
 import re
 from io import BytesIO
 from typing import IO

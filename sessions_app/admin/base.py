@@ -1,7 +1,5 @@
 """Base classes of the audit admins: read-only rows, rows of a session, rows of a function call."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 

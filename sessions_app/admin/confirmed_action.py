@@ -1,7 +1,5 @@
 """Admin with one action on a row. Staff confirm the action on a separate page, with a reason."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar

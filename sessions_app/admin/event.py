@@ -1,7 +1,5 @@
 """Admin of the events of all sessions. Each event opens on the page of its session."""
 
-from __future__ import annotations
-
 from typing import Any, cast
 
 from django.contrib import admin

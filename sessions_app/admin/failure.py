@@ -4,8 +4,6 @@ Staff assign a cause to a colleague and say that it is resolved. A resolved caus
 again.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections import Counter
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """Admin of feedback: ratings of answers and comments on them."""
 
-from __future__ import annotations
-
 from functools import reduce
 from operator import or_
 from typing import Any

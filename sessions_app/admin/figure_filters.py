@@ -1,7 +1,5 @@
 """Filters of sessions by their figures, and by a form for a person, dates and a cost."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from datetime import date, datetime, time, timedelta
 from typing import Any, ClassVar

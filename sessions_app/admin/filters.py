@@ -1,7 +1,5 @@
 """Filters of lists by a value, by app, by tool, and by the presence of a value."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from typing import Any
 

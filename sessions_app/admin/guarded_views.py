@@ -5,8 +5,6 @@ the guard works on the finished HTML, so no column can forget it. Statements of 
 search or a filter over large tables must not keep the database busy.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import wraps
 from typing import Any, Never

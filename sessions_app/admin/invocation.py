@@ -1,7 +1,5 @@
 """Admin of invocations: status, times, attempts, errors and acts; staff stop an invocation."""
 
-from __future__ import annotations
-
 from django.contrib import admin
 from django.utils.html import format_html
 from django.utils.safestring import SafeString

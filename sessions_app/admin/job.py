@@ -1,7 +1,5 @@
 """Admin of jobs: long-running function calls, executed by Celery workers."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Admin of legal holds: staff set and lift holds, with a permission for each, and cannot change them otherwise."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.contrib import admin

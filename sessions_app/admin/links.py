@@ -1,7 +1,5 @@
 """Links within the admin. No link leads to a chat page: staff may not open the chats of other users."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 from urllib.parse import urlencode

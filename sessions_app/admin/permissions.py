@@ -4,8 +4,6 @@
 narrow all permissions to some apps and people.
 """
 
-from __future__ import annotations
-
 from enum import StrEnum
 from typing import NamedTuple, TypeVar
 

@@ -3,8 +3,6 @@
 A record has kind and key of its subject, no foreign key.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any, ClassVar
 from uuid import UUID

@@ -1,7 +1,5 @@
 """Admin of remits: the sessions that a group of staff sees. No other rows of this app have a form for changes."""
 
-from __future__ import annotations
-
 from django.contrib import admin
 from django.utils.translation import gettext_lazy as _
 

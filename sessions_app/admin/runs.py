@@ -1,7 +1,5 @@
 """Base of the admins of runs: invocations and jobs, which run in attempts and can be followed and stopped."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Iterator
 from typing import Any, ClassVar

@@ -1,7 +1,5 @@
 """Admin of sessions: the searchable list, and the audit page of a session with its trace and downloads."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from typing import Any
 from uuid import UUID

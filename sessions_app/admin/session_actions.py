@@ -1,7 +1,5 @@
 """Actions of staff on a whole session: export, unmasking and erasure, each with a reason."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory

@@ -1,7 +1,5 @@
 """Export of the filtered list of sessions as CSV or JSON Lines, streamed page by page in constant memory."""
 
-from __future__ import annotations
-
 import csv
 import json
 from collections.abc import AsyncIterator, Callable, Iterable

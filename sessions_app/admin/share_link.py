@@ -1,7 +1,5 @@
 """Admin of share links: session, owner and times of each link; staff revoke a link."""
 
-from __future__ import annotations
-
 from django.contrib import admin
 from django.http import HttpRequest
 from django.utils.html import format_html

@@ -1,7 +1,5 @@
 """Admin of app state and user state, which sessions share."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.contrib import admin

@@ -4,8 +4,6 @@ Django's log is written as well, for its history pages. It has no addresses, and
 actor.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

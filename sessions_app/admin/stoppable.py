@@ -1,7 +1,5 @@
 """Stop action of the audit admin: staff stop invocations, jobs and scheduled tasks, with a permission for each."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, ClassVar
 from urllib.parse import urlencode

@@ -4,8 +4,6 @@ PostgreSQL stores JSON of any size, and JSON that Python cannot parse (too deep,
 events whole, and only a line of a large event until staff open the event.
 """
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 from typing import Any, Self

@@ -1,7 +1,5 @@
 """Admin of tombstones: what was erased, by whom and why."""
 
-from __future__ import annotations
-
 from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest

@@ -3,8 +3,6 @@
 A grant is in the session of the sign-in, not in a table: it ends with the sign-in, and is no right of the account.
 """
 
-from __future__ import annotations
-
 import time
 from datetime import datetime
 from uuid import UUID

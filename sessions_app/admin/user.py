@@ -3,8 +3,6 @@
 Staff export the data of a person, and erase the data with the account unless a legal hold forbids it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from pathlib import Path
 from tempfile import TemporaryDirectory

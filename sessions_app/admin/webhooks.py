@@ -1,7 +1,5 @@
 """Admin of webhooks and of the deliveries to them. Secrets are not shown."""
 
-from __future__ import annotations
-
 from django.contrib import admin
 from django.utils.translation import gettext_lazy as _
 

@@ -4,8 +4,6 @@ A receiver, because the admin, management commands and code of the project delet
 data behind or get around a legal hold.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.apps import apps

@@ -1,14 +1,12 @@
 """Target of an export: a zip file or a directory, with the size and SHA-256 of each file."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Self
 from zipfile import ZIP_DEFLATED, ZipFile
 
 from sessions_app.errors import ConflictError
@@ -32,7 +30,7 @@ class Archive:
         self._zip: ZipFile | None = None
         self._stack = ExitStack()
 
-    def __enter__(self) -> Archive:
+    def __enter__(self) -> Self:
         try:
             if self._target.suffix == ".zip":
                 # The mode is given at creation: with a later `chmod` others could open the file in between. O_EXCL:

@@ -1,7 +1,5 @@
 """Numbers of rows of sessions or of a user, by kind."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping
 from typing import Any

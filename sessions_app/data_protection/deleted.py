@@ -1,7 +1,5 @@
 """Erasure of sessions deleted by their users, after the time to undo the deletion."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from datetime import timedelta
 

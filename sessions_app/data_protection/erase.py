@@ -9,12 +9,10 @@ the user's other rows in the same transaction, whoever deletes the account. Afte
 it finds the unfinished tombstone and adds its counts.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Self
 from uuid import UUID
 
 from django.contrib.auth import get_user_model
@@ -58,7 +56,7 @@ class ErasureOrder:
     by_name: str = ""
 
     @classmethod
-    def of_staff(cls, staff: Actor, reason: str) -> ErasureOrder:
+    def of_staff(cls, staff: Actor, reason: str) -> Self:
         """Return an order of a member of staff."""
         return cls(reason, staff.user_pk, staff.name)
 

@@ -5,8 +5,6 @@ the database: the file of a session has the events up to `last_seq` of its row, 
 later. An import refuses a log without its last event, so export a session at rest.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 from collections.abc import Iterator, Mapping

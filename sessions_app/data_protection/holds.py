@@ -1,7 +1,5 @@
 """Legal holds: set, lift, and filter sessions by them."""
 
-from __future__ import annotations
-
 from django.db.models import QuerySet
 from django.db.models.functions import Now
 

@@ -9,8 +9,6 @@ An archive may come from elsewhere, and a small one can unpack to gigabytes. So 
 unpacked: `MAX_JSON_BYTES` limits what is read into memory, and the person's limit holds for files.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ The bytes of a file are stored before its row is committed, and deleted after th
 A process that dies between the two leaves a file without a row, but no row without a file.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterable
 from datetime import timedelta

@@ -3,8 +3,6 @@
 A test finds each table with a reference to a session and asks for its place here or a reason to leave it out.
 """
 
-from __future__ import annotations
-
 from typing import Any, TypeVar
 
 from django.db.models import Model, QuerySet

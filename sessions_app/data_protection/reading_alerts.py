@@ -4,8 +4,6 @@ A sweep looks at the accesses of the last hour. An alert is an act of the site, 
 webhooks of its members. Staff who keep reading cause the next alert an hour later.
 """
 
-from __future__ import annotations
-
 import logging
 from contextlib import suppress
 from dataclasses import dataclass

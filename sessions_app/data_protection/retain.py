@@ -1,7 +1,5 @@
 """Retention: erase sessions that were never begun, or not used for the `retention_days` of their app."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterator
 from datetime import timedelta

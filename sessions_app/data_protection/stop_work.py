@@ -1,7 +1,5 @@
 """End of all work in a session, before it is erased."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Sequence
 from datetime import timedelta

@@ -7,8 +7,6 @@ before event 3 leaves two alternatives after event 2:
           `--'      `--'
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass

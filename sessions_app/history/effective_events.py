@@ -1,7 +1,5 @@
 """Effective events of a session: the events that are not rewound."""
 
-from __future__ import annotations
-
 from runtime.events.event import Event
 from runtime.events.rewound import drop_rewound
 from sessions_app import models

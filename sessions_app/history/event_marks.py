@@ -3,8 +3,6 @@
 The keys are part of the stored log and of the event frames; the chat page's JavaScript reads `adk_resumed`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -4,8 +4,6 @@ A line has the hash SHA-256 of a byte 0 and the line, two neighbours that of a b
 the hash over all lines. A last hash without a neighbour goes up as it is.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Sequence
 

@@ -17,8 +17,6 @@ Logs from before the migration 0006 have hashes by a first rule, of 32 bytes ins
 hash of this event, too.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from uuid import UUID

@@ -1,7 +1,5 @@
 """Places of an invocation's events in the log."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from uuid import UUID
 

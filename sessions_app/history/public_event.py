@@ -1,7 +1,5 @@
 """Events without the parts hidden from their person: credentials, and the app's state, shared by all people."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """States of answered calls."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -7,8 +7,6 @@ the rewinds alone, so the site reads sequence numbers and no bodies:
     effective after R5: 1 2            after 7: 1 2 6 7            after R8: 1 2 3 4
 """
 
-from __future__ import annotations
-
 import sys
 from bisect import bisect_right
 from collections import defaultdict

@@ -1,7 +1,5 @@
 """State changes of events, computed from the log: pure functions without storage (contract S3, S4)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum

@@ -13,8 +13,6 @@ Words of events are in an index some seconds after the append; younger events ar
 compared, so nobody finds a masked secret.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -23,7 +21,7 @@ from functools import partial
 from ipaddress import ip_address
 from string import punctuation
 from time import monotonic
-from typing import Any
+from typing import Any, Self
 
 from django.contrib.auth import get_user_model
 from django.contrib.postgres.search import SearchQuery, SearchVectorField
@@ -122,7 +120,7 @@ class Search:
     first_slice: int
 
     @classmethod
-    def of(cls, model: type[Model], term: str, *, with_causes: bool = False) -> Search | None:
+    def of(cls, model: type[Model], term: str, *, with_causes: bool = False) -> Self | None:
         """Return the search for what a person has typed; None for nothing but spaces.
 
         Args:

@@ -1,7 +1,5 @@
 """Workflows of an invocation: its steps, from the events in effect and the graph of the app."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from uuid import UUID

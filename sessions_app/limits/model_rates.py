@@ -4,8 +4,6 @@ A model call counts its request and reads both counts in Redis before the reques
 minute is over. The calls of a process wait in their order. Tokens are counted after the answer, when they are known.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from functools import lru_cache

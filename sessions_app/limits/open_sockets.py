@@ -5,8 +5,6 @@ by its process every `RENEW_SECONDS`, so the sockets of a dead process expire. A
 subtract the sockets of a killed process. Without Redis each process counts its own sockets.
 """
 
-from __future__ import annotations
-
 import threading
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Quotas: limits for a person, an address or an API key on things in a window of time, or open at once."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -6,8 +6,6 @@ the last second. A window begins with its first count, and Redis decides when it
 for itself.
 """
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Sequence

@@ -3,8 +3,6 @@
 Without the pause each frame and socket would wait for the timeout of a Redis that does not answer.
 """
 
-from __future__ import annotations
-
 import logging
 import threading
 import time

@@ -1,7 +1,5 @@
 """AccountAct: the record of an act on an API key, a webhook or the state of a user."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.conf import settings

@@ -1,9 +1,7 @@
 """ActRequest: the request of a member of staff to do an act to which a second person must agree first."""
 
-from __future__ import annotations
-
 from datetime import timedelta
-from typing import Any
+from typing import Any, Self
 
 from django.db import models
 from django.db.models import Case, Exists, OuterRef, Value, When
@@ -44,7 +42,7 @@ class StepKind(models.TextChoices):
 class ActRequestQuerySet(models.QuerySet["ActRequest"]):
     """Requests with their stage."""
 
-    def with_stage(self) -> ActRequestQuerySet:
+    def with_stage(self) -> Self:
         """Annotate the requests with `stage`, a value of `RequestStage`."""
         steps = ActRequestStep.objects.filter(request=OuterRef("pk"))
         answers = steps.filter(kind=StepKind.ANSWER)

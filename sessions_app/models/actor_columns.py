@@ -1,7 +1,5 @@
 """Columns for the actor of a row, without a foreign key, so they survive the account."""
 
-from __future__ import annotations
-
 from django.db import models
 
 from sessions_app.base.actors import NAME_LENGTH, ActorKind

@@ -1,7 +1,5 @@
 """Annotation: a label or a note of staff on a session, or on one of its events."""
 
-from __future__ import annotations
-
 from django.conf import settings
 from django.db import models
 from django.db.models.functions import Now

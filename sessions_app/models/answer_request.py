@@ -1,6 +1,6 @@
 """AnswerRequest: a pending call, or a pending question of a job."""
 
-from __future__ import annotations
+from typing import Self
 
 from django.db import models
 from django.db.models import Exists, OuterRef, Q
@@ -41,7 +41,7 @@ def permission_to_answer(answered_by: str) -> str:
 
 
 class AnswerRequestQuerySet(models.QuerySet["AnswerRequest"]):
-    def open(self) -> AnswerRequestQuerySet:
+    def open(self) -> Self:
         """Return the requests whose call or job still waits, except in deleted sessions."""
         # A process that dies may leave the row of a request behind, so the status of the invocation or job decides.
         waiting = Invocation.objects.filter(

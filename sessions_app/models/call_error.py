@@ -1,7 +1,5 @@
 """CallError: the exception of a tool, for staff. The user and the model get the response of the call only."""
 
-from __future__ import annotations
-
 from django.db import models
 from django.db.models.functions import Now
 

@@ -7,7 +7,7 @@ Rows are only inserted. The seal is the last row of a case file: a trigger of th
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import Any, Self
 from uuid import uuid4
 
 from django.db import models, transaction
@@ -35,7 +35,7 @@ class EntryKind(models.TextChoices):
 class CaseFileQuerySet(models.QuerySet["CaseFile"]):
     """Case files with what has happened to them."""
 
-    def with_stage(self) -> CaseFileQuerySet:
+    def with_stage(self) -> Self:
         """Annotate with `sealed_at`, None before the seal, and `is_read`: True if nothing was added since
         somebody has read it who has added nothing.
         """

@@ -1,8 +1,7 @@
 """Evaluation: a run of an app against an eval set, and the cases of the set with their results."""
 
-from __future__ import annotations
-
 import uuid
+from typing import Self
 
 from django.db import models
 from django.db.models import Q
@@ -14,11 +13,11 @@ from sessions_app.base.statuses import CaseStatus
 class EvaluationQuerySet(models.QuerySet["Evaluation"]):
     """Evaluations by their end."""
 
-    def open(self) -> EvaluationQuerySet:
+    def open(self) -> Self:
         """Return the evaluations with active cases."""
         return self.filter(finished_at__isnull=True)
 
-    def completed(self) -> EvaluationQuerySet:
+    def completed(self) -> Self:
         """Return the ended evaluations without a cancelled case, the latest first."""
         return self.filter(finished_at__isnull=False, cancelled=0).order_by("-finished_at")
 

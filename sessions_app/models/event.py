@@ -1,8 +1,6 @@
 """Event: a row of a session's append-only log, and the words that searches find it by."""
 
-from __future__ import annotations
-
-from typing import Any
+from typing import Any, Self
 
 from django.contrib.postgres.indexes import GinIndex, HashIndex
 from django.contrib.postgres.search import SearchVectorField
@@ -67,19 +65,19 @@ RARE_KINDS = (EventKind.ERROR, EventKind.STATE)
 class EventQuerySet(models.QuerySet["Event"]):
     """Parts of a session's log."""
 
-    def after(self, seq: int) -> EventQuerySet:
+    def after(self, seq: int) -> Self:
         """Return the events after a sequence number, oldest first."""
         return self.filter(seq__gt=seq).order_by("seq")
 
-    def rewinds(self) -> EventQuerySet:
+    def rewinds(self) -> Self:
         """Return the rewind events (contract R3); a partial index finds them."""
         return self.filter(_IS_REWIND)
 
-    def changing_allowances(self) -> EventQuerySet:
+    def changing_allowances(self) -> Self:
         """Return the answers that may allow later calls, and the withdrawals; a partial index finds them."""
         return self.filter(_CHANGES_ALLOWANCES)
 
-    def with_state_delta(self) -> EventQuerySet:
+    def with_state_delta(self) -> Self:
         return self.filter(body__actions__has_key="stateDelta").exclude(body__actions__stateDelta={})
 
     def without_words(self) -> models.QuerySet[Any]:

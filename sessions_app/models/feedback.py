@@ -1,7 +1,5 @@
 """Feedback: a user's opinion of an answer."""
 
-from __future__ import annotations
-
 from django.conf import settings
 from django.db import models
 from django.db.models.functions import Now

@@ -1,7 +1,5 @@
 """Figures: sums over logs, updated by a sweep. Lists and the overview never scan events."""
 
-from __future__ import annotations
-
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import GinIndex

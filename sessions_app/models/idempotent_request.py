@@ -1,7 +1,5 @@
 """IdempotentRequest: a request with an idempotency key, and the response to its repetitions."""
 
-from __future__ import annotations
-
 from django.conf import settings
 from django.db import models
 from django.db.models.functions import Now

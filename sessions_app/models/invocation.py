@@ -1,6 +1,6 @@
 """Invocation: everything from one message to its final response, run by one process at a time."""
 
-from __future__ import annotations
+from typing import Self
 
 from django.conf import settings
 from django.contrib.postgres.indexes import GinIndex
@@ -18,15 +18,15 @@ from sessions_app.models.past_attempts import PastAttemptsField
 class InvocationQuerySet(models.QuerySet["Invocation"]):
     """Invocations by the sets of statuses in `sessions_app.base.statuses`."""
 
-    def active(self) -> InvocationQuerySet:
+    def active(self) -> Self:
         """Return queued and running invocations."""
         return self.filter(status__in=InvocationStatus.active())
 
-    def without_details(self) -> InvocationQuerySet:
+    def without_details(self) -> Self:
         """Defer the columns needed only by the execution and by staff."""
         return self.defer("credentials", "error_detail")
 
-    def open(self) -> InvocationQuerySet:
+    def open(self) -> Self:
         """Return queued, running and waiting invocations."""
         return self.filter(status__in=InvocationStatus.open())
 

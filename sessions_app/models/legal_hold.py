@@ -1,6 +1,6 @@
 """LegalHold: an order of staff to erase nothing of a session or a user."""
 
-from __future__ import annotations
+from typing import Self
 
 from django.conf import settings
 from django.db import models
@@ -13,15 +13,15 @@ from sessions_app.base.actors import NAME_LENGTH
 class LegalHoldQuerySet(models.QuerySet["LegalHold"]):
     """Holds in force, by session and by user."""
 
-    def active(self) -> LegalHoldQuerySet:
+    def active(self) -> Self:
         return self.filter(lifted_at__isnull=True)
 
-    def of_session(self, session_pk: object, user_pk: object) -> LegalHoldQuerySet:
+    def of_session(self, session_pk: object, user_pk: object) -> Self:
         """Return the active holds on the session or on its user."""
         # The owner comes from the caller's row: a hold on the user covers sessions that begin after it.
         return self.active().filter(Q(session_id=session_pk) | Q(user_id=user_pk))
 
-    def of_user(self, user_pk: object) -> LegalHoldQuerySet:
+    def of_user(self, user_pk: object) -> Self:
         """Return the active holds on the user or on any session of the user."""
         return self.active().filter(Q(user_id=user_pk) | Q(session__user_id=user_pk))
 

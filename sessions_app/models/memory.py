@@ -1,9 +1,7 @@
 """MemoryEntry: the text of an event of an earlier session, found by its words, and by its meaning as a vector."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Self
 
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
@@ -20,10 +18,10 @@ another language would lose words."""
 class MemoryEntryQuerySet(models.QuerySet["MemoryEntry"]):
     """Memory entries of a user, and a search among them."""
 
-    def of(self, app_name: str, user_pk: Any) -> MemoryEntryQuerySet:
+    def of(self, app_name: str, user_pk: Any) -> Self:
         return self.filter(app_name=app_name, user_id=user_pk)
 
-    def best_first(self, words: Iterable[str]) -> MemoryEntryQuerySet:
+    def best_first(self, words: Iterable[str]) -> Self:
         """Return the entries with any of the words, the best match first; of equal matches, the newest first."""
         # Quoted: a bare "or" or "-" among the words would be an operator of the query language.
         query = SearchQuery(

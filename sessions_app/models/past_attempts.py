@@ -1,7 +1,5 @@
 """Past attempts of an invocation or a job; the other columns of the row describe the newest attempt."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.db.models import Case, F, Func, JSONField, Q, Value, When

@@ -1,7 +1,5 @@
 """Remit: the sessions visible in the admin to the members of a group of staff."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from functools import reduce
 from operator import or_

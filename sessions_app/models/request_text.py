@@ -1,7 +1,5 @@
 """RequestText: a text repeated by model requests, stored once. SessionText: the sessions with references to it."""
 
-from __future__ import annotations
-
 from django.db import models
 
 

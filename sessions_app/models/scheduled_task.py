@@ -1,8 +1,7 @@
 """ScheduledTask: an instruction sent to an agent at a time, once or repeatedly."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
+from typing import Self
 
 from django.conf import settings
 from django.db import models
@@ -21,17 +20,17 @@ END_OF_CALENDAR = datetime(9000, 1, 1, tzinfo=UTC)
 class ScheduledTaskQuerySet(models.QuerySet["ScheduledTask"]):
     """Scheduled tasks by their next run."""
 
-    def active(self) -> ScheduledTaskQuerySet:
+    def active(self) -> Self:
         """Return the tasks with a next run, in the order of these runs."""
         return self.filter(next_at__isnull=False).order_by("next_at", "id")
 
-    def shown(self) -> ScheduledTaskQuerySet:
+    def shown(self) -> Self:
         """Return the active tasks, and the failed tasks until somebody dismisses them."""
         # Dismissing a failed task cancels it.
         has_failed = ~Q(error="") & Q(cancelled_at__isnull=True)
         return self.filter(Q(next_at__isnull=False) | has_failed).order_by("next_at", "id")
 
-    def due(self) -> ScheduledTaskQuerySet:
+    def due(self) -> Self:
         """Return the active tasks whose next run is due, except tasks of deactivated users and deleted sessions."""
         # `Now` is the clock of PostgreSQL: the clocks of machines differ. A deleted session can be restored, and its
         # tasks run then.

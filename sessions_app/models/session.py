@@ -1,9 +1,7 @@
 """Session: one conversation of one user with one app."""
 
-from __future__ import annotations
-
 import uuid
-from typing import Any
+from typing import Any, Self
 
 from django.conf import settings
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
@@ -45,17 +43,17 @@ def of_shown_apps(app: str = "app_name") -> models.Q:
 class SessionQuerySet(models.QuerySet["Session"]):
     """Sessions by owner and last use."""
 
-    def owned_by(self, user: AbstractBaseUser | AnonymousUser) -> SessionQuerySet:
+    def owned_by(self, user: AbstractBaseUser | AnonymousUser) -> Self:
         """Return the user's sessions, except deleted sessions and those of hidden apps; none for an anonymous user."""
         return self.of_user(user).filter(of_shown_apps(), deleted_at=None)
 
-    def of_user(self, user: AbstractBaseUser | AnonymousUser) -> SessionQuerySet:
+    def of_user(self, user: AbstractBaseUser | AnonymousUser) -> Self:
         """Return the user's sessions, including deleted sessions until their erasure; none for an anonymous user."""
         if not user.is_authenticated:
             return self.none()
         return self.filter(user_id=user.pk)
 
-    def begun(self) -> SessionQuerySet:
+    def begun(self) -> Self:
         """Return the sessions with a message, or with a title of the user: see `Session.has_begun`."""
         return self.exclude(title="", last_seq=0)
 
@@ -64,7 +62,7 @@ class SessionQuerySet(models.QuerySet["Session"]):
         counted = self.annotate(words_seq=Coalesce("figures__words_seq", 0))
         return counted.filter(last_seq__gt=F("words_seq"))
 
-    def newest_first(self) -> SessionQuerySet:
+    def newest_first(self) -> Self:
         """Order by last use, the latest first."""
         return self.order_by("-updated_at", "-id")
 

@@ -1,7 +1,5 @@
 """SessionAct: the record of an act on a session or its parts, by a user, staff or an agent."""
 
-from __future__ import annotations
-
 import json
 from uuid import UUID
 

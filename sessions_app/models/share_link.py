@@ -1,8 +1,7 @@
 """ShareLink: a link by which users of the site read the session of another user."""
 
-from __future__ import annotations
-
 import secrets
+from typing import Self
 
 from django.db import models
 from django.db.models import Q
@@ -20,7 +19,7 @@ def new_token() -> str:
 
 
 class ShareLinkQuerySet(models.QuerySet["ShareLink"]):
-    def active(self) -> ShareLinkQuerySet:
+    def active(self) -> Self:
         return self.filter(revoked_at=None)
 
 

@@ -1,7 +1,5 @@
 """StaffAccess: the record of an access of staff to words of conversations."""
 
-from __future__ import annotations
-
 from django.contrib.postgres.indexes import OpClass
 from django.db import models
 from django.db.models import Q

@@ -1,7 +1,5 @@
 """StaffAct: the record of an act in the admin."""
 
-from __future__ import annotations
-
 from django.contrib.postgres.indexes import OpClass
 from django.db import models
 from django.db.models import Q

@@ -1,7 +1,5 @@
 """Tombstone: the record of an erasure, without any of the erased content."""
 
-from __future__ import annotations
-
 from django.conf import settings
 from django.db import models
 from django.db.models.functions import Now

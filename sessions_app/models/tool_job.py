@@ -8,10 +8,9 @@ An open job (queued, running or waiting) can be cancelled. An ended job is undel
 invocation of the session, in a later transaction; the sweep delivers the answer if the worker dies between the two.
 """
 
-from __future__ import annotations
-
 import uuid
 from math import isfinite
+from typing import Self
 
 from django.conf import settings
 from django.contrib.postgres.indexes import GinIndex
@@ -31,28 +30,28 @@ MAX_LISTED_JOBS = 50
 class ToolJobQuerySet(models.QuerySet["ToolJob"]):
     """Jobs by the sets of statuses in `sessions_app.base.statuses`, and by delivery."""
 
-    def idle(self) -> ToolJobQuerySet:
+    def idle(self) -> Self:
         """Return queued and waiting jobs."""
         return self.filter(status__in=JobStatus.idle())
 
-    def open(self) -> ToolJobQuerySet:
+    def open(self) -> Self:
         """Return queued, running and waiting jobs."""
         return self.filter(status__in=JobStatus.open())
 
-    def ended(self) -> ToolJobQuerySet:
+    def ended(self) -> Self:
         """Return jobs with a result, an error or a cancellation."""
         return self.filter(status__in=JobStatus.ended())
 
-    def undelivered(self) -> ToolJobQuerySet:
+    def undelivered(self) -> Self:
         """Return jobs whose answer is not queued as an invocation yet, including all open jobs."""
         return self.filter(delivered_at__isnull=True)
 
-    def at_work(self) -> ToolJobQuerySet:
+    def at_work(self) -> Self:
         """Return undelivered jobs that wait neither for an answer nor for `run_at`."""
         delayed = Q(status=JobStatus.QUEUED, run_at__isnull=False, sent_at=None, started_at=None)
         return self.undelivered().exclude(delayed | Q(status=JobStatus.WAITING))
 
-    def open_and_recent(self) -> ToolJobQuerySet:
+    def open_and_recent(self) -> Self:
         """Return at most `MAX_LISTED_JOBS` jobs without arguments and results: open jobs, then the last ended jobs."""
         newest = F("finished_at").desc(nulls_first=True)
         return self.defer("result", "args").order_by(newest, "-created_at")[:MAX_LISTED_JOBS]

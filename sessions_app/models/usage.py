@@ -1,7 +1,5 @@
 """Usage of the site by a user and by an API key, for the limits of both."""
 
-from __future__ import annotations
-
 from django.conf import settings
 from django.db import models
 

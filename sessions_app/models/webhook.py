@@ -1,8 +1,6 @@
 """Webhook: an address for events of a user's sessions, and the deliveries to the address."""
 
-from __future__ import annotations
-
-from typing import Any
+from typing import Any, Self
 from urllib.parse import urlsplit
 from uuid import uuid4
 
@@ -80,7 +78,7 @@ class Webhook(models.Model):
 
 
 class WebhookDeliveryQuerySet(models.QuerySet["WebhookDelivery"]):
-    def due(self) -> WebhookDeliveryQuerySet:
+    def due(self) -> Self:
         """Return the deliveries whose next attempt is due by the database's clock."""
         return self.filter(next_at__lte=Now())
 

@@ -1,7 +1,5 @@
 """Alerts in Markdown, as GitHub has them: a quotation that begins with `[!NOTE]` or the mark of another kind."""
 
-from __future__ import annotations
-
 import re
 
 from django.utils.translation import gettext_lazy

@@ -4,8 +4,6 @@ Functions make the pieces of nearly every event, because the template engine tak
 Templates make the other pieces, where markup is easier to read than code.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from html import escape
 from typing import Any

@@ -6,8 +6,6 @@ A long value is cut before it is formatted. `beginning_of` cuts where no secret 
 like one, so nothing would mask it.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping

@@ -8,8 +8,6 @@ markdown-it's own extension, `linkify-it-py`, is not used: it takes seconds for 
 may write, and a page would wait for it.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

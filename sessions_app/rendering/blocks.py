@@ -5,8 +5,6 @@ Questions to the user are calls with special names; they become blocks with form
 sentence.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -7,8 +7,6 @@ Tenses are made for English phrases that begin with a known verb. "order" in `or
 tool counts as a phrase only if the tool's description begins with the same word.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass

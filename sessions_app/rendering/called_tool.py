@@ -4,8 +4,6 @@ A call may be older than the present code: its tool may be gone, or an agent may
 anyway, so nothing here raises.
 """
 
-from __future__ import annotations
-
 import logging
 
 from runtime.agents.tree import agents_named, tools_of

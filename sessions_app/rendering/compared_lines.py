@@ -1,7 +1,5 @@
 """Changed lines of two versions of a text, as HTML."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator
 from difflib import SequenceMatcher

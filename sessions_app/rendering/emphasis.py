@@ -5,8 +5,6 @@ CommonMark takes `**` between punctuation and a letter for a beginning, because 
 beside other punctuation for spaces.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from typing import TypeAlias

@@ -4,8 +4,6 @@ Events never change, so their HTML is cached by view. Short events are rendered 
 take long, by an estimate from their JSON, are rendered in a thread, so other connections are served in the meantime.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections import OrderedDict
 from collections.abc import Mapping

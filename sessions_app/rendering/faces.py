@@ -1,7 +1,5 @@
 """Faces of agents as people see them: a name, beside it a picture or an initial in the agent's colour."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Mapping
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Log filter for rows that cannot be rendered: each is logged once, not whenever its page is loaded."""
 
-from __future__ import annotations
-
 import logging
 
 MAX_REMEMBERED = 10_000

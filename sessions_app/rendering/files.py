@@ -1,7 +1,5 @@
 """Links to artifacts of a session."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import urlencode

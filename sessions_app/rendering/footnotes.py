@@ -4,8 +4,6 @@ A note stays where it is written. The plugin of `mdit-py-plugins` collects the n
 which a streamed text does not have yet, and links them by ids, which would repeat in every message of a page.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from typing import Any

@@ -13,8 +13,6 @@ that is linear in its length. And all texts of the process share a rate: the mor
 drawn.
 """
 
-from __future__ import annotations
-
 import re
 import time
 from collections.abc import Callable

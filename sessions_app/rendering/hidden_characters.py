@@ -4,8 +4,6 @@ A direction character such as U+202E makes a browser draw the text after it in a
 what is stored. The filter works on the finished page and so covers every field of every template.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from html import escape

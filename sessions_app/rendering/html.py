@@ -4,8 +4,6 @@ Rendering never raises: a row that cannot be rendered, such as an event of a new
 sentence, and the rest of the page is shown.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime

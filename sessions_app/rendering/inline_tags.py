@@ -3,8 +3,6 @@
 Other tags are shown as text, and so are attributes and a tag without its counterpart.
 """
 
-from __future__ import annotations
-
 import re
 
 from markdown_it import MarkdownIt

@@ -3,8 +3,6 @@
 The text is not parsed: parsing would round numbers, and fail for truncated or very deep values.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

@@ -4,8 +4,6 @@ A reader of `[https://bank.example](https://evil.example)` would take the text f
 to write such a link. The page shows the host of the target after it.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

@@ -5,8 +5,6 @@ escaped during rendering, and the rendered HTML is sanitised. Images become link
 words of the conversation to another server as soon as the page is shown.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace

@@ -4,8 +4,6 @@ Nothing is lost: text beyond a limit is shown unparsed, as a code block. A parag
 links and emphasis.
 """
 
-from __future__ import annotations
-
 from markdown_it import MarkdownIt
 from markdown_it.rules_block import StateBlock
 from markdown_it.rules_block.table import table

@@ -6,8 +6,6 @@ The plugins of `mdit-py-plugins` are not used. `dollarmath` takes "from $5 to 10
 formulas. `texmath` takes time that grows with the square of the number of unclosed brackets, and drops "\[1\]".
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from functools import lru_cache

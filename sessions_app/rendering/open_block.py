@@ -4,8 +4,6 @@ Emphasis, code, links and the head of a table are closed provisionally. Marks th
 `-` of an item without words, are left out. `<wbr>` in the HTML marks the place where the following text goes.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from enum import Enum

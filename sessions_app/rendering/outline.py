@@ -1,7 +1,5 @@
 """JSON values as readable text: one line per value, indented under its label."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any

@@ -4,8 +4,6 @@ No library is used: they add styles and scripts to the SVG, which the content se
 light pages only.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from itertools import accumulate
 from math import floor, log10

@@ -1,7 +1,5 @@
 """Previews of files, of limited size: image, page, PDF, table, Markdown or plain text."""
 
-from __future__ import annotations
-
 import csv
 import io
 from collections import Counter

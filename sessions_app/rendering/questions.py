@@ -4,8 +4,6 @@ A question is a call with a special name, marked as long-running by the engine. 
 call any name, and could otherwise show users a form that looks like the site's.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar

@@ -5,8 +5,6 @@ sentence, or recognizes the pattern from which it was made, such as "The frame i
 translates the pattern. `tests/catalogues/extract.py` reads the patterns from the f-strings of the sources.
 """
 
-from __future__ import annotations
-
 import gettext as catalogues
 import re
 from functools import cache

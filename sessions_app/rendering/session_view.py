@@ -3,11 +3,10 @@
 Caches and shared frames have a `SessionView` as key, so it has only the properties of a reader that change the HTML.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Self
 from uuid import UUID
 
 from django.conf import settings
@@ -33,7 +32,7 @@ class Reader:
     time_zone: str = ""
 
     @classmethod
-    def of(cls, user: User) -> Reader:
+    def of(cls, user: User) -> Self:
         """Return the reader for a user, in the language and time zone of the current request or connection."""
         # `get_current_timezone_name` of Django returns an abbreviation, which names no zone.
         zone = str(timezone.get_current_timezone())
@@ -61,7 +60,7 @@ class SessionView:
     reader: Reader = SITE_READER
 
     @classmethod
-    def of(cls, session: Session, user: User) -> SessionView:
+    def of(cls, session: Session, user: User) -> Self:
         """Return the view of the session for a user, in the current request."""
         return cls(session.pk, session.app_name, Reader.of(user))
 

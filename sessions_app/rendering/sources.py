@@ -4,8 +4,6 @@ All model clients report sources as google-genai's `GroundingMetadata`. Its posi
 of the answer; pages count characters. Titles and addresses come from other sites and are not trusted.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace

@@ -1,7 +1,5 @@
 """Characters of the world's scripts, as parts of regular expressions' classes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import chain
 from unicodedata import category

@@ -1,7 +1,5 @@
 """Time zone of the user, and the current time in it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 from zoneinfo import ZoneInfo

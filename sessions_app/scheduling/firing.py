@@ -5,8 +5,6 @@ condition that the row is unchanged. A crash in between repeats the first step w
 advances the row.
 """
 
-from __future__ import annotations
-
 import logging
 from datetime import datetime
 

@@ -1,7 +1,5 @@
 """Scheduled tasks of a session: list and cancel them."""
 
-from __future__ import annotations
-
 from uuid import UUID
 
 from django.db import transaction

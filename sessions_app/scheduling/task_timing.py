@@ -3,8 +3,6 @@
 Errors are sentences with a remedy, because the model reads them and tries again.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo

@@ -1,7 +1,5 @@
 """Tools with which a model schedules, lists and cancels tasks."""
 
-from __future__ import annotations
-
 from datetime import UTC, tzinfo
 from typing import Any
 

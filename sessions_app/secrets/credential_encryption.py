@@ -3,8 +3,6 @@
 The first key encrypts and all keys decrypt, so a site can change its key without losing credentials.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import logging

@@ -1,7 +1,5 @@
 """Digests in place of secrets, and ids that only this site can make."""
 
-from __future__ import annotations
-
 from hashlib import sha256
 from uuid import UUID
 

@@ -1,7 +1,5 @@
 """Error details for staff: the text or traceback of an error, with secrets masked and of limited length."""
 
-from __future__ import annotations
-
 import re
 import sysconfig
 import traceback

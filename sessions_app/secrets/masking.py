@@ -8,8 +8,6 @@ pattern; and the number of a payment card, by its check digit. Texts may come fr
 of this module stay linear in the length of a text, by bounds and possessive quantifiers.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 import re

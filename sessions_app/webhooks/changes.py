@@ -1,7 +1,5 @@
 """Creation and deletion of webhooks, recorded as acts, and deliveries to chosen webhooks: tests and alerts."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 from uuid import UUID, uuid4

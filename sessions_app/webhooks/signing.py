@@ -1,7 +1,5 @@
 """Signatures of deliveries by the Standard Webhooks specification (https://www.standardwebhooks.com)."""
 
-from __future__ import annotations
-
 import binascii
 import hmac
 import secrets

@@ -5,8 +5,6 @@ not enough: the owner of a name can change its DNS answer later. So `PublicHosts
 addresses, and connects to one of them.
 """
 
-from __future__ import annotations
-
 import asyncio
 import socket
 from collections.abc import Iterable

@@ -1,7 +1,5 @@
 """Admin of acts of staff, with the page "Who did what" over all acts."""
 
-from __future__ import annotations
-
 from django import forms
 from django.contrib import admin
 from django.http import Http404, HttpRequest, HttpResponse

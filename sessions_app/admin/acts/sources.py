@@ -3,8 +3,6 @@
 A source has the rights and remits of the table's own admin, so the page shows nothing that no other page shows.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace

@@ -8,8 +8,6 @@
 Staff with a remit see the case files whose sessions are all within it. Their own stay visible when a session is erased.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any

@@ -1,7 +1,5 @@
 """Forms of case files, and the rules about who may read and seal."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID

@@ -1,7 +1,5 @@
 """Form in which staff answer a request: yes or no, an option, or a text, always with a reason."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Admin of the approvals inbox: the list of open requests, and the page to answer a request."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime, timedelta

@@ -1,10 +1,8 @@
 """The call behind a request of the inbox, as stored in the log."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Self
 
 from django.db import connection
 
@@ -64,7 +62,7 @@ class StoredCall:
         return f"{tool_name}({', '.join(numbers)})"[:DETAIL_LENGTH]
 
     @classmethod
-    def of(cls, row: AnswerRequest) -> StoredCall:
+    def of(cls, row: AnswerRequest) -> Self:
         """Return the call of a request, in two queries."""
         seq = find_call(row.session, row.call_id)
         # A question of a job is not in the call: the job has the arguments.
@@ -75,7 +73,7 @@ class StoredCall:
         return cls(seq, _args_in(stored and stored.body, row.call_id))
 
     @classmethod
-    def of_all(cls, rows: Iterable[AnswerRequest]) -> dict[int, StoredCall]:
+    def of_all(cls, rows: Iterable[AnswerRequest]) -> dict[int, Self]:
         """Return the calls of requests by the primary key of the request, in one query, without their `seq`."""
         of_jobs = {row.pk: json_object(row.job.args) for row in rows if row.job is not None}
         with connection.cursor() as cursor:

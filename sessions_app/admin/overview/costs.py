@@ -4,8 +4,6 @@ Apps have their figures of days. People have their use of today, which limits re
 because a figure of a day names nobody.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Any

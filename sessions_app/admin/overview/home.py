@@ -3,8 +3,6 @@
 Each part is for users who may see the list that it leads to, and has the rows within their remits. No part reads a log.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Links from the numbers of the overview to the lists of the counted rows."""
 
-from __future__ import annotations
-
 from datetime import date, datetime, time, timedelta
 from functools import cache
 

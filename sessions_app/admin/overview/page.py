@@ -1,7 +1,5 @@
 """The overview: tiles, tables and plots, from figures of days and sessions; and the view of the home page."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass

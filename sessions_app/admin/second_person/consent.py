@@ -9,8 +9,6 @@ Without `second_person_for`, staff give a reason, and the act is done. With it, 
 Each stage checks rights, remits and legal holds again, as the page does without a second person.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 

@@ -1,7 +1,5 @@
 """Admin of requests to a second person: the list, and the page to agree or refuse."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django import forms

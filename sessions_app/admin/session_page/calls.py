@@ -3,8 +3,6 @@
 All functions take an event's JSON of any shape: clients may append odd events, and these must not take down the page.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta

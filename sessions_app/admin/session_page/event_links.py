@@ -4,8 +4,6 @@ The answer to a call may be on a later page. All look-ups are for the whole page
 not grow with its events. They return ids and beginnings of results: the other events may be large.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any

@@ -1,7 +1,5 @@
 """Rows of a session's timeline: a row for each event, with its parts, state changes and artifacts."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field

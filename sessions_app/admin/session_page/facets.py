@@ -1,7 +1,5 @@
 """Tools and branches of a session for the filters of its page, and the events in which its files were saved."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any, Self
 

@@ -1,7 +1,5 @@
 """Minimap of a log: all its events in columns by position, coloured by kind, each column a link to its events."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Self

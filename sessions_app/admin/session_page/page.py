@@ -1,7 +1,5 @@
 """Data of a session's audit page. The number of queries does not depend on the number of events."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from urllib.parse import urlencode

@@ -1,7 +1,5 @@
 """Query string of a session's audit page: view, filters, number of the page, opened event."""
 
-from __future__ import annotations
-
 import json
 from typing import Self
 

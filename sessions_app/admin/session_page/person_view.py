@@ -1,7 +1,5 @@
 """A session as its person saw it: the entries of the transcript, page by page."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

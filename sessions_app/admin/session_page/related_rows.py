@@ -1,7 +1,5 @@
 """Newest rows of a session other than events: invocations, jobs, scheduled tasks, feedback and files."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 

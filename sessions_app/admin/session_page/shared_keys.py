@@ -10,8 +10,6 @@ Only writes after E are read, found by a partial index of the events with shared
 read all sessions of the app.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any
 

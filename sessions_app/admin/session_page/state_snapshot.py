@@ -4,8 +4,6 @@ Not in Python: values may be large, or too deep to parse. At the last event the 
 the page says whether it does.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

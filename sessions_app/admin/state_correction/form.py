@@ -4,8 +4,6 @@ The form has digests of the values as shown. An agent may change a key while sta
 digests and refuses to overwrite a newer value.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any

@@ -3,8 +3,6 @@
 A correction is an event with a state delta, not an edit: the log stays whole, and another correction can undo it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 from uuid import UUID

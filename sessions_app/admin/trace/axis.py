@@ -3,8 +3,6 @@
 A person answers after a day, a model after a second: on a proportional axis only the wait could be seen.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections.abc import Iterable
 from itertools import pairwise

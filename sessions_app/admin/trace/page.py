@@ -1,7 +1,5 @@
 """Data of the trace page of an invocation: waterfall and totals, in a constant number of queries."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta

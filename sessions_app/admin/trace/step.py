@@ -1,7 +1,5 @@
 """Data of a step on the trace page: the exact model request, the response, and changes since another step."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Acts of staff on a workflow: try a failed node again, skip one that waits for an answer, or end a wait now."""
 
-from __future__ import annotations
-
 from django import forms
 from django.utils.translation import gettext_lazy as _
 

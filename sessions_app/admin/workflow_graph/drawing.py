@@ -1,7 +1,5 @@
 """Nodes and edges to draw: one node for all runs of a name. Many nodes that are alike become one."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass

@@ -1,7 +1,5 @@
 """Data of the graph page of an invocation, as it was after any of its events."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any

@@ -10,8 +10,6 @@ A chain of one event has the hash of the event before it as `previous`. What has
 event only the number and the hash are there, and the next hash covers them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 from uuid import UUID

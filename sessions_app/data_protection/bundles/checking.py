@@ -1,7 +1,5 @@
 """Check of a bundle without the database. `static/sessions_app/admin/bundle.js` does the same in a browser."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json

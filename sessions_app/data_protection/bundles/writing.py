@@ -8,8 +8,6 @@ events/<id>-<seq>.json, sessions/<id>.json and further files: the export of the 
 manifest.json        SHA-256 of all other files. Its own SHA-256 is the number of the seal.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 from collections.abc import Iterator

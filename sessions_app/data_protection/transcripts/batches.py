@@ -1,7 +1,5 @@
 """Events of a session in batches, for streams in constant memory."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 

@@ -3,8 +3,6 @@
 Markdown file, printed page, shared page and record for the audit all use these entries, so their content is the same.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime

@@ -4,8 +4,6 @@ Markdown of a user or an agent is in a block quote: its end closes the code and 
 in a fence or has its markup escaped.
 """
 
-from __future__ import annotations
-
 import re
 from itertools import chain
 

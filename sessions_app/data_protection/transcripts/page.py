@@ -1,7 +1,5 @@
 """Transcript as an HTML page without scripts: for the owner to print, and for readers of a shared session."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from functools import partial
 from typing import Any

@@ -1,7 +1,5 @@
 """Record of a conversation: a self-contained HTML file to keep, print and compare by its hash."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable
 from pathlib import Path

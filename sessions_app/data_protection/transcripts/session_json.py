@@ -1,7 +1,5 @@
 """Sessions as JSON in the format of google-adk's server, streamed from the stored events."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import AsyncIterator, Mapping
 from typing import Any

@@ -4,8 +4,6 @@ Downloads have threads of their own (`download_threads`): a long download must n
 memory of a download is bounded by the size of a batch.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import AsyncIterator, Callable
 from datetime import UTC, datetime

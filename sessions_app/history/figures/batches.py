@@ -11,8 +11,6 @@ The third part goes backwards through all sessions, at first and again every nig
 locks the row of `FiguresProgress`, so a second sweep at the same time counts nothing.
 """
 
-from __future__ import annotations
-
 import time
 from collections import defaultdict
 from collections.abc import Iterable

@@ -4,8 +4,6 @@ Percentiles cannot be added up, but counts can: sums of buckets over days and ap
 buckets grow in proportion, so the relative error is the same for short and long durations.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from math import ceil, log2
 

@@ -3,8 +3,6 @@
 The outcome is a hint. Only the check itself, `sessions_app.history.integrity`, tells whether a log is as written.
 """
 
-from __future__ import annotations
-
 from itertools import chain, islice
 from time import monotonic
 from uuid import UUID, uuid4

@@ -1,7 +1,5 @@
 """Stored amounts of days: a batch adds its amounts to those of earlier batches."""
 
-from __future__ import annotations
-
 from datetime import date, timedelta
 from typing import Any
 

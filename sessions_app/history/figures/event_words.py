@@ -1,7 +1,5 @@
 """Words of events: stored after the append, in the batches of the figures, and events that still wait for it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from uuid import UUID
 

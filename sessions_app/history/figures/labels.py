@@ -1,7 +1,5 @@
 """Labels of a session for the filters of lists. One GIN index serves every combination of labels."""
 
-from __future__ import annotations
-
 AGENT, TOOL, OUTCOME = "agent", "tool", "outcome"
 MAX_LABELS = 200
 

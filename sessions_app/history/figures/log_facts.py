@@ -3,8 +3,6 @@
 The events themselves are not loaded: they may be large, and some cannot be parsed by Python. All texts are cut.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace

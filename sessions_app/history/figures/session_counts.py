@@ -1,7 +1,5 @@
 """Counts of a session: facts of its events become its figures and amounts of days."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field

@@ -4,8 +4,6 @@ The names are those of https://opentelemetry.io/docs/specs/semconv/gen-ai/gen-ai
 them, which Phoenix reads: https://arize-ai.github.io/openinference/spec/semantic_conventions.html. Langfuse reads both.
 """
 
-from __future__ import annotations
-
 from sessions_app.conf import conf
 from sessions_app.history.traces.spans import Span, SpanKind
 

@@ -1,7 +1,5 @@
 """What was said, as attributes of spans: messages, answers, arguments and results, masked. For `otlp_content` only."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 from uuid import UUID

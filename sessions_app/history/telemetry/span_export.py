@@ -4,8 +4,6 @@ The trace in the admin shows the same spans. They are derived from the log at th
 costs a run nothing. Without `otlp_content` a collector learns no words of the conversation.
 """
 
-from __future__ import annotations
-
 import logging
 from contextvars import ContextVar
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """Spans of a session as JSON for adk-web, derived from the log, without text of the conversation."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from hashlib import sha256
 from typing import Any

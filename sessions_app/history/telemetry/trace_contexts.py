@@ -4,8 +4,6 @@ A request with a `traceparent` for an invocation makes its spans a part of the t
 the invocation. Without one, the ids derive from the invocation's id: its jobs, in other processes, join the same trace.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from hashlib import sha256

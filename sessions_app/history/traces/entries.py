@@ -3,8 +3,6 @@
 PostgreSQL extracts the entries from the events' JSON, so large events load as quickly as small events.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self

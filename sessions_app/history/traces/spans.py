@@ -9,8 +9,6 @@ of the call, or with the person's answer to a question about the call. A wait la
 answering message, which may be in a later invocation.
 """
 
-from __future__ import annotations
-
 from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
