@@ -37,7 +37,7 @@ from runtime.events.tool_confirmation import ToolConfirmation
 from runtime.invocation_scope import InvocationScope
 from runtime.memory.base_memory_service import BaseMemoryService, SearchMemoryResponse
 from runtime.memory.memory_entry import MemoryEntry
-from runtime.models.context_cache_config import ContextCacheConfig
+from runtime.models.llm_request import ContextCacheConfig
 from runtime.run_config import RunConfig
 from runtime.sessions.base_session_service import BaseSessionService
 from runtime.sessions.session import Session

@@ -1,5 +1,5 @@
-"""Public path; defined in `runtime.models.context_cache_config`."""
+"""Public path; defined in `runtime.models.llm_request`."""
 
-from runtime.models.context_cache_config import ContextCacheConfig
+from runtime.models.llm_request import ContextCacheConfig
 
 __all__ = ["ContextCacheConfig"]

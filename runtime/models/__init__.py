@@ -2,14 +2,13 @@
 
 from runtime.models.anthropic_llm import Claude
 from runtime.models.base_llm import BaseLlm, Capabilities, SetupProblem
-from runtime.models.fallback_llm import FallbackLlm
 from runtime.models.google_llm import Gemini
 from runtime.models.lite_llm import LiteLlm
+from runtime.models.llm_group import FallbackLlm, RouterLlm
 from runtime.models.llm_request import LlmRequest
 from runtime.models.llm_response import LlmResponse
 from runtime.models.openai_llm import OpenAICompatible
 from runtime.models.registry import LLMRegistry
-from runtime.models.router_llm import RouterLlm
 
 LLMRegistry.register(Gemini)
 LLMRegistry.register(OpenAICompatible)

@@ -15,10 +15,9 @@ from dataclasses import dataclass
 from typing import cast
 
 from runtime import _platform, types
-from runtime.models.context_cache_config import ContextCacheConfig
-from runtime.models.google_errors import FAILURES
+from runtime.models.google_client import FAILURES
 from runtime.models.google_request import with_contents
-from runtime.models.llm_request import LlmRequest
+from runtime.models.llm_request import ContextCacheConfig, LlmRequest
 from runtime.models.request_contents import is_user_message
 
 logger = logging.getLogger(__name__)

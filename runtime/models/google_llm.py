@@ -19,8 +19,7 @@ from runtime.models.base_llm import BaseLlm, Capabilities, SetupProblem
 from runtime.models.embeddings import Embeddings
 from runtime.models.failures import reading_answer
 from runtime.models.google_cache import CachedPrefix, PrefixCache
-from runtime.models.google_client import CLIENTS, ChunkStream, new_clients, reading_responses
-from runtime.models.google_errors import FAILURES
+from runtime.models.google_client import CLIENTS, FAILURES, ChunkStream, new_clients, reading_responses
 from runtime.models.google_request import PLACEHOLDER, as_google_config
 from runtime.models.llm_request import LlmRequest
 from runtime.models.llm_response import LlmResponse

@@ -1,7 +1,7 @@
 """Calls through the `litellm` package. `LiteLlm` imports this module at its first call.
 
 LiteLLM speaks OpenAI's protocol to its callers, whatever the provider speaks, so its answers are read by the
-converters of `openai_response`. LiteLLM drops or invents some fields on the way; `WatchedStream` sees a stream of
+converters of `openai_client`. LiteLLM drops or invents some fields on the way; `WatchedStream` sees a stream of
 OpenAI's protocol before LiteLLM does, and restores them.
 
 LiteLLM creates an HTTP client for each provider and lets nobody give it hooks. All of them get their transport from one
@@ -49,7 +49,7 @@ from runtime.models.failures import (
 )
 from runtime.models.http_llm import EventChunks
 from runtime.models.json_schema import Json
-from runtime.models.openai_response import ChatChunks, whole_response
+from runtime.models.openai_client import ChatChunks, whole_response
 
 litellm.telemetry = False
 # LiteLLM logs each call at the level INFO, to a handler of its own and to the site's.

@@ -1,4 +1,4 @@
-"""LlmRequest: the input of a model call."""
+"""LlmRequest: the input of a model call, with the settings of the provider's context cache."""
 
 from __future__ import annotations
 
@@ -9,8 +9,23 @@ from pydantic import BaseModel, ConfigDict, Field, SkipValidation
 
 from runtime import types
 from runtime._pydantic_models import construct
-from runtime.models.context_cache_config import ContextCacheConfig
 from runtime.valid_text import valid_text
+
+
+class ContextCacheConfig(BaseModel):
+    """Settings of an app for providers that cache contents.
+
+    Attributes:
+        cache_intervals: number of requests that may use a cached context before it is replaced.
+        ttl_seconds: time for which the provider keeps a cached context.
+        min_tokens: minimum size of a cached context, estimated from its bytes.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    cache_intervals: int = Field(default=10, ge=1, le=100)
+    ttl_seconds: int = Field(default=1800, gt=0)
+    min_tokens: int = Field(default=0, ge=0)
 
 
 class DeclaredTool(Protocol):

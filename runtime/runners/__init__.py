@@ -11,7 +11,7 @@ from runtime.errors import SessionNotFoundError
 from runtime.events.event import Event
 from runtime.events.event_actions import EventActions
 from runtime.memory.base_memory_service import BaseMemoryService
-from runtime.models.context_cache_config import ContextCacheConfig
+from runtime.models.llm_request import ContextCacheConfig
 from runtime.plugins.base_plugin import BasePlugin
 from runtime.plugins.plugin_manager import PluginManager
 from runtime.run_config import RunConfig

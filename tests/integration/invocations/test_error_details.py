@@ -15,7 +15,7 @@ from django.urls import reverse
 from runtime.agents import LlmAgent, SequentialAgent
 from runtime.apps import App
 from runtime.errors import ModelError
-from runtime.models.google_errors import FAILURES
+from runtime.models.google_client import FAILURES
 from sessions_app import use_cases
 from sessions_app.base import actors
 from sessions_app.invocations import call_errors

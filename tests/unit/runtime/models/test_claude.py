@@ -12,8 +12,8 @@ from pydantic import TypeAdapter
 from runtime import types
 from runtime.errors import ConfigurationError, ModelError
 from runtime.models import Claude, LLMRegistry, LlmRequest
+from runtime.models.anthropic_client import MessageEvents
 from runtime.models.anthropic_request import as_message
-from runtime.models.anthropic_response import MessageEvents
 from tests.contracts.model_calls import answer, ask, model_says, parts, question, user_says
 from tests.model_server import Call, Failure, Json, ModelServer, Turn
 

@@ -20,10 +20,10 @@ from openai.types.chat import ChatCompletion, ChatCompletionChunk
 from pydantic import TypeAdapter
 
 from runtime import types
-from runtime.models import LlmRequest, anthropic_response, openai_response
-from runtime.models.anthropic_response import MessageEvents
+from runtime.models import LlmRequest, anthropic_client, openai_client
+from runtime.models.anthropic_client import MessageEvents
+from runtime.models.openai_client import ChatChunks
 from runtime.models.openai_request import as_chat_completion
-from runtime.models.openai_response import ChatChunks
 from runtime.models.request_contents import without_foreign_signatures
 from tests.contracts.model_calls import model_says, user_says
 
@@ -34,7 +34,7 @@ EVENT: TypeAdapter[Any] = TypeAdapter(RawMessageStreamEvent)
 def chat_answer(**message: Any) -> types.GenerateContentResponse:
     usage = message.pop("usage", None)
     choice = {"index": 0, "message": {"role": "assistant", **message}, "finish_reason": "stop"}
-    return openai_response.whole_response(ChatCompletion.construct(model="m", choices=[choice], usage=usage))
+    return openai_client.whole_response(ChatCompletion.construct(model="m", choices=[choice], usage=usage))
 
 
 def chat_stream(*deltas: dict[str, Any]) -> list[types.GenerateContentResponse]:
@@ -67,7 +67,7 @@ def test_missing_and_null_token_counts_lose_no_answer(usage: Any) -> None:
     streamed = chat_stream({"content": "Hi."}, {"finish_reason": "stop", "usage": usage})
     assert streamed[0].text == "Hi."
     message = Message.construct(model="m", content=[{"type": "text", "text": "Hi."}], usage=usage)
-    assert anthropic_response.whole_response(message).text == "Hi."
+    assert anthropic_client.whole_response(message).text == "Hi."
 
 
 def test_content_may_be_a_list_of_parts_and_a_call_without_a_type() -> None:
@@ -122,7 +122,7 @@ def test_the_input_of_a_call_of_claude_may_be_null_text_or_whole_at_the_beginnin
 ) -> None:
     block = {"type": "tool_use", "id": "c1", "name": "pay", "input": given, "caller": {"type": "direct"}}
     message = Message.construct(model="m", content=[block], stop_reason="tool_use")
-    assert calls_of(anthropic_response.whole_response(message)) == [("pay", args)]
+    assert calls_of(anthropic_client.whole_response(message)) == [("pay", args)]
     if given is None or isinstance(given, dict):
         assert calls_of(*claude_stream({**block, "input": given or {}})) == [("pay", args)]
 
@@ -191,7 +191,7 @@ def test_citations_of_a_wrong_shape_lose_no_answer(
 ) -> None:
     block = {"type": "text", "text": "Hi.", "citations": citations}
     message = Message.construct(model="m", content=[block], stop_reason="end_turn")
-    answer = anthropic_response.whole_response(message)
+    answer = anthropic_client.whole_response(message)
     assert answer.text == "Hi." and sources_of(answer) == sources
     events = MessageEvents()
     begun: dict[str, Any] = {"type": "content_block_start", "content_block": {"type": "text", "text": ""}}
@@ -210,10 +210,10 @@ def test_pages_that_claude_has_found_are_sources_without_citations() -> None:
     result = {"type": "web_search_tool_result", "tool_use_id": "s1", "content": [found, {"url": 1}]}
     text = {"type": "text", "text": "Hi."}
     message = Message.construct(model="m", content=[result, text], stop_reason="end_turn")
-    assert sources_of(anthropic_response.whole_response(message)) == ([PAGE["url"]], [])
+    assert sources_of(anthropic_client.whole_response(message)) == ([PAGE["url"]], [])
     failed = {"type": "web_search_tool_result_error", "error_code": "unavailable"}
     message = Message.construct(model="m", content=[{**result, "content": failed}, text])
-    assert sources_of(anthropic_response.whole_response(message)) == ([], [])
+    assert sources_of(anthropic_client.whole_response(message)) == ([], [])
 
 
 def test_thoughts_of_calls_go_back_to_the_server_that_wants_them() -> None:

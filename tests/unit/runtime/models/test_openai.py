@@ -11,8 +11,8 @@ from openai.types.chat import ChatCompletionChunk
 from runtime import types
 from runtime.errors import ConfigurationError, ModelError
 from runtime.models import LLMRegistry, LlmRequest, OpenAICompatible
+from runtime.models.openai_client import ChatChunks
 from runtime.models.openai_request import as_chat_completion
-from runtime.models.openai_response import ChatChunks
 from tests.contracts.model_calls import answer, ask, parts, question, texts
 from tests.model_server import Json, ModelServer, Turn
 
