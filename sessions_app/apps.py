@@ -23,7 +23,7 @@ from runtime.models.rate_limit import set_model_rates
 from runtime.sessions.base_session_service import BaseSessionService
 from runtime.sessions.database_session_service import set_database_session_service
 from runtime.tools.mcp_allow_list import set_allowed_mcp_servers
-from runtime.tools.oauth_clients import set_oauth_clients
+from runtime.tools.openapi_tool.auth.sign_in import set_oauth_clients
 from sessions_app.agent_apps.checks.agents import check_agents
 from sessions_app.agent_apps.checks.project import check_project
 from sessions_app.agent_apps.checks.settings import check_settings

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import functools
 import inspect
+import re
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any, get_args, get_type_hints
+
+import docstring_parser
 
 from runtime.context import ReadonlyContext
 from runtime.errors import ConfigurationError
 
 _CONTEXT_NAMES = {"ToolContext", "CallbackContext", "Context", "ReadonlyContext"}
+_ARGS_SECTION = re.compile(
+    r"^(?:Args|Arguments|Parameters):[ \t]*\n(?:[ \t]+.*(?:\n|$)|[ \t]*\n)*+", re.MULTILINE
+)
 
 
 def without_partials(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -84,3 +90,14 @@ def _names_context(annotation: str) -> bool:
     # By name, because the class may be imported for type checking only.
     members = annotation.removeprefix("Optional[").removesuffix("]").split("|")
     return any(member.strip().rpartition(".")[2] in _CONTEXT_NAMES for member in members)
+
+
+def description_of(docstring: str | None) -> str:
+    """Return the docstring without its `Args:` section, which describes the parameters."""
+    return _ARGS_SECTION.sub("", inspect.cleandoc(docstring or "")).strip()
+
+
+def parameter_descriptions(docstring: str | None) -> dict[str, str]:
+    """Return the description of each parameter on one line. Understand Google, NumPy and reST styles."""
+    params = docstring_parser.parse(docstring or "").params
+    return {param.arg_name: " ".join(param.description.split()) for param in params if param.description}

@@ -22,12 +22,13 @@ from runtime import types
 from runtime.errors import ConfigurationError
 from runtime.tools.callables import (
     annotation_of,
+    description_of,
     docstring_of,
     is_context_parameter,
     name_of,
+    parameter_descriptions,
     underlying_function,
 )
-from runtime.tools.docstrings import description_of, parameter_descriptions
 from runtime.tools.schema import argument_adapter_of, schema_of
 
 logger = logging.getLogger(__name__)

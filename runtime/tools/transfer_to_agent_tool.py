@@ -7,7 +7,7 @@ from typing import Any
 
 from runtime import types
 from runtime.tools.base_tool import BaseTool
-from runtime.tools.docstrings import description_of
+from runtime.tools.callables import description_of
 from runtime.tools.tool_context import ToolContext
 
 

@@ -26,13 +26,13 @@ from runtime.tools.base_tool import BaseTool
 from runtime.tools.base_toolset import BaseToolset
 from runtime.tools.callables import (
     annotation_of,
+    description_of,
     docstring_of,
     is_context_parameter,
     name_of,
     underlying_function,
 )
 from runtime.tools.declared_parameters import parameter_schemas
-from runtime.tools.docstrings import description_of
 from runtime.tools.function_tool import FunctionTool
 from sessions_app.agent_apps.loading.load_errors import reason_of
 from sessions_app.jobs.as_job import ToolAsJob

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import base64
 import binascii
+import inspect
 import logging
 import re
-from typing import Any
+from typing import Any, Protocol
 
 from mcp import Client, MCPError
 from mcp.types import CallToolResult, InputRequiredResult, RequestParamsMeta, Tool
@@ -20,22 +21,63 @@ from runtime.events.answer_rules import PERSON
 from runtime.events.calls import REQUEST_CREDENTIAL
 from runtime.sessions.state import GROUNDING_KEY
 from runtime.tools.base_tool import BaseTool
+from runtime.tools.callables import underlying_function
 from runtime.tools.mcp_tool.connection import ConnectionLostError, McpConnectionError, SignInNeededError
 from runtime.tools.mcp_tool.elicitation import PENDING, ask_person, given_answers
-from runtime.tools.mcp_tool.progress import ProgressCallback, ProgressCallbackFactory, on_progress
 from runtime.tools.mcp_tool.server import McpServer
 from runtime.tools.openapi_tool.http_exchange import ExchangeError
+from runtime.tools.progress import progress_receiver
 from runtime.tools.require_confirmation import Predicate, is_confirmation_required
 from runtime.tools.result_files import ResultFile
 from runtime.tools.tool_result import ToolError
 from runtime.trace_context import trace_headers
 
 logger = logging.getLogger(__name__)
-
 # The largest set of names that all providers accept.
 _MAX_NAME_LENGTH = 64
 _NOT_IN_A_NAME = re.compile(r"[^a-zA-Z0-9_-]")
 Block = dict[str, Any]
+
+
+class ProgressCallback(Protocol):
+    """Coroutine function that takes the progress of a call."""
+
+    async def __call__(self, progress: float, total: float | None, message: str | None) -> None:
+        """Handle the progress."""
+
+
+class ProgressCallbackFactory(Protocol):
+    """Function that returns the callback for a call, or None."""
+
+    def __call__(
+        self, tool_name: str, *, callback_context: Context, **kwargs: Any
+    ) -> ProgressCallback | None:
+        """Return the callback."""
+
+
+def on_progress(
+    given: ProgressCallback | ProgressCallbackFactory | None, tool_name: str, tool_context: Context
+) -> ProgressCallback | None:
+    """Return a callback that informs both the given callback and the receiver of this call's progress, or None."""
+    callback = _callback_of(given, tool_name, tool_context)
+    receiver = progress_receiver()
+    if receiver is None:
+        return callback
+
+    async def both(progress: float, total: float | None, message: str | None) -> None:
+        receiver(progress, total or 0.0, message or "")
+        if callback is not None:
+            await callback(progress, total, message)
+
+    return both
+
+
+def _callback_of(given: Any, tool_name: str, tool_context: Context) -> ProgressCallback | None:
+    is_factory = given is not None and not inspect.iscoroutinefunction(underlying_function(given))
+    callback: ProgressCallback | None = (
+        given(tool_name, callback_context=tool_context) if is_factory else given
+    )
+    return callback
 
 
 class UnreadableAnswerError(AdkError):

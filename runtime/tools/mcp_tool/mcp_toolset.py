@@ -24,13 +24,19 @@ from runtime.tools.mcp_tool.connection_params import (
     SseConnectionParams,
     StdioConnectionParams,
     StreamableHTTPConnectionParams,
+    is_allowed,
 )
 from runtime.tools.mcp_tool.headers import HeaderSource
 from runtime.tools.mcp_tool.load_mcp_resource_tool import LoadMcpResourceTool
-from runtime.tools.mcp_tool.mcp_tool import McpTool, SignInTool, answers_request, callable_name
-from runtime.tools.mcp_tool.progress import ProgressCallback, ProgressCallbackFactory
+from runtime.tools.mcp_tool.mcp_tool import (
+    McpTool,
+    ProgressCallback,
+    ProgressCallbackFactory,
+    SignInTool,
+    answers_request,
+    callable_name,
+)
 from runtime.tools.mcp_tool.server import McpServer
-from runtime.tools.mcp_tool.transport import is_allowed
 from runtime.tools.require_confirmation import Predicate
 
 __all__ = [

@@ -36,12 +36,12 @@ from runtime.auth.auth_credential import OAuth2Auth
 from runtime.auth.auth_schemes import ProtectedResource
 from runtime.auth.auth_tool import AuthConfig
 from runtime.tools.mcp_allow_list import is_allowed_url
-from runtime.tools.oauth_clients import client_of_issuer
 from runtime.tools.openapi_tool.auth.oauth_exchange import Endpoints, consent_page
 from runtime.tools.openapi_tool.auth.sign_in import (
     MAX_METADATA_BYTES,
     SignIn,
     SignInError,
+    client_of_issuer,
     same_issuer,
     sign_in_exchange,
 )

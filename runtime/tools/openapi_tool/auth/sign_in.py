@@ -12,11 +12,10 @@ to, and only if that issuer has sent the person back.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from runtime.auth.auth_credential import OAuth2Auth
-from runtime.tools.oauth_clients import configured_issuers
 from runtime.tools.openapi_tool.auth.oauth_exchange import (
     Endpoints,
     challenge_of,
@@ -27,6 +26,8 @@ from runtime.tools.openapi_tool.http_exchange import ExchangeError, HttpExchange
 
 TIMEOUT = 10.0
 MAX_METADATA_BYTES = 100_000
+_clients: dict[str, OAuth2Auth] = {}
+"""The operator's clients by issuer. A secret goes to its issuer only, whatever a service says about itself."""
 
 
 class SignInError(ExchangeError):
@@ -105,3 +106,19 @@ async def finish_sign_in(client: OAuth2Auth, code: str) -> OAuth2Auth:
         raise SignInError("The service did not grant access.")
     done = {"state": None, "code_verifier": None, "redirect_uri": None}
     return client.model_copy(update={**token.model_dump(exclude_none=True), **done})
+
+
+def set_oauth_clients(clients: Mapping[str, OAuth2Auth]) -> None:
+    """Set the clients of this process by the address of their issuer."""
+    _clients.clear()
+    _clients.update({issuer.rstrip("/"): client for issuer, client in clients.items()})
+
+
+def client_of_issuer(issuer: str) -> OAuth2Auth | None:
+    """Return the client at an issuer, or None."""
+    return _clients.get(issuer.rstrip("/"))
+
+
+def configured_issuers() -> Iterable[str]:
+    """Return the issuers with a client."""
+    return _clients.keys()

@@ -1,13 +1,15 @@
 """Construction of the HTTP request of a call from a model's arguments.
 
-The arguments are untrusted: they are percent-encoded, and an argument in the path must not lead to another path.
+The arguments are untrusted: they are percent-encoded (RFC 3986), and an argument in the path must not lead to another
+path. Parameters have the styles of OpenAPI: `style` and `explode`.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
+from urllib.parse import quote
 
 import httpx2
 
@@ -22,16 +24,12 @@ from runtime.tools.openapi_tool.openapi_spec_parser.parameters import (
     is_json,
 )
 from runtime.tools.openapi_tool.openapi_spec_parser.references import as_object, as_text
-from runtime.tools.openapi_tool.openapi_spec_parser.styles import (
-    header_text,
-    path_text,
-    percent_encoded,
-    query_pairs,
-    text_of,
-)
 
 Given = Sequence[tuple[ApiParameter, Any]]
 _Part = tuple[str, tuple[str | None, bytes, str | None]]
+RESERVED = ":/?#[]@!$&'()*+,;="
+Encode = Callable[[str], str]
+_SEPARATORS = {"spaceDelimited": "%20", "pipeDelimited": "%7C"}
 
 
 class BadArgumentsError(ValueError):
@@ -176,3 +174,63 @@ def _part(
     if not content_type and isinstance(value, dict | list):
         content_type = "application/json"
     return name if is_file else None, text_of(value).encode("utf-8", "replace"), content_type
+
+
+def text_of(value: object) -> str:
+    """Return a text unchanged, and any other value as JSON."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+
+
+def percent_encoded(text: str, safe: str = "") -> str:
+    # A model may write half of a surrogate pair, which UTF-8 cannot encode.
+    return quote(text, safe=safe, errors="replace")
+
+
+def path_text(parameter: ApiParameter, value: Any) -> str:
+    """Return the text for a placeholder of a path: styles simple, label and matrix."""
+    name = percent_encoded(parameter.original_name)
+    if parameter.style == "label":
+        return "." + _joined(value, parameter.explode, percent_encoded, "." if parameter.explode else ",")
+    if parameter.style != "matrix":
+        return _joined(value, parameter.explode, percent_encoded)
+    if parameter.explode and isinstance(value, list):
+        return "".join(f";{name}={percent_encoded(text_of(item))}" for item in value)
+    if parameter.explode and isinstance(value, dict):
+        return ";" + _joined(value, True, percent_encoded, ";")
+    return f";{name}={_joined(value, False, percent_encoded)}"
+
+
+def query_pairs(parameter: ApiParameter, value: Any) -> list[tuple[str, str]]:
+    """Return names and values of a query or of a form: styles form, spaceDelimited, pipeDelimited, deepObject."""
+    name = percent_encoded(parameter.original_name)
+    kept = RESERVED.replace("&", "") if parameter.allow_reserved else ""
+
+    def encode(text: str) -> str:
+        return percent_encoded(text, kept)
+
+    is_deep = parameter.style == "deepObject"
+    if isinstance(value, dict) and (is_deep or parameter.explode):
+        pairs = []
+        for key, item in value.items():
+            member = percent_encoded(str(key))
+            pairs.append((f"{name}%5B{member}%5D" if is_deep else member, encode(text_of(item))))
+        return pairs
+    if isinstance(value, list) and parameter.explode:
+        return [(name, encode(text_of(item))) for item in value]
+    separator = _SEPARATORS.get(parameter.style, ",")
+    return [(name, _joined(value, False, encode, separator))]
+
+
+def header_text(parameter: ApiParameter, value: Any) -> str:
+    """Return the value of a header: style simple, not percent-encoded."""
+    return _joined(value, parameter.explode, str)
+
+
+def _joined(value: Any, explode: bool, encode: Encode, separator: str = ",") -> str:
+    if isinstance(value, list):
+        return separator.join(encode(text_of(item)) for item in value)
+    if not isinstance(value, dict):
+        return encode(text_of(value))
+    between = "=" if explode else separator
+    members = [encode(str(key)) + between + encode(text_of(item)) for key, item in value.items()]
+    return separator.join(members)

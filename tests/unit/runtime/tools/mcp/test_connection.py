@@ -22,7 +22,7 @@ from runtime.tools.mcp_tool import (
     StdioConnectionParams,
     StdioServerParameters,
 )
-from runtime.tools.mcp_tool import connections as open_connections
+from runtime.tools.mcp_tool import server as open_connections
 from runtime.tools.mcp_tool.connection import (
     Challenge,
     ConnectionLostError,
