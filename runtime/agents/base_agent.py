@@ -16,7 +16,6 @@ from typing import Any, ClassVar, TypeVar, final
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from runtime import types
-from runtime.agents.agent_state import BaseAgentState
 from runtime.callbacks import Callback, callback_list
 from runtime.context import Context, InvocationContext
 from runtime.context import Context as CallbackContext  # noqa: F401  # programs import it from here
@@ -30,7 +29,6 @@ from runtime.events.event_actions import EventActions
 AgentCallback = Callback[types.Content]
 BeforeAgentCallback = AgentCallback | list[AgentCallback]
 AfterAgentCallback = BeforeAgentCallback
-AgentStateT = TypeVar("AgentStateT", bound=BaseAgentState)
 _DEFAULT_MODE = "chat"
 """Default `mode` of google-adk's agents."""
 UNSUPPORTED = {
@@ -41,6 +39,15 @@ UNSUPPORTED = {
     "timeout": "Limit the agent's model calls by generate_content_config.http_options.timeout.",
 }
 """Unsupported fields of google-adk's agents, each with a remedy. A subclass may define fields of these names."""
+
+
+class BaseAgentState(BaseModel):
+    """Subclass this with the fields for your agent to find its place again."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+AgentStateT = TypeVar("AgentStateT", bound=BaseAgentState)
 
 
 class BaseAgent(BaseModel):

@@ -1,7 +1,6 @@
 """Public path; defined elsewhere. google-adk offers the types of the fields, too."""
 
-from runtime.agents.agent_state import BaseAgentState
-from runtime.agents.base_agent import BaseAgent
+from runtime.agents.base_agent import BaseAgent, BaseAgentState
 from runtime.agents.context_cache_config import ContextCacheConfig
 from runtime.artifacts.base_artifact_service import BaseArtifactService
 from runtime.auth.auth_credential import AuthCredential

@@ -34,8 +34,7 @@ from runtime.a2a.parts import ToA2a, ToGenai, to_a2a, to_genai
 from runtime.a2a.remote_client import RemoteClient, connect, http_client, translated_failures
 from runtime.a2a.reply import Reply
 from runtime.a2a.request import STATE, ContextBuilder, build_message, find_remote_conversation, open_question
-from runtime.agents.agent_state import BaseAgentState
-from runtime.agents.base_agent import BaseAgent
+from runtime.agents.base_agent import BaseAgent, BaseAgentState
 from runtime.auth.auth_credential import AuthCredential
 from runtime.auth.auth_schemes import AuthScheme
 from runtime.auth.placement import place

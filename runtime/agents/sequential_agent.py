@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
-from runtime.agents.agent_state import BaseAgentState
-from runtime.agents.base_agent import BaseAgent
+from runtime.agents.base_agent import BaseAgent, BaseAgentState
 from runtime.agents.llm_agent import LlmAgent  # noqa: F401  # programs import it from here
 from runtime.context import InvocationContext
 from runtime.events.event import Event

@@ -7,7 +7,7 @@ from typing import Self
 
 from pydantic import Field, model_validator
 
-from runtime.auth.auth_model import AuthModel
+from runtime.auth.auth_schemes import AuthModel
 
 
 class AuthCredentialTypes(StrEnum):

@@ -5,9 +5,14 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Literal
 
-from pydantic import Field
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic.alias_generators import to_camel
 
-from runtime.auth.auth_model import AuthModel
+
+class AuthModel(BaseModel):
+    """A model with camelCase names in JSON and either case in Python. Unknown fields are an error."""
+
+    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="forbid")
 
 
 class AuthSchemeType(StrEnum):

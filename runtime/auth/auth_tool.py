@@ -14,8 +14,7 @@ from typing import Any
 from pydantic import BaseModel, field_validator, model_validator
 
 from runtime.auth.auth_credential import AuthCredential
-from runtime.auth.auth_model import AuthModel
-from runtime.auth.auth_schemes import AuthScheme
+from runtime.auth.auth_schemes import AuthModel, AuthScheme
 
 
 class AuthConfig(AuthModel):

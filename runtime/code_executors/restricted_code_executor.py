@@ -8,9 +8,8 @@ import os
 from dataclasses import asdict
 from typing import Any
 
-from runtime.code_executors.child_python import ChildPython
 from runtime.code_executors.confinement import SCRIPT, ProcessLimits, missing_protection
-from runtime.code_executors.local_code_executor import LocalCodeExecutor
+from runtime.code_executors.local_code_executor import ChildPython, LocalCodeExecutor
 
 
 class RestrictedCodeExecutor(LocalCodeExecutor):

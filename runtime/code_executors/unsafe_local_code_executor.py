@@ -6,9 +6,8 @@ import os
 import sys
 
 from runtime.code_executors.base_code_executor import BaseCodeExecutor  # noqa: F401  # programs import it from here
-from runtime.code_executors.child_python import ChildPython
 from runtime.code_executors.confinement import RUN_ONLY, SCRIPT
-from runtime.code_executors.local_code_executor import LocalCodeExecutor
+from runtime.code_executors.local_code_executor import ChildPython, LocalCodeExecutor
 
 
 class UnsafeLocalCodeExecutor(LocalCodeExecutor):

@@ -8,10 +8,10 @@ from runtime.errors import AdkError, EvaluationError
 from runtime.evaluation.custom_metric import CustomMetric
 from runtime.evaluation.eval_config import CustomMetricConfig, EvalConfig
 from runtime.evaluation.eval_metrics import BaseCriterion
-from runtime.evaluation.hallucinations import Hallucinations
 from runtime.evaluation.json_files import sentence_of
-from runtime.evaluation.judged_response import FinalResponseMatch
-from runtime.evaluation.judged_rubrics import (
+from runtime.evaluation.judged_metrics import (
+    FinalResponseMatch,
+    Hallucinations,
     RubricsOfConversation,
     RubricsOfFinalResponse,
     RubricsOfToolUse,

@@ -7,8 +7,7 @@ from operator import itemgetter
 
 from runtime.events.event import Event
 from runtime.memory.base_memory_service import BaseMemoryService, SearchMemoryResponse
-from runtime.memory.memory_entry import MemoryEntry
-from runtime.memory.recall import memory_entry_of, text_of, words_of
+from runtime.memory.memory_entry import MemoryEntry, memory_entry_of, text_of, words_of
 from runtime.sessions.session import Session
 
 

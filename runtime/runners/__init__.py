@@ -15,8 +15,7 @@ from runtime.models.llm_request import ContextCacheConfig
 from runtime.plugins.base_plugin import BasePlugin
 from runtime.plugins.plugin_manager import PluginManager
 from runtime.run_config import RunConfig
-from runtime.runners.in_memory_runner import InMemoryRunner
-from runtime.runners.runner import Runner
+from runtime.runners.runner import InMemoryRunner, Runner
 from runtime.sessions.base_session_service import BaseSessionService, GetSessionConfig
 from runtime.sessions.session import Session
 from runtime.tools.base_toolset import BaseToolset

@@ -29,6 +29,7 @@ from runtime.apps.app import App
 from runtime.apps.compaction import compact
 from runtime.artifacts.base_artifact_service import BaseArtifactService
 from runtime.artifacts.borrowed_artifact_service import BorrowedArtifactService
+from runtime.artifacts.in_memory_artifact_service import InMemoryArtifactService
 from runtime.auth.auth_credential import AuthCredential
 from runtime.auth.credential_service.base_credential_service import BaseCredentialService
 from runtime.context import AgentProtocol, Context, InvocationContext, new_invocation_id, session_args
@@ -36,14 +37,21 @@ from runtime.engine.answer_files import save_files
 from runtime.engine.build_events import agent_event, failure_event, replaced_by, valid_content
 from runtime.engine.cancellation import CancellableRun
 from runtime.engine.human_input.credentials import extract_credentials
-from runtime.engine.resume.prepare import find_answered_invocation, nothing_to_run_error, prepare_resume
 from runtime.engine.rewind import rewind, undo_rewind
-from runtime.engine.user_message import answers_missing_call, check_message, user_message_event
+from runtime.engine.start import (
+    answers_missing_call,
+    check_message,
+    find_answered_invocation,
+    nothing_to_run_error,
+    prepare_resume,
+    user_message_event,
+)
 from runtime.errors import ConfigurationError
 from runtime.events.event import Event
 from runtime.events.rewound import drop_rewound
 from runtime.invocation_scope import Failure, InvocationScope
 from runtime.memory.base_memory_service import BaseMemoryService
+from runtime.memory.in_memory_memory_service import InMemoryMemoryService
 from runtime.plugins.base_plugin import BasePlugin
 from runtime.plugins.plugin_manager import PluginManager
 from runtime.run_config import RunConfig
@@ -459,3 +467,25 @@ async def agent_events(
         else:
             ctx.run_config.on_failure(failure.agent_name, failure.node_path, error)
         raise
+
+
+class InMemoryRunner(Runner):
+    """Runner with services that keep all data in this process's memory (contract L9)."""
+
+    def __init__(
+        self,
+        agent: BaseAgent | None = None,
+        *,
+        app_name: str | None = None,
+        app: App | None = None,
+        plugins: Iterable[BasePlugin] | None = None,
+    ) -> None:
+        super().__init__(
+            app=app,
+            app_name=app_name or (app.name if app else "InMemoryRunner"),
+            agent=agent,
+            plugins=plugins,
+            session_service=InMemorySessionService(),
+            artifact_service=InMemoryArtifactService(),
+            memory_service=InMemoryMemoryService(),
+        )

@@ -1,13 +1,12 @@
 """Workflows: graphs of functions and agents, which go on where they were interrupted."""
 
-from runtime.workflow.author_node import Node
-from runtime.workflow.base_node import START, BaseNode
+from runtime.workflow.base_node import START, BaseNode, JoinNode
 from runtime.workflow.build import node
 from runtime.workflow.errors import GraphValidationError, NodeDataError, NodeTimeoutError
 from runtime.workflow.function_node import FunctionNode
 from runtime.workflow.graph import DEFAULT_ROUTE, Edge
-from runtime.workflow.join_node import JoinNode
 from runtime.workflow.node_context import NodeContext
+from runtime.workflow.parallel_worker import Node
 from runtime.workflow.retry_config import RetryConfig
 from runtime.workflow.wait_node import WaitNode
 from runtime.workflow.workflow import Workflow

@@ -119,3 +119,18 @@ def _as_event(item: Any) -> Event:
 
 START = BaseNode(name=START_NAME)
 """Place before the first nodes of a graph. It never runs."""
+
+
+class JoinNode(BaseNode):
+    """Runs once when all nodes before it have ended; its output is a dict of their outputs, by node name.
+
+    In a loop it waits for all of them again, once per round.
+    """
+
+    @property
+    def waits_for_all(self) -> bool:
+        """Return True."""
+        return True
+
+    async def _run_impl(self, *, ctx: NodeContext, node_input: Any) -> AsyncGenerator[Any, None]:
+        yield node_input

@@ -1,4 +1,4 @@
-"""FunctionNode: a Python function as a node."""
+"""FunctionNode: a Python function as a node, and the gate that asks the person before it runs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from pydantic import BaseModel, PrivateAttr, TypeAdapter
 
 from runtime import types
 from runtime.auth.auth_tool import AuthConfig
+from runtime.context import Context
 from runtime.errors import ConfigurationError
+from runtime.tools.base_tool import BaseTool
 from runtime.tools.callables import (
     annotation_of,
     docstring_of,
@@ -20,19 +22,58 @@ from runtime.tools.callables import (
     name_of,
     underlying_function,
 )
+from runtime.tools.require_confirmation import Predicate, is_confirmation_required
 from runtime.tools.tool_threads import run_in_tool_thread
 from runtime.workflow.base_node import BaseNode
 from runtime.workflow.errors import NodeDataError
-from runtime.workflow.gate import OPEN, gate_for
 from runtime.workflow.node_context import NodeContext
 from runtime.workflow.node_data import adapter_for, as_json, fit
 from runtime.workflow.tool_node import ToolNode
 
+OPEN = {"status": "allowed"}
+"""Result of the recorded call: the node's function may run."""
 _END = object()
 _CONTEXT_NAME = "ctx"
 _INPUT_NAME = "node_input"
 _EMPTY = inspect.Parameter.empty
 _FIELDS = TypeAdapter(dict[str, Any])
+
+
+class GateTool(BaseTool):
+    """The call that stands in the log for the run of a node's function.
+
+    Args:
+        name: name of the node.
+        rule: True if a person must confirm each run; a predicate decides by the function's arguments.
+        auth_config: the credential that the function needs; None: none.
+    """
+
+    def __init__(
+        self, name: str, description: str, rule: bool | Predicate, auth_config: AuthConfig | None
+    ) -> None:
+        super().__init__(name=name, description=description)
+        self._rule = rule
+        self._auth_config = auth_config
+
+    async def needs_confirmation(self, *, args: dict[str, Any], tool_context: Context) -> bool:
+        """Apply the rule."""
+        return await is_confirmation_required(self._rule, args, tool_context)
+
+    async def run_async(self, *, args: dict[str, Any], tool_context: Context) -> Any:
+        """Return `OPEN`; ask for the credential if it was not given with this invocation's message."""
+        if self._auth_config is not None and tool_context.get_auth_response(self._auth_config) is None:
+            tool_context.request_credential(self._auth_config)
+            return None
+        return OPEN
+
+
+def gate_for(
+    name: str, description: str, rule: bool | Predicate, auth_config: AuthConfig | None
+) -> ToolNode | None:
+    """Return the node that asks the person; None if nothing is to be asked."""
+    if not rule and auth_config is None:
+        return None
+    return ToolNode(tool=GateTool(name, description, rule, auth_config))
 
 
 class FunctionNode(BaseNode):

@@ -1,14 +1,16 @@
-"""ParallelWorker: a node that runs once for each item of a list."""
+"""Nodes that run once for each item of a list: ParallelWorker, and Node, the base class of an author's own nodes."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from typing import Any
 
 from pydantic import Field
 
 from runtime._tasks import first_failure, settle
+from runtime.errors import ConfigurationError
 from runtime.workflow.base_node import BaseNode
 from runtime.workflow.errors import NodeWaitsError
 from runtime.workflow.node_context import UNLIMITED, NodeContext
@@ -53,3 +55,43 @@ class ParallelWorker(BaseNode):
         if _WAITS in outputs:
             raise NodeWaitsError
         yield outputs
+
+
+class Node(BaseNode):
+    """A node of an author. Subclasses implement `run_node_impl`.
+
+    Attributes:
+        parallel_worker: True to run the node once for each item of the input list.
+        max_parallel_workers: most items at once; None: no limit.
+    """
+
+    parallel_worker: bool = False
+    max_parallel_workers: int | None = Field(default=None, ge=1)
+
+    def model_post_init(self, context: Any, /) -> None:
+        """Check that the limit has something to limit."""
+        if self.max_parallel_workers is not None and not self.parallel_worker:
+            raise ConfigurationError(
+                f"max_parallel_workers of node {self.name!r} needs parallel_worker=True."
+            )
+        super().model_post_init(context)
+
+    async def run_node_impl(self, *, ctx: NodeContext, node_input: Any) -> AsyncGenerator[Any, None]:
+        """Yield events, questions, or the output. Subclasses implement this method."""
+        raise NotImplementedError(
+            f"Node {self.name!r} ({type(self).__name__}) does not implement run_node_impl."
+        )
+        yield  # makes this an async generator, as every implementation is
+
+    async def _run_impl(self, *, ctx: NodeContext, node_input: Any) -> AsyncGenerator[Any, None]:
+        if self.parallel_worker:
+            single = self.model_copy(update={"parallel_worker": False, "max_parallel_workers": None})
+            worker = ParallelWorker(
+                name=self.name, worker=single, max_parallel_workers=self.max_parallel_workers
+            )
+            items = worker.run(ctx=ctx, node_input=node_input)
+        else:
+            items = self.run_node_impl(ctx=ctx, node_input=node_input)
+        async with aclosing(items):
+            async for item in items:
+                yield item

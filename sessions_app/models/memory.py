@@ -36,7 +36,7 @@ class MemoryEntry(models.Model):
 
     Attributes:
         content: ADK content as JSON, text parts only.
-        words: the distinct words of the text, as `runtime.memory.recall` splits it; the search looks at these.
+        words: the distinct words of the text, as `runtime.memory.memory_entry` splits it; the search looks at these.
         embedded_by: key of the newest `EmbeddingModel` that has made a vector of the text, or has refused it; 0 before.
     """
 

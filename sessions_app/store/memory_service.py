@@ -16,8 +16,7 @@ from runtime import types
 from runtime.errors import SessionNotFoundError
 from runtime.events.event import Event
 from runtime.memory.base_memory_service import BaseMemoryService, SearchMemoryResponse
-from runtime.memory.memory_entry import MemoryEntry
-from runtime.memory.recall import memory_entry_of, text_of, words_of
+from runtime.memory.memory_entry import MemoryEntry, memory_entry_of, text_of, words_of
 from runtime.sessions.session import Session
 from runtime.valid_text import storable
 from sessions_app import models

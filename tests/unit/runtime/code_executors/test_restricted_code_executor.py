@@ -18,8 +18,7 @@ from runtime.code_executors import (
     UnsafeLocalCodeExecutor,
     confinement,
 )
-from runtime.code_executors.child_python import ChildPython
-from runtime.code_executors.local_code_executor import LocalCodeExecutor
+from runtime.code_executors.local_code_executor import ChildPython, LocalCodeExecutor
 from runtime.context import InvocationContext
 
 LIBC = "import ctypes; libc = ctypes.CDLL(None, use_errno=True)"

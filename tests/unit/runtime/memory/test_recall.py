@@ -6,7 +6,7 @@ import pytest
 
 from runtime import types
 from runtime.events import Event
-from runtime.memory.recall import memory_entry_of, words_of
+from runtime.memory.memory_entry import memory_entry_of, words_of
 
 
 @pytest.mark.parametrize(

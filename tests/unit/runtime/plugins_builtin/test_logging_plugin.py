@@ -11,7 +11,7 @@ from runtime import types
 from runtime.agents import LlmAgent
 from runtime.errors import ModelError
 from runtime.plugins import LoggingPlugin
-from runtime.plugins.log_format import format_content, format_value, shorten
+from runtime.plugins.logging_plugin import format_content, format_value, shorten
 from runtime.run_config import RunConfig, StreamingMode
 from tests.fakes import ScriptedModel, call
 from tests.unit.runtime.conversation import Conversation

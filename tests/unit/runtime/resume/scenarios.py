@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator
 
 from runtime.agents import BaseAgent, InvocationContext, LoopAgent, ParallelAgent, SequentialAgent
-from runtime.agents.agent_state import BaseAgentState
+from runtime.agents.base_agent import BaseAgentState
 from runtime.events import Event
 from tests.fakes import call
 from tests.unit.runtime.resume.interruption import Scenario, answer, bow, confirm, transfer
