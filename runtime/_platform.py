@@ -13,5 +13,4 @@ def now() -> float:
 
 
 def new_id() -> str:
-    """Return a new random id."""
     return str(uuid.uuid4())

@@ -150,12 +150,10 @@ class InvocationContext:
 
     @property
     def app_name(self) -> str:
-        """Name of the session's app."""
         return self.session.app_name
 
     @property
     def user_id(self) -> str:
-        """Id of the session's user."""
         return self.session.user_id
 
     def for_agent(self, agent: AgentProtocol) -> InvocationContext:
@@ -219,12 +217,10 @@ class InvocationContext:
         return replace(self, resuming=False)
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None) -> InvocationContext:
-        """Return a copy with changed fields."""
         # In google-adk this class is a pydantic model, and agents written for it use this method.
         return replace(self, **(update or {}))
 
     def on_branch(self, branch: str) -> InvocationContext:
-        """Return a copy on another branch."""
         return replace(self, branch=branch)
 
 
@@ -254,12 +250,10 @@ class ReadonlyContext:
 
     @property
     def app_name(self) -> str:
-        """Name of the session's app."""
         return self.invocation.app_name
 
     @property
     def user_id(self) -> str:
-        """Id of the session's user."""
         return self.invocation.user_id
 
     @property
@@ -268,7 +262,6 @@ class ReadonlyContext:
 
     @property
     def run_config(self) -> RunConfig:
-        """Settings of the invocation."""
         return self.invocation.run_config
 
     @property
@@ -315,7 +308,6 @@ class Context(ReadonlyContext):
 
     @property
     def branch(self) -> str | None:
-        """Branch of the agent call."""
         return self.invocation.branch
 
     def has_changes(self) -> bool:

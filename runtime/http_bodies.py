@@ -65,7 +65,6 @@ class BoundedStream(httpx2.AsyncByteStream):
                 yield piece
 
     async def aclose(self) -> None:
-        """Close the connection, or return it to its pool."""
         await self._response.aclose()
 
 

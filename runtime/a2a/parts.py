@@ -140,7 +140,6 @@ def metadata_of(part: Part) -> dict[str, Any]:
 
 
 def with_metadata(part: Part, metadata: dict[str, Any]) -> Part:
-    """Add metadata to the part and return the part."""
     if metadata:
         part.metadata.update(metadata)
     return part

@@ -100,7 +100,6 @@ class BaseAgent(BaseModel):
         return name
 
     def model_post_init(self, context: Any, /) -> None:
-        """Set `parent_agent` of all sub-agents."""
         # Checked before any is set: after an error the sub-agents can be used in another tree.
         for index, child in enumerate(self.sub_agents):
             parent = child.parent_agent

@@ -133,7 +133,6 @@ class LlmAgent(BaseAgent):
         return config
 
     def model_post_init(self, context: Any, /) -> None:
-        """Resolve tools and output schema once, then set the sub-agents' parent."""
         self._wrap_tools()
         self._output_schema = self._normalize_output_schema()
         super().model_post_init(context)
@@ -212,7 +211,6 @@ class LlmAgent(BaseAgent):
 
     @property
     def root_global_instruction(self) -> str | InstructionProvider:
-        """The global instruction of the root of the tree."""
         root = self.root_agent
         return root.global_instruction if isinstance(root, LlmAgent) else ""
 

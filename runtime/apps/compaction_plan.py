@@ -108,7 +108,6 @@ def invocations_of(events: Sequence[Event]) -> list[str]:
 
 
 def last_invocations(events: Sequence[Event], count: int) -> Sequence[Event]:
-    """Return the events of the last `count` invocations."""
     ids = invocations_of(events)[-count:]
     return events[index_of_invocation(events, ids[0]) :] if ids else events
 

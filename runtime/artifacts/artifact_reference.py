@@ -22,7 +22,6 @@ class ArtifactReference:
 
     @property
     def uri(self) -> str:
-        """The reference as the URI of a file part, such as `artifact:notes.txt?version=0`."""
         return f"{SCHEME}:{quote(self.filename, safe='')}?version={self.version}"
 
     def as_part(self) -> types.Part:

@@ -47,7 +47,6 @@ def _has_result(parts: Sequence[types.Part], index: int) -> bool:
 
 
 def _first_block(text: str, delimiters: Sequence[Delimiters]) -> tuple[str, str] | None:
-    """Return the text before the first block and the code in the block."""
     blocks = []
     for lead, trail in delimiters:
         before, found_lead, rest = text.partition(lead)

@@ -156,13 +156,11 @@ class LocalCodeExecutor(BaseCodeExecutor):
     def execute_code(
         self, invocation_context: InvocationContext, code_execution_input: CodeExecutionInput
     ) -> CodeExecutionResult:
-        """Run the code and wait for its end."""
         return self.new_process().run(code_execution_input)
 
     async def execute_code_async(
         self, invocation_context: InvocationContext, code_execution_input: CodeExecutionInput
     ) -> CodeExecutionResult:
-        """Run the code; end the process if this coroutine is cancelled."""
         process = self.new_process()
         try:
             return await in_code_thread(process.run, code_execution_input)

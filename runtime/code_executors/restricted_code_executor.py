@@ -43,7 +43,6 @@ class RestrictedCodeExecutor(LocalCodeExecutor):
     require_isolation: bool = True
 
     def model_post_init(self, context: Any, /) -> None:
-        """Refuse a system that cannot isolate the process."""
         missing = missing_protection()
         if missing and self.require_isolation:
             raise ValueError(
@@ -52,7 +51,6 @@ class RestrictedCodeExecutor(LocalCodeExecutor):
             )
 
     def new_process(self) -> ChildPython:
-        """Return a process that restricts itself before it runs the code."""
         limits = ProcessLimits(
             # More than the timeout, so the process ends with the message of the timeout.
             cpu_seconds=math.ceil(self.timeout_seconds) + 1 if self.timeout_seconds else None,

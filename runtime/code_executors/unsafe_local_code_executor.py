@@ -20,7 +20,6 @@ class UnsafeLocalCodeExecutor(LocalCodeExecutor):
     timeout_seconds: float | None = 300
 
     def new_process(self) -> ChildPython:
-        """Return a process with the environment and import path of the current process."""
         path = os.pathsep.join(entry for entry in sys.path if entry)
         environment = {**os.environ, "PYTHONPATH": path, "PYTHONIOENCODING": "utf-8"}
         return ChildPython([str(SCRIPT), RUN_ONLY], environment, self.timeout_seconds)

@@ -189,7 +189,6 @@ async def run_call(
     tools: Tools,
     confirmations: Confirmations,
 ) -> CallResult:
-    """Run a call with its hooks."""
     # `settle` runs each call in a new task, and the tool is still part of the invocation.
     adopt_write_scope()
     context = Context(ctx, function_call_id=call.id, tool_confirmation=confirmations.get(call.id or ""))

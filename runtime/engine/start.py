@@ -68,7 +68,6 @@ async def user_message_event(
 
 
 def find_answered_invocation(events: Sequence[Event], message: types.Content) -> str | None:
-    """Return the id of the invocation whose call the message answers, or None."""
     answered = answered_call_events(events, message)
     return answered[0].invocation_id if answered else None
 

@@ -46,7 +46,6 @@ class CustomMetric(Metric):
         expected: Sequence[Invocation],
         scenario: ConversationScenario | None = None,
     ) -> MetricResult:
-        """Return the result of the function; raise its exceptions."""
         reference = None if scenario else list(expected)
         found = await self._call(list(actual), reference, scenario)
         if not isinstance(found, EvaluationResult):

@@ -72,7 +72,6 @@ class FinalResponseMatch(Metric):
         self._judge = Judge(self._criterion.judge_model_options)
 
     async def score(self, actual: Invocation, expected: Invocation) -> InvocationScore:
-        """Ask the judge; return no score without an expected response."""
         reference = answer_of(expected, self._criterion)
         if not reference:
             return InvocationScore()
@@ -114,7 +113,6 @@ class Hallucinations(Metric):
         self._judge = Judge(options)
 
     async def score(self, actual: Invocation, expected: Invocation) -> InvocationScore:
-        """Ask the judge; return no score without a text."""
         texts = [text_of(actual.final_response)]
         if self._criterion.evaluate_intermediate_nl_responses:
             texts = [*texts_before(actual), *texts]
@@ -251,7 +249,6 @@ class RubricsOfConversation(RubricsMetric):
         expected: Sequence[Invocation],
         scenario: ConversationScenario | None = None,
     ) -> MetricResult:
-        """Return the result; raise the errors of the judge."""
         turns = []
         for invocation in actual:
             message = text_of(invocation.user_content)

@@ -42,7 +42,6 @@ class MetricResult(BaseModel):
 
     @property
     def is_failed(self) -> bool:
-        """True if the score is below the threshold."""
         return self.score is not None and self.score < self.threshold
 
 
@@ -85,7 +84,6 @@ class Metric(ABC):
         return self.result(scores)
 
     def result(self, scores: Sequence[InvocationScore]) -> MetricResult:
-        """Return the result with these scores."""
         return MetricResult(
             metric=self.name, threshold=self.threshold, score=_mean(scores), invocations=list(scores)
         )

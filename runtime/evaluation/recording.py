@@ -45,7 +45,6 @@ class SessionRecording:
 
     @property
     def invocations(self) -> list[Invocation]:
-        """The invocations so far, in order."""
         return [recording.invocation for recording in self._recordings.values()]
 
     def add(self, event: Event) -> None:

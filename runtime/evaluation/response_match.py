@@ -33,7 +33,6 @@ class ResponseMatch(Metric):
     name = "response_match_score"
 
     async def score(self, actual: Invocation, expected: Invocation) -> InvocationScore:
-        """Compare the final responses; return no score without an expected response."""
         wanted = text_of(expected.final_response)
         if not wanted:
             return InvocationScore()

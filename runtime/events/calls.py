@@ -72,7 +72,6 @@ def id_of_requested_call(request: types.FunctionCall) -> str | None:
 
 
 def response_ids(event: Event) -> set[str]:
-    """Return the ids of the calls answered by the event."""
     return {response.id for response in event.get_function_responses() if response.id}
 
 
@@ -282,7 +281,6 @@ def unanswered_calls(events: Sequence[Event]) -> list[types.FunctionCall]:
 
 
 def parts_of(event: Event) -> list[types.Part]:
-    """Return the parts of the event's content."""
     return (event.content.parts or []) if event.content else []
 
 

@@ -120,7 +120,6 @@ def sentence_for(code: str) -> str:
 
 
 def model_error(code: str, detail: str = "") -> ModelError:
-    """Return the error with the sentence for its code."""
     return ModelError(code, sentence_for(code), detail)
 
 

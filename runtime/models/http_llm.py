@@ -72,7 +72,6 @@ class HttpLlm(BaseLlm):
     """Name of the provider's optional client package."""
 
     def setup_problems(self) -> list[SetupProblem]:
-        """Return a problem for a missing package, and for a missing key if the provider needs a key."""
         problems = []
         if find_spec(self._package) is None:
             problems.append(SetupProblem.missing_package(self._package, self.model))

@@ -43,7 +43,6 @@ class LLMRegistry:
 
     @classmethod
     def supports(cls, model: str) -> bool:
-        """Return True if a class is registered for the model name."""
         return cls._find(model) is not None
 
     @classmethod

@@ -15,7 +15,6 @@ class BuiltInPlanner(BasePlanner):
         self.thinking_config = thinking_config
 
     def apply_thinking_config(self, llm_request: LlmRequest) -> None:
-        """Set the config on a request."""
         llm_request.config.thinking_config = self.thinking_config
 
     def build_planning_instruction(self, readonly_context: ReadonlyContext, llm_request: LlmRequest) -> None:

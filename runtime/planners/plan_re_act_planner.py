@@ -37,7 +37,6 @@ class PlanReActPlanner(BasePlanner):
     """
 
     def build_planning_instruction(self, readonly_context: ReadonlyContext, llm_request: LlmRequest) -> str:
-        """Return the description of the stages and their tags."""
         # Earlier plans go to the model as plain text, not as thoughts: it has to follow them.
         llm_request.contents = [_without_thought_marks(content) for content in llm_request.contents]
         return _INSTRUCTION

@@ -43,7 +43,6 @@ class ContextFilterPlugin(BasePlugin):
         self.custom_filter = custom_filter
 
     async def before_model_callback(self, *, callback_context: Context, llm_request: LlmRequest) -> None:
-        """Filter the contents of the request."""
         contents = llm_request.contents
         if self.num_invocations_to_keep is not None:
             starts = invocation_starts(contents)[-self.num_invocations_to_keep :]

@@ -42,17 +42,14 @@ class LoggingPlugin(BasePlugin):
     async def on_user_message_callback(
         self, *, invocation_context: InvocationContext, user_message: types.Content
     ) -> None:
-        """Log the user, the session and the message."""
         session = invocation_context.session
         where = f"user {session.user_id} in session {session.id} of {session.app_name}"
         _log(invocation_context, f"{where}: {format_content(user_message)}")
 
     async def before_run_callback(self, *, invocation_context: InvocationContext) -> None:
-        """Log the first agent."""
         _log(invocation_context, f"run starts with agent {invocation_context.agent.name}")
 
     async def on_event_callback(self, *, invocation_context: InvocationContext, event: Event) -> None:
-        """Log author, content and actions of a non-partial event."""
         if event.partial:
             return
         actions = event.actions.model_dump(exclude_defaults=True, exclude_none=True)
@@ -61,20 +58,16 @@ class LoggingPlugin(BasePlugin):
         _log(invocation_context, f"{line}; actions {format_value(actions)}" if actions else line)
 
     async def after_run_callback(self, *, invocation_context: InvocationContext) -> None:
-        """Log the end of the invocation."""
         _log(invocation_context, "run ends")
 
     async def before_agent_callback(self, *, agent: BaseAgent, callback_context: Context) -> None:
-        """Log the agent and its branch."""
         branch = f" on branch {callback_context.branch}" if callback_context.branch else ""
         _log(callback_context, f"agent {agent.name} starts{branch}")
 
     async def after_agent_callback(self, *, agent: BaseAgent, callback_context: Context) -> None:
-        """Log the end of the agent call."""
         _log(callback_context, f"agent {agent.name} ends")
 
     async def before_model_callback(self, *, callback_context: Context, llm_request: LlmRequest) -> None:
-        """Log the model, the number of contents, the tools and the latest content."""
         contents = llm_request.contents
         latest = format_content(contents[-1] if contents else None)
         tools = ", ".join(llm_request.tools_dict) or "none"
@@ -82,7 +75,6 @@ class LoggingPlugin(BasePlugin):
         _log(callback_context, f"{asks}: {len(contents)} contents, tools {tools}, latest: {latest}")
 
     async def after_model_callback(self, *, callback_context: Context, llm_response: LlmResponse) -> None:
-        """Log content and token usage, or the error, of a non-partial response."""
         if llm_response.partial:
             return
         if llm_response.error_code:
@@ -98,28 +90,24 @@ class LoggingPlugin(BasePlugin):
     async def on_model_error_callback(
         self, *, callback_context: Context, llm_request: LlmRequest, error: Exception
     ) -> None:
-        """Log why the model call failed."""
         fails = f"model {llm_request.model} fails for agent {callback_context.agent_name}"
         _log(callback_context, f"{fails}: {_format_error(error)}", logging.ERROR)
 
     async def before_tool_callback(
         self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: Context
     ) -> None:
-        """Log the call and its arguments."""
         starts = f"tool {tool.name} starts, call {tool_context.function_call_id}"
         _log(tool_context, f"{starts}: {format_value(tool_args)}")
 
     async def after_tool_callback(
         self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: Context, result: Any
     ) -> None:
-        """Log the result."""
         ends = f"tool {tool.name} ends, call {tool_context.function_call_id}"
         _log(tool_context, f"{ends}: {format_value(result)}")
 
     async def on_tool_error_callback(
         self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: Context, error: Exception
     ) -> None:
-        """Log the tool's exception."""
         fails = f"tool {tool.name} fails, call {tool_context.function_call_id}"
         _log(tool_context, f"{fails}: {_format_error(error)}", logging.ERROR)
 

@@ -35,7 +35,6 @@ class PluginManager:
         self.plugins.append(plugin)
 
     def get_plugin(self, plugin_name: str) -> BasePlugin | None:
-        """Return the plugin with this name, or None."""
         return next((plugin for plugin in self.plugins if plugin.name == plugin_name), None)
 
     def implements(self, hook: str) -> bool:

@@ -42,7 +42,6 @@ class SaveFilesAsArtifactsPlugin(BasePlugin):
         return saved.content
 
     async def before_agent_callback(self, *, agent: BaseAgent, callback_context: Context) -> None:
-        """Record the versions in the first agent's actions."""
         delta = callback_context.session.state.pop(self._pending_key, {})
         callback_context.actions.artifact_delta.update(delta)
 

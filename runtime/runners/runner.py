@@ -350,7 +350,6 @@ class Runner:
 
     @contextmanager
     def _registered(self, run: CancellableRun) -> Generator[None, None, None]:
-        """Register the run for `cancel` while the block is active."""
         self._active_runs.add(run)
         try:
             yield

@@ -104,7 +104,6 @@ class InMemorySessionService(BaseSessionService):
     async def exclusive_writer(
         self, *, app_name: str, user_id: str, session_id: str
     ) -> AsyncGenerator[None, None]:
-        """Let the writers of an event loop write one after the other."""
         key = (app_name, user_id, session_id)
         loop = asyncio.get_running_loop()
         lock = self._writers.setdefault((loop, key), asyncio.Lock())

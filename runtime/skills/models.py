@@ -66,7 +66,6 @@ class Frontmatter(BaseModel):
 
     @property
     def additional_tools(self) -> list[str]:
-        """Names of the tools that the agent has once the skill was read."""
         return list(self.metadata.get(ADDITIONAL_TOOLS, []))
 
 

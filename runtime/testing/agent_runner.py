@@ -41,7 +41,6 @@ class AgentRunner:
         return self._loop.run(self._send(agent, message, state))
 
     def state_of(self, agent: BaseAgent | App) -> dict[str, Any]:
-        """Return the state of the agent's session."""
         return self._loop.run(self._read_state(agent))
 
     async def close(self) -> None:

@@ -21,7 +21,6 @@ _ARGS_SECTION = re.compile(
 
 
 def without_partials(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the callable beneath all partials."""
     while isinstance(function, functools.partial):
         function = function.func
     return function

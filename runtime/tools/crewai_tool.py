@@ -26,5 +26,4 @@ class CrewaiTool(ForeignTool):
         )
 
     async def call(self, args: dict[str, Any]) -> Any:
-        """Run the tool with the arguments as keywords."""
         return await run_in_tool_thread(self.tool.run, **args)

@@ -32,7 +32,6 @@ class ExampleTool(BaseTool):
         self.examples = examples
 
     async def process_llm_request(self, *, tool_context: ToolContext, llm_request: LlmRequest) -> None:
-        """Add the examples for the person's message, if the message has text."""
         query = joined_text(tool_context.user_content)
         if not query:
             return
@@ -44,7 +43,6 @@ class ExampleTool(BaseTool):
 
 
 def examples_instruction(examples: Sequence[Example]) -> str:
-    """Return the examples as one instruction text."""
     sections = [_format_example(number, example) for number, example in enumerate(examples, start=1)]
     return "\n\n".join([_HEADING, *sections])
 

@@ -92,7 +92,6 @@ class FunctionTool(BaseTool):
         return await self._invoke(bound)
 
     def _bind(self, args: dict[str, Any], tool_context: Context) -> dict[str, Any] | BadArguments:
-        """Return the arguments of the function, with its context."""
         bound = bind(self._signature, args)
         if not isinstance(bound, BadArguments):
             for name in self._signature.context_names:

@@ -27,7 +27,6 @@ class GoogleSearchTool(ModelSideTool):
         self.model = model
 
     async def process_llm_request(self, *, tool_context: ToolContext, llm_request: LlmRequest) -> None:
-        """Enable the search in the request, and set its model."""
         if self.model:
             llm_request.model = self.model
         await super().process_llm_request(tool_context=tool_context, llm_request=llm_request)

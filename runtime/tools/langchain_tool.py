@@ -61,7 +61,6 @@ class LangchainTool(ForeignTool):
         return result
 
     async def call(self, args: dict[str, Any]) -> Any:
-        """Invoke the tool."""
         if getattr(self.tool, "coroutine", None) is not None:
             return await self.tool.ainvoke(args)
         return await run_in_tool_thread(self.tool.invoke, input=args)

@@ -34,7 +34,6 @@ class LoadArtifactsTool(FunctionTool):
         super().__init__(load_artifacts, title="Look at {artifact_names}")
 
     async def process_llm_request(self, *, tool_context: ToolContext, llm_request: LlmRequest) -> None:
-        """Declare the tool, list the files, and append the files requested by the latest call."""
         await super().process_llm_request(tool_context=tool_context, llm_request=llm_request)
         names = await tool_context.list_artifacts()
         if not names:

@@ -31,7 +31,6 @@ class LoadMemoryTool(FunctionTool):
         super().__init__(load_memory, title="Look in earlier chats for {query}")
 
     async def process_llm_request(self, *, tool_context: ToolContext, llm_request: LlmRequest) -> None:
-        """Declare the tool and add the instruction."""
         await super().process_llm_request(tool_context=tool_context, llm_request=llm_request)
         llm_request.append_instructions([_INSTRUCTION])
 

@@ -16,7 +16,6 @@ class ModelSideTool(BaseTool):
         self._tool = tool
 
     async def process_llm_request(self, *, tool_context: ToolContext, llm_request: LlmRequest) -> None:
-        """Enable the tool in the request."""
         tools = llm_request.config.tools or []
         # A copy: callbacks may edit the request, and the tool object is shared by all sessions.
         llm_request.config.tools = [*tools, self._tool.model_copy()]

@@ -25,7 +25,6 @@ class PreloadMemoryTool(BaseTool):
         )
 
     async def process_llm_request(self, *, tool_context: ToolContext, llm_request: LlmRequest) -> None:
-        """Search memory for the text of the person's message and add the entries found."""
         query = joined_text(tool_context.user_content)
         if not query or tool_context.invocation.memory_service is None:
             return

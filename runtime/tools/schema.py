@@ -234,7 +234,6 @@ class _SchemaConverter:
 
 
 def _items(node: Node) -> Node | Literal[True]:
-    """Return the node of an array's items; turn the positions of a tuple into a union."""
     positions = node.get("prefixItems")
     if not positions:
         return node.get("items") or {}

@@ -58,7 +58,6 @@ class SetModelResponseTool(BaseTool):
         return answer
 
     async def process_llm_request(self, *, tool_context: ToolContext, llm_request: LlmRequest) -> None:
-        """Declare the tool and instruct the model to answer by calling it."""
         await super().process_llm_request(tool_context=tool_context, llm_request=llm_request)
         llm_request.append_instructions(
             [f"Give your final answer by calling `{self.name}`, never as text. Use the other tools before."]

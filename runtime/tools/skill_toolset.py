@@ -133,7 +133,6 @@ class SkillToolset(BaseToolset):
 
     @property
     def skills(self) -> list[Skill]:
-        """The skills, without those of the registry."""
         return list(self._skills.values())
 
     async def get_tools(self, readonly_context: ReadonlyContext | None = None) -> list[BaseTool]:
@@ -164,7 +163,6 @@ class SkillToolset(BaseToolset):
         return super()._is_tool_selected(tool, readonly_context)
 
     async def process_llm_request(self, *, tool_context: Context, llm_request: LlmRequest) -> None:
-        """Add an instruction on how to use skills."""
         offered = [type(tool) for tool in self._tools if self._is_tool_selected(tool, tool_context)]
         sentences = [DEFAULT_SKILL_SYSTEM_INSTRUCTION]
         if ListSkillsTool in offered:
@@ -181,11 +179,9 @@ class SkillToolset(BaseToolset):
         llm_request.append_instructions([instruction])
 
     def setup_problems(self) -> list[SetupProblem]:
-        """Return the problems of the additional toolsets."""
         return [problem for toolset in self._toolsets() for problem in toolset.setup_problems()]
 
     async def close(self) -> None:
-        """Close the additional toolsets."""
         for toolset in self._toolsets():
             await toolset.close()
 

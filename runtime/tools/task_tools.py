@@ -75,7 +75,6 @@ class FinishTaskTool(BaseTool):
         return TASK_COMPLETED
 
     async def process_llm_request(self, *, tool_context: Context, llm_request: LlmRequest) -> None:
-        """Declare the tool and tell the model when to call it."""
         await super().process_llm_request(tool_context=tool_context, llm_request=llm_request)
         llm_request.append_instructions(
             [

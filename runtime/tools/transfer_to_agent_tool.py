@@ -46,7 +46,6 @@ class TransferToAgentTool(BaseTool):
         )
 
     async def run_async(self, *, args: dict[str, Any], tool_context: ToolContext) -> Any:
-        """Transfer to the agent, or return an error that lists the valid names."""
         name = args.get("agent_name")
         if name not in self.agent_names:
             names = ", ".join(self.agent_names)

@@ -64,6 +64,5 @@ class VertexAiSearchTool(BaseTool):
         )
 
     async def process_llm_request(self, *, tool_context: ToolContext, llm_request: LlmRequest) -> None:
-        """Enable the search in the request."""
         retrieval = types.Retrieval(vertex_ai_search=self._build_vertex_ai_search_config(tool_context))
         llm_request.config.tools = [*(llm_request.config.tools or []), types.Tool(retrieval=retrieval)]

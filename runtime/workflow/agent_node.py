@@ -31,7 +31,6 @@ class AgentNode(BaseNode):
     agent: BaseAgent
 
     def clone(self) -> BaseNode:
-        """Return a node with a copy of the agent."""
         return self.model_copy(update={"agent": self.agent.clone()})
 
     @property

@@ -52,7 +52,6 @@ class BaseNode(BaseModel):
     _output_adapter: TypeAdapter[Any] | None = PrivateAttr(default=None)
 
     def model_post_init(self, context: Any, /) -> None:
-        """Read the schemas."""
         self._input_adapter = adapter_for(self.input_schema, f"input_schema of node {self.name!r}")
         self._output_adapter = adapter_for(self.output_schema, f"output_schema of node {self.name!r}")
 
@@ -129,7 +128,6 @@ class JoinNode(BaseNode):
 
     @property
     def waits_for_all(self) -> bool:
-        """Return True."""
         return True
 
     async def _run_impl(self, *, ctx: NodeContext, node_input: Any) -> AsyncGenerator[Any, None]:

@@ -56,7 +56,6 @@ class GateTool(BaseTool):
         self._auth_config = auth_config
 
     async def needs_confirmation(self, *, args: dict[str, Any], tool_context: Context) -> bool:
-        """Apply the rule."""
         return await is_confirmation_required(self._rule, args, tool_context)
 
     async def run_async(self, *, args: dict[str, Any], tool_context: Context) -> Any:

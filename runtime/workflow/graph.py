@@ -35,7 +35,6 @@ class Edge(BaseModel):
     route: RouteValue | list[RouteValue] | None = None
 
     def routes(self) -> list[RouteValue]:
-        """Return the routes of the edge, as a list."""
         if self.route is None:
             return []
         return self.route if isinstance(self.route, list) else [self.route]
@@ -74,7 +73,6 @@ class Graph:
         return graph
 
     def is_terminal(self, name: str) -> bool:
-        """Return True if no edge leaves the node."""
         return name not in self.edges_from
 
     def nodes_after(self, name: str, route: Any) -> list[BaseNode]:
@@ -156,7 +154,6 @@ class Graph:
 
 
 def _check_edges(name: str, edges: Iterable[Edge], fail: Any) -> None:
-    """Check the edges that leave one node."""
     seen: set[str] = set()
     for edge in edges:
         routes = edge.routes()

@@ -130,5 +130,4 @@ def as_content(value: Any) -> types.Content:
 
 
 def text_of(content: types.Content) -> str:
-    """Return the text of a content."""
     return "".join(part.text for part in content.parts or () if part.text and not part.thought)

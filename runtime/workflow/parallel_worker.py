@@ -33,7 +33,6 @@ class ParallelWorker(BaseNode):
     max_parallel_workers: int | None = Field(default=None, ge=1)
 
     def clone(self) -> BaseNode:
-        """Return a node with a copy of the worker."""
         return self.model_copy(update={"worker": self.worker.clone()})
 
     async def _run_impl(self, *, ctx: NodeContext, node_input: Any) -> AsyncGenerator[Any, None]:
@@ -69,7 +68,6 @@ class Node(BaseNode):
     max_parallel_workers: int | None = Field(default=None, ge=1)
 
     def model_post_init(self, context: Any, /) -> None:
-        """Check that the limit has something to limit."""
         if self.max_parallel_workers is not None and not self.parallel_worker:
             raise ConfigurationError(
                 f"max_parallel_workers of node {self.name!r} needs parallel_worker=True."

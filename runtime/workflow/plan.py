@@ -60,7 +60,6 @@ class Plan:
         self._follow(START.name, None, workflow_input, branch)
 
     def is_last(self, run: NodeRun) -> bool:
-        """Return True if no edge leaves the node of the run."""
         return self._graph.nodes.get(run.node.name) is run.node and self._graph.is_terminal(run.node.name)
 
     def next_runs(self, runs: NodeRuns) -> Iterator[NodeRun]:

@@ -81,7 +81,6 @@ class Step:
     steps: list[Step] = field(default_factory=list)
 
     def walk(self) -> Iterator[Step]:
-        """Yield this step and all steps below it."""
         yield self
         for step in self.steps:
             yield from step.walk()
@@ -229,7 +228,6 @@ class _Level:
 
     @property
     def steps(self) -> list[Step]:
-        """The steps with a run."""
         return list(self._steps.values())
 
     def add(self, event: Event) -> None:

@@ -36,7 +36,6 @@ class WaitTool(BaseTool):
         self._stage = stage
 
     async def run_async(self, *, args: dict[str, Any], tool_context: Context) -> Any:
-        """Wait here, or leave the waiting to others."""
         until = datetime.fromisoformat(args["until"])
         if self._stage is not None:
             return self._stage(self.name, tool_context, until)

@@ -81,7 +81,6 @@ class Workflow(BaseAgent):
 
     @property
     def graph(self) -> Graph:
-        """The checked graph."""
         return self._graph
 
     @property

@@ -18,12 +18,10 @@ class InMemoryCredentialService(BaseCredentialService):
     async def load_credential(
         self, auth_config: AuthConfig, callback_context: CredentialContext
     ) -> AuthCredential | None:
-        """Return the stored credential of the context's user, or None."""
         stored = self._credentials.get(_key(auth_config, callback_context))
         return stored and stored.model_copy(deep=True)
 
     async def save_credential(self, auth_config: AuthConfig, callback_context: CredentialContext) -> None:
-        """Store the config's `exchanged_auth_credential`; if it is None, delete the stored credential."""
         key = _key(auth_config, callback_context)
         credential = auth_config.exchanged_auth_credential
         if credential is None:

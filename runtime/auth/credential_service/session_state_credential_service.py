@@ -19,7 +19,6 @@ class SessionStateCredentialService(BaseCredentialService):
     async def load_credential(
         self, auth_config: AuthConfig, callback_context: CredentialContext
     ) -> AuthCredential | None:
-        """Return the credential in the session's state, or None."""
         stored = callback_context.state.get(auth_config.credential_key)
         if stored is None:
             return None

@@ -130,7 +130,6 @@ class _RequestLog:
         self._late_answers: set[tuple[str, str | None]] = set()
 
     def add(self, event: Event) -> None:
-        """Add the next event of the session."""
         for call in event.get_function_calls():
             if call.id and call.name not in FRAMEWORK_CALLS:
                 self._calls[caller_of(event), call.id] = call

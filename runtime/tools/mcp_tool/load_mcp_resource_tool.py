@@ -46,7 +46,6 @@ class LoadMcpResourceTool(BaseTool):
         return {_NAMES: args.get(_NAMES) or [], "status": "The contents are in the next message only."}
 
     async def process_llm_request(self, *, tool_context: Context, llm_request: LlmRequest) -> None:
-        """Declare the tool, list the resources, and append the resources of the latest call."""
         await super().process_llm_request(tool_context=tool_context, llm_request=llm_request)
         resources = await self._server.list_resources(tool_context)
         if not resources:

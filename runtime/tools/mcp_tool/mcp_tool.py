@@ -128,7 +128,6 @@ class McpTool(BaseTool):
         )
 
     async def needs_confirmation(self, *, args: dict[str, Any], tool_context: Context) -> bool:
-        """Apply `require_confirmation`."""
         return await is_confirmation_required(self._require_confirmation, args, tool_context)
 
     async def run_async(self, *, args: dict[str, Any], tool_context: Context) -> Any:

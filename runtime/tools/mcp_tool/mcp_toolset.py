@@ -185,7 +185,6 @@ class McpToolset(BaseToolset):
         return await self._server.read_resource(name, readonly_context)
 
     def setup_problems(self) -> list[SetupProblem]:
-        """Return a problem if the server is not on the process's list of MCP servers."""
         return [] if is_allowed(self._server.params) else [refused_server_problem(self._server.name)]
 
     async def close(self) -> None:

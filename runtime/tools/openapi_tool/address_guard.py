@@ -41,7 +41,6 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
         raise failure or httpx2.ConnectError(f"The host {request.url.host!r} has no address.")
 
     async def aclose(self) -> None:
-        """Close the connections."""
         await self._inner.aclose()
 
 

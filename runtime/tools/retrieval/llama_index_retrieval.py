@@ -17,7 +17,6 @@ class LlamaIndexRetrieval(BaseRetrievalTool):
         self.retriever = retriever
 
     async def run_async(self, *, args: dict[str, Any], tool_context: Context) -> Any:
-        """Return the best text, or a sentence for the model if nothing was found."""
         query = str(args.get("query", ""))
         nodes = await run_in_tool_thread(lambda: self.retriever.retrieve(query))
         return nodes[0].text if nodes else f"No matching result found for the query: {query}"

@@ -115,10 +115,8 @@ def set_oauth_clients(clients: Mapping[str, OAuth2Auth]) -> None:
 
 
 def client_of_issuer(issuer: str) -> OAuth2Auth | None:
-    """Return the client at an issuer, or None."""
     return _clients.get(issuer.rstrip("/"))
 
 
 def configured_issuers() -> Iterable[str]:
-    """Return the issuers with a client."""
     return _clients.keys()

@@ -93,11 +93,9 @@ class OpenAPIToolset(BaseToolset):
             tool.name = name
 
     async def get_tools(self, readonly_context: ReadonlyContext | None = None) -> list[BaseTool]:
-        """Return the tools that pass the filter, in the order of the document."""
         return [tool for tool in self._tools if self._is_tool_selected(tool, readonly_context)]
 
     def get_tool(self, tool_name: str) -> RestApiTool | None:
-        """Return the tool with this name, or None."""
         return next((tool for tool in self._tools if tool.name == tool_name), None)
 
 

@@ -93,7 +93,6 @@ class RestApiTool(BaseTool):
         self.auth_credential = auth_credential
 
     def configure_credential_key(self, credential_key: str | None = None) -> None:
-        """Set the key for the person's credential during the invocation."""
         self.credential_key = credential_key
 
     def set_default_headers(self, headers: dict[str, str]) -> None:
