@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from contextlib import aclosing
 
 from runtime import types
@@ -14,7 +14,7 @@ from runtime.events.event import Event
 from runtime.events.event_actions import EventActions, EventCompaction
 from runtime.models.base_llm import BaseLlm
 from runtime.models.llm_request import LlmRequest
-from runtime.models.llm_response import LlmResponse
+from runtime.models.llm_response import LlmResponse, parts_in, text_in
 from runtime.models.rate_limit import ask
 
 PLACEHOLDER = "{conversation_history}"
@@ -65,7 +65,7 @@ class LlmEventSummarizer(BaseEventsSummarizer):
         prompt = self._template.replace(PLACEHOLDER, conversation)
         content = types.Content(role="user", parts=[types.Part(text=prompt)])
         response = await self._ask(LlmRequest(model=self._llm.model, contents=[content]))
-        text = _text(response.content)
+        text = text_in(response.content)
         if not text.strip():
             return None
         compaction = EventCompaction(
@@ -93,7 +93,7 @@ class LlmEventSummarizer(BaseEventsSummarizer):
 
 def _lines(event: Event) -> Iterable[str]:
     """Yield a line for each part of the event; skip thoughts and the framework's requests."""
-    for part in _parts(without_framework_parts(event).content):
+    for part in parts_in(without_framework_parts(event).content):
         if part.text and part.text.strip() and not part.thought:
             yield f"{event.author}: {part.text.strip()}"
         elif part.function_call:
@@ -107,11 +107,3 @@ def _lines(event: Event) -> Iterable[str]:
 def _shortened_json(value: object) -> str:
     text = json.dumps(value or {}, ensure_ascii=False, default=str)
     return text if len(text) <= MAX_VALUE_LENGTH else f"{text[:MAX_VALUE_LENGTH]}…"
-
-
-def _text(content: types.Content | None) -> str:
-    return "".join(part.text for part in _parts(content) if part.text and not part.thought)
-
-
-def _parts(content: types.Content | None) -> Sequence[types.Part]:
-    return (content.parts or []) if content else []

@@ -15,7 +15,7 @@ from runtime.events.node_info import NodeInfo
 from runtime.events.rewound import UNDONE_REWIND_KEY
 from runtime.invocation_scope import Failure
 from runtime.models.llm_request import DeclaredTool
-from runtime.models.llm_response import LlmResponse
+from runtime.models.llm_response import LlmResponse, parts_in
 from runtime.valid_text import valid_values
 
 CALL_ID_PREFIX = "adk-"
@@ -39,7 +39,7 @@ def model_event(
     actions: EventActions,
 ) -> Event:
     """Return the event of a model response whose calls all have ids; mark the long-running calls (contract T5)."""
-    calls = calls_in(response)
+    calls = response.get_function_calls()
     long_running = {call.id for call in calls if call.id and is_long_running(call, tools)}
     fields = {name: getattr(response, name) for name in response.model_fields_set}
     fields["content"] = with_role(response.content, "model")
@@ -144,18 +144,13 @@ def valid_content(content: types.Content | None) -> types.Content | None:
     return types.Content.model_validate(valid)
 
 
-def calls_in(response: LlmResponse) -> list[types.FunctionCall]:
-    """Return the function calls of a model response, in order."""
-    return [part.function_call for part in _parts(response.content) if part.function_call]
-
-
 def with_call_ids(response: LlmResponse, ids: Sequence[str]) -> LlmResponse:
     """Return the response with these ids on its calls, in order. Do not change the given response."""
-    if all(call.id == call_id for call, call_id in zip(calls_in(response), ids, strict=True)):
+    if [call.id for call in response.get_function_calls()] == list(ids):
         return response
     remaining_ids = iter(ids)
     parts = []
-    for part in _parts(response.content):
+    for part in parts_in(response.content):
         if part.function_call:
             call = part.function_call.model_copy(update={"id": next(remaining_ids)})
             part = part.model_copy(update={"function_call": call})
@@ -225,7 +220,3 @@ def _with_metadata(ctx: InvocationContext, event: Event) -> Event:
     if given and not given.items() <= own.items():
         event.custom_metadata = {**given, **own}
     return event
-
-
-def _parts(content: types.Content | None) -> list[types.Part]:
-    return (content.parts or []) if content else []

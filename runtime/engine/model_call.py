@@ -19,7 +19,6 @@ from runtime import _platform, types
 from runtime.context import Context, InvocationContext
 from runtime.engine import hooks
 from runtime.engine.build_events import (
-    calls_in,
     error_response,
     is_long_running,
     model_event,
@@ -65,7 +64,7 @@ class _EventDraft:
 
     def add_call_ids(self, response: LlmResponse, tools: Mapping[str, DeclaredTool]) -> LlmResponse:
         """Return the response with a unique id on each call; a whole response reuses the ids of its partial events."""
-        calls = calls_in(response)
+        calls = response.get_function_calls()
         fragment_ids = [] if response.partial else self.call_ids[: len(calls)]
         ids: list[str] = []
         for call, fragment_id in zip_longest(calls, fragment_ids):
@@ -173,7 +172,7 @@ def _report_call(agent: LlmAgentProtocol, draft: _EventDraft, built: BuiltReques
 def _build_event(
     ctx: InvocationContext, response: LlmResponse, request: LlmRequest, draft: _EventDraft
 ) -> Event:
-    has_calls = bool(calls_in(response))
+    has_calls = bool(response.get_function_calls())
     if has_calls:
         response = draft.add_call_ids(response, request.tools_dict)
     is_text = not has_calls and response.model_fields_set <= _TEXT_FIELDS

@@ -13,6 +13,7 @@ from runtime.engine.resume.agent_progress import find_latest_start, recorded_sta
 from runtime.errors import InvalidMessageError, InvocationNotFoundError, with_article
 from runtime.events.calls import MadeCalls, answered_call_events, events_of_invocation, find_call_event
 from runtime.events.event import Event
+from runtime.models.llm_response import parts_in
 from runtime.sessions.session import Session
 
 
@@ -96,7 +97,7 @@ def prepare_resume(ctx: InvocationContext, root: AgentProtocol, message: types.C
 
 def _has_late_answer(made: MadeCalls, message: types.Content | None) -> bool:
     """Return True if the message, or an event before it, answers a call whose wait had ended."""
-    for part in (message.parts or ()) if message else ():
+    for part in parts_in(message):
         response = part.function_response
         if response and response.id and not made.waits(response.id):
             return True

@@ -14,11 +14,12 @@ from runtime.evaluation.eval_case import (
     get_all_tool_responses,
 )
 from runtime.evaluation.eval_metrics import BaseCriterion
+from runtime.models.llm_response import text_in
 
 
 def text_of(content: types.Content | None) -> str:
     """Return the text of a content without thoughts, with a line for each part."""
-    return _joined(content.parts or []) if content else ""
+    return text_in(content, "\n")
 
 
 def whole_text_of(invocation: Invocation) -> str:

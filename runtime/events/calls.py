@@ -19,6 +19,7 @@ from typing import Any
 from runtime import types
 from runtime.events.event import Event
 from runtime.events.tool_confirmation import call_to_confirm
+from runtime.models.llm_response import parts_in
 
 REQUEST_CONFIRMATION = "adk_request_confirmation"
 REQUEST_CREDENTIAL = "adk_request_credential"
@@ -281,7 +282,7 @@ def unanswered_calls(events: Sequence[Event]) -> list[types.FunctionCall]:
 
 
 def parts_of(event: Event) -> list[types.Part]:
-    return (event.content.parts or []) if event.content else []
+    return parts_in(event.content)
 
 
 def _find_answered(

@@ -11,7 +11,7 @@ from runtime import _platform, types
 from runtime.events.event_actions import EventActions
 from runtime.events.message import content_of
 from runtime.events.node_info import NodeInfo
-from runtime.models.llm_response import LlmResponse
+from runtime.models.llm_response import LlmResponse, parts_in, text_in
 
 _PLACED = {"message", "state", "route", "node_info", "nodeInfo"}
 """Fields that an Event takes in another form."""
@@ -99,9 +99,9 @@ class Event(LlmResponse):
 
     def has_trailing_code_execution_result(self) -> bool:
         """Return True if the last part is the result of the model's code."""
-        parts = self._parts()
+        parts = parts_in(self.content)
         return bool(parts) and parts[-1].code_execution_result is not None
 
     def text(self) -> str:
         """Return the joined text parts, without thoughts."""
-        return "".join([part.text for part in self._parts() if part.text and not part.thought])
+        return text_in(self.content)

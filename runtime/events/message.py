@@ -6,6 +6,7 @@ from typing import Any
 
 from runtime import types
 from runtime.errors import with_article
+from runtime.models.llm_response import parts_in
 
 
 def content_of(
@@ -27,8 +28,7 @@ def content_of(
 
 def joined_text(content: types.Content | None) -> str:
     """Return the texts of a content, joined by spaces; empty without a content."""
-    parts = (content.parts or []) if content else []
-    return " ".join(part.text for part in parts if part.text)
+    return " ".join(part.text for part in parts_in(content) if part.text)
 
 
 def part_of(item: object) -> types.Part:

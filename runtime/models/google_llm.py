@@ -25,7 +25,7 @@ from runtime.models.llm_request import LlmRequest
 from runtime.models.llm_response import LlmResponse
 from runtime.models.loop_clients import Access, LoopClients
 from runtime.models.retry import RetryPolicy, retry_policy_of, timeout_of, with_retries
-from runtime.models.streaming import assemble
+from runtime.models.streaming import assemble, with_first_chunk
 
 T = TypeVar("T")
 
@@ -169,13 +169,8 @@ class Gemini(BaseLlm):
             chunks = await client.models.generate_content_stream(
                 model=model, contents=PLACEHOLDER, config=config
             )
-            stream = ChunkStream(chunks, timeout_of(llm_request, self.timeout))
-            # Read the first chunk here, within the retries: the request is sent when it is awaited.
-            try:
-                return stream, await stream.next()
-            except BaseException:
-                await stream.aclose()
-                raise
+            # google-genai sends the request when the first chunk is awaited.
+            return await with_first_chunk(ChunkStream(chunks, timeout_of(llm_request, self.timeout)))
 
         stream, first = await self._ask(client, llm_request, open_stream)
         async with aclosing(assemble(stream, first, FAILURES)) as responses:

@@ -31,7 +31,7 @@ from runtime.models.failures import FailureReader, reading_answer
 from runtime.models.llm_request import LlmRequest
 from runtime.models.llm_response import LlmResponse
 from runtime.models.retry import retry_policy_of, with_retries
-from runtime.models.streaming import Chunks, assemble
+from runtime.models.streaming import Chunks, assemble, with_first_chunk
 
 E = TypeVar("E")
 
@@ -174,10 +174,4 @@ async def _answer(call: PreparedCall) -> types.GenerateContentResponse:
 async def _open(call: PreparedCall) -> tuple[Chunks, types.GenerateContentResponse | None]:
     async with asyncio.timeout(call.timeout):
         chunks = await call.open()
-    # Read the first chunk here, within the retries: some servers fail only once the answer begins.
-    try:
-        return chunks, await chunks.next()
-    except BaseException:
-        # The caller has no reference yet, so nobody else can close the connection. Also for a cancelled call.
-        await chunks.aclose()
-        raise
+    return await with_first_chunk(chunks)

@@ -59,7 +59,7 @@ class LlmResponse(BaseModel):
         """Build a response from the first candidate. A refused prompt or a stopped answer sets the error fields."""
         candidates = generate_content_response.candidates or [types.Candidate()]
         candidate = candidates[0]
-        if candidate.finish_reason is None and not (candidate.content and candidate.content.parts):
+        if candidate.finish_reason is None and not parts_in(candidate.content):
             return _without_candidate(generate_content_response)
         error_code, error_message = _stop_error(candidate)
         return cls(
@@ -82,19 +82,28 @@ class LlmResponse(BaseModel):
 
     def get_function_calls(self) -> list[types.FunctionCall]:
         """Return the function calls in the content, in order."""
-        return [part.function_call for part in self._parts() if part.function_call]
+        return [part.function_call for part in parts_in(self.content) if part.function_call]
 
     def get_function_responses(self) -> list[types.FunctionResponse]:
         """Return the function responses in the content, in order."""
-        return [part.function_response for part in self._parts() if part.function_response]
+        return [part.function_response for part in parts_in(self.content) if part.function_response]
 
-    def _parts(self) -> list[types.Part]:
-        return (self.content.parts or []) if self.content else []
+
+def parts_in(content: types.Content | None) -> list[types.Part]:
+    """Return the parts of a content; none without a content."""
+    if content is None:
+        return []
+    return content.parts or []
+
+
+def text_in(content: types.Content | None, separator: str = "") -> str:
+    """Return the text parts of a content, joined; thoughts are left out."""
+    return separator.join([part.text for part in parts_in(content) if part.text and not part.thought])
 
 
 def has_answer(content: types.Content | None) -> bool:
     """Return True if the content has a call, code, or a file or text that is neither empty nor a thought."""
-    return any(map(_is_answer, (content and content.parts) or ()))
+    return any(map(_is_answer, parts_in(content)))
 
 
 def _is_answer(part: types.Part) -> bool:

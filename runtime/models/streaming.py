@@ -16,9 +16,10 @@ from pydantic import BaseModel
 from runtime import types
 from runtime.errors import ModelError
 from runtime.models.failures import MAX_ANSWER_BYTES, FailureReader, model_error, stream_cut
-from runtime.models.llm_response import LlmResponse
+from runtime.models.llm_response import LlmResponse, parts_in
 
 M = TypeVar("M", bound=BaseModel)
+C = TypeVar("C", bound="Chunks")
 
 # A part with any other field, such as a thought signature, must be sent back unchanged and is never joined.
 _TEXT_FIELDS = {"text", "thought"}
@@ -30,6 +31,16 @@ class Chunks(Protocol):
     async def next(self) -> types.GenerateContentResponse | None: ...
 
     async def aclose(self) -> None: ...
+
+
+async def with_first_chunk(chunks: C) -> tuple[C, types.GenerateContentResponse | None]:
+    """Return the chunks and their first one, which is read within the retries: some servers fail only then."""
+    try:
+        return chunks, await chunks.next()
+    except BaseException:
+        # The caller has no reference yet, so nobody else can close the connection. Also for a cancelled call.
+        await chunks.aclose()
+        raise
 
 
 async def assemble(
@@ -101,7 +112,7 @@ class StreamedAnswer:
         self._candidate = _updated(self._candidate, candidate)
         if candidate.citation_metadata is not None:
             self._citations.extend(candidate.citation_metadata.citations or [])
-        parts = (candidate.content and candidate.content.parts) or []
+        parts = parts_in(candidate.content)
         for part in parts:
             self._add_part(part)
         texts = [part for part in parts if part.text]

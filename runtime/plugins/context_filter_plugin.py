@@ -10,6 +10,7 @@ from runtime.context import Context
 from runtime.errors import ConfigurationError
 from runtime.events.quotation import is_quotation
 from runtime.models.llm_request import LlmRequest
+from runtime.models.llm_response import parts_in
 from runtime.plugins.base_plugin import BasePlugin
 
 Contents = list[types.Content]
@@ -88,13 +89,11 @@ def _is_from_person(contents: Contents) -> bool:
 
 
 def _call_names(content: types.Content | None) -> list[str | None]:
-    parts = (content.parts or []) if content else []
-    return [part.function_call.name for part in parts if part.function_call]
+    return [part.function_call.name for part in parts_in(content) if part.function_call]
 
 
 def _response_names(content: types.Content | None) -> list[str | None]:
-    parts = (content.parts or []) if content else []
-    return [part.function_response.name for part in parts if part.function_response]
+    return [part.function_response.name for part in parts_in(content) if part.function_response]
 
 
 def _filter_parts(content: types.Content, keep: Callable[[types.Part], bool]) -> types.Content:

@@ -14,7 +14,7 @@ from runtime.agents.base_agent import BaseAgent
 from runtime.context import Context, InvocationContext
 from runtime.events.event import Event
 from runtime.models.llm_request import LlmRequest
-from runtime.models.llm_response import LlmResponse
+from runtime.models.llm_response import LlmResponse, parts_in
 from runtime.plugins.base_plugin import BasePlugin
 from runtime.tools.base_tool import BaseTool
 
@@ -127,8 +127,7 @@ def format_value(value: object) -> str:
 
 def format_content(content: types.Content | None) -> str:
     """Return the parts of a content on a single line, separated by ` | `."""
-    parts = (content.parts or []) if content else []
-    return " | ".join(_format_part(part) for part in parts) or "nothing"
+    return " | ".join(map(_format_part, parts_in(content))) or "nothing"
 
 
 def shorten(text: str, max_length: int = MAX_TEXT_LENGTH) -> str:

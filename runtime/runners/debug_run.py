@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import aclosing
 
 from runtime import types
+from runtime.events.calls import parts_of
 from runtime.events.event import Event
 
 MAX_VALUE_LENGTH = 100
@@ -30,7 +31,7 @@ async def run_texts(run: Run, texts: str | list[str], *, quiet: bool, verbose: b
 def event_lines(event: Event, *, verbose: bool) -> Iterator[str]:
     """Yield the lines to print for an event: its text, without thoughts, and if `verbose` all of its parts."""
     texts: list[str] = []
-    for part in (event.content and event.content.parts) or []:
+    for part in parts_of(event):
         if part.text and (verbose or not part.thought):
             texts.append(part.text)
         elif verbose:

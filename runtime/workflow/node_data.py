@@ -13,6 +13,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic_core import to_jsonable_python
 
 from runtime import types
+from runtime.models.llm_response import text_in
 from runtime.sessions.state import StateSchemaError
 from runtime.tools.schema import argument_adapter_of
 from runtime.workflow.errors import NodeDataError
@@ -40,7 +41,7 @@ def fit(value: Any, adapter: TypeAdapter[Any] | None, subject: str) -> Any:
     if adapter is None:
         return value
     if isinstance(value, types.Content) and adapter.core_schema.get("cls") is not types.Content:
-        value = text_of(value)
+        value = text_in(value)
     try:
         return adapter.validate_python(value)
     except ValidationError as error:
@@ -127,7 +128,3 @@ def as_content(value: Any) -> types.Content:
         return value
     text = value if isinstance(value, str) else json.dumps(as_json(value), ensure_ascii=False)
     return types.Content(role="user", parts=[types.Part(text=text)])
-
-
-def text_of(content: types.Content) -> str:
-    return "".join(part.text for part in content.parts or () if part.text and not part.thought)

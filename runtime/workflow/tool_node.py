@@ -14,11 +14,12 @@ from runtime.agents.llm_agent import LlmAgent
 from runtime.context import NodeCall
 from runtime.engine.step import run_single_call
 from runtime.events.event import Event
+from runtime.models.llm_response import text_in
 from runtime.tools.base_tool import BaseTool
 from runtime.workflow.agent_node import AgentNode
 from runtime.workflow.errors import NodeDataError
 from runtime.workflow.node_context import NodeContext
-from runtime.workflow.node_data import as_json, fit, text_of
+from runtime.workflow.node_data import as_json, fit
 
 _ARGUMENTS = TypeAdapter(dict[str, Any])
 
@@ -73,7 +74,7 @@ class ToolNode(AgentNode):
         names = list(schema.properties or ()) if schema else []
         required = list(schema.required or ()) if schema else []
         if isinstance(node_input, types.Content):
-            node_input = text_of(node_input)
+            node_input = text_in(node_input)
         if isinstance(node_input, str) and len(names) != 1:
             node_input = fit(node_input, _ARGUMENTS, f"The input of node {self.name!r}") if names else {}
         if isinstance(node_input, BaseModel):

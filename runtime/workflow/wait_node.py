@@ -13,11 +13,11 @@ from pydantic import AwareDatetime, Field
 from runtime import _platform, types
 from runtime.context import Context
 from runtime.errors import ConfigurationError
+from runtime.models.llm_response import text_in
 from runtime.run_config import StageWait
 from runtime.tools.base_tool import BaseTool
 from runtime.workflow.errors import NodeWaitsError
 from runtime.workflow.node_context import NodeContext
-from runtime.workflow.node_data import text_of
 from runtime.workflow.tool_node import ToolNode
 
 LONGEST_SECONDS = 3650 * 86_400.0
@@ -79,7 +79,7 @@ class WaitNode(ToolNode):
         result = self.result(ctx)
         if isinstance(result, dict) and result.get("status") == "cancelled":
             raise NodeWaitsError
-        yield text_of(node_input) if isinstance(node_input, types.Content) else node_input
+        yield text_in(node_input) if isinstance(node_input, types.Content) else node_input
 
     def _end(self) -> datetime:
         """Return the end of a wait that begins now."""

@@ -19,6 +19,7 @@ from runtime.context import Context, ReadonlyContext
 from runtime.errors import AdkError
 from runtime.events.answer_rules import PERSON
 from runtime.events.calls import REQUEST_CREDENTIAL
+from runtime.models.llm_response import parts_in
 from runtime.sessions.state import GROUNDING_KEY
 from runtime.tools.base_tool import BaseTool
 from runtime.tools.callables import underlying_function
@@ -260,8 +261,7 @@ async def ask_to_sign_in(
 
 def answers_request(context: ReadonlyContext, key: str | None) -> bool:
     """Return True if the invocation begins with the person's answer to a request for the credential of this key."""
-    message = context.user_content
-    for part in (message.parts if message else None) or ():
+    for part in parts_in(context.user_content):
         response = part.function_response
         if response and response.name == REQUEST_CREDENTIAL:
             if key is not None and (response.response or {}).get("credentialKey") == key:
