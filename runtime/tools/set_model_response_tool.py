@@ -1,6 +1,7 @@
-"""The tool `set_model_response`: structured answers of models without support for a schema with tools.
+"""Tools by which a model gives a structured answer: the arguments of the call are the answer.
 
-See contract A4 and Q18, and `engine.output` for the final response.
+`set_model_response` is for models without support for a schema with tools: see contract A4 and Q18, and `engine.output`
+for the final response. `finish_task` of `task_tools` ends a task.
 """
 
 from __future__ import annotations
@@ -19,24 +20,21 @@ from runtime.tools.tool_context import ToolContext
 _NAME = "set_model_response"
 
 
-class SetModelResponseTool(BaseTool):
-    """Accepts the agent's final answer as arguments. A valid answer ends the agent call.
+class AnswerTool(BaseTool):
+    """Accepts an answer as arguments.
 
-    The fields of an object schema are the parameters. An array of objects is passed as `items`, any other value as
-    `response`.
+    The fields of an object schema are the parameters. Any other answer is the only parameter, because the parameters of
+    a function are an object.
 
     Args:
-        output_schema: a schema in any form of an agent's `output_schema`.
+        output: schema of the answer.
+        wrapper: name of the only parameter.
     """
 
-    def __init__(self, output_schema: Any) -> None:
-        super().__init__(
-            name=_NAME,
-            description="Give the final answer. Call it once, alone, when nothing else is left to do.",
-        )
-        is_normalized = isinstance(output_schema, OutputSchema)
-        self._output = output_schema if is_normalized else OutputSchema(output_schema, _NAME)
-        self._wrapper = _wrapper_of(self._output.schema)
+    def __init__(self, *, name: str, description: str, output: OutputSchema, wrapper: str) -> None:
+        super().__init__(name=name, description=description)
+        self._output = output
+        self._wrapper = None if _has_fields(output.schema) else wrapper
 
     def _get_declaration(self) -> types.FunctionDeclaration:
         schema = self._output.schema
@@ -46,33 +44,49 @@ class SetModelResponseTool(BaseTool):
             )
         return types.FunctionDeclaration(name=self.name, description=self.description, parameters=schema)
 
-    async def run_async(self, *, args: dict[str, Any], tool_context: ToolContext) -> Any:
-        """Return the answer and write it to the actions; return `{'error': …}` for an invalid answer."""
+    def accept(self, args: dict[str, Any], tool_context: ToolContext) -> dict[str, Any] | None:
+        """Write the answer to the actions; return an error for the model, which corrects a wrong answer."""
+        given: Any = args
+        path: list[str] = []
+        if self._wrapper:
+            given = args.get(self._wrapper)
+            path = [self._wrapper]
         try:
-            # A wrong answer goes back to the model as an error, for the model to correct it.
-            answer = self._output.read(args.get(self._wrapper) if self._wrapper else args)
+            tool_context.actions.set_model_response = self._output.read(given)
         except ValidationError as error:
-            path = [self._wrapper] if self._wrapper else []
             return {"error": bad_values(describe_errors(error, *path)).message}
-        tool_context.actions.set_model_response = answer
-        return answer
+        return None
+
+
+class SetModelResponseTool(AnswerTool):
+    """Accepts the agent's final answer. A valid answer ends the agent call.
+
+    An array of objects is passed as `items`, any other value that is no object as `response`.
+
+    Args:
+        output_schema: a schema in any form of an agent's `output_schema`.
+    """
+
+    def __init__(self, output_schema: Any) -> None:
+        if not isinstance(output_schema, OutputSchema):
+            output_schema = OutputSchema(output_schema, _NAME)
+        items = output_schema.schema.items
+        super().__init__(
+            name=_NAME,
+            description="Give the final answer. Call it once, alone, when nothing else is left to do.",
+            output=output_schema,
+            wrapper="items" if items and _has_fields(items) else "response",
+        )
+
+    async def run_async(self, *, args: dict[str, Any], tool_context: ToolContext) -> Any:
+        """Return the answer; return `{'error': …}` for an invalid answer."""
+        return self.accept(args, tool_context) or tool_context.actions.set_model_response
 
     async def process_llm_request(self, *, tool_context: ToolContext, llm_request: LlmRequest) -> None:
         await super().process_llm_request(tool_context=tool_context, llm_request=llm_request)
         llm_request.append_instructions(
             [f"Give your final answer by calling `{self.name}`, never as text. Use the other tools before."]
         )
-
-
-def _wrapper_of(schema: types.Schema) -> str | None:
-    """Return the name of the parameter for the whole answer; None if the fields of the answer are the parameters."""
-    # The parameters of a function are an object, so any other schema needs a wrapper.
-    if _has_fields(schema):
-        return None
-    is_list_of_objects = (
-        schema.type is types.Type.ARRAY and schema.items is not None and _has_fields(schema.items)
-    )
-    return "items" if is_list_of_objects else "response"
 
 
 def _has_fields(schema: types.Schema) -> bool:

@@ -25,13 +25,11 @@ from runtime.events.event import Event
 from runtime.events.node_info import child_path
 from runtime.models.llm_request import LlmRequest
 from runtime.tools.agent_tool import AgentTool
-from runtime.tools.arguments import bad_values, describe_errors
-from runtime.tools.base_tool import BaseTool
 from runtime.tools.output_schema import OutputSchema
+from runtime.tools.set_model_response_tool import AnswerTool
 
 FINISH_TASK = "finish_task"
 TASK_COMPLETED = "Task completed."
-_WRAPPER = "result"
 
 
 class _Result(BaseModel):
@@ -40,10 +38,8 @@ class _Result(BaseModel):
     result: str
 
 
-class FinishTaskTool(BaseTool):
-    """Accepts the result of a task as arguments, which ends the task.
-
-    The fields of an object schema are the parameters; any other value is passed as `result`.
+class FinishTaskTool(AnswerTool):
+    """Accepts the result of a task, which ends the task. A result that is no object is passed as `result`.
 
     Args:
         output_schema: schema of the agent's result; None: a text.
@@ -53,26 +49,13 @@ class FinishTaskTool(BaseTool):
         super().__init__(
             name=FINISH_TASK,
             description="Give the result of your task, which ends it. Call it once, alone, when all is done.",
+            output=OutputSchema(_Result if output_schema is None else output_schema, FINISH_TASK),
+            wrapper="result",
         )
-        self._output = OutputSchema(_Result if output_schema is None else output_schema, FINISH_TASK)
-        schema = self._output.schema
-        self._is_wrapped = not (schema.type is types.Type.OBJECT and schema.properties)
-
-    def _get_declaration(self) -> types.FunctionDeclaration:
-        schema = self._output.schema
-        if self._is_wrapped:
-            schema = types.Schema(type=types.Type.OBJECT, properties={_WRAPPER: schema}, required=[_WRAPPER])
-        return types.FunctionDeclaration(name=self.name, description=self.description, parameters=schema)
 
     async def run_async(self, *, args: dict[str, Any], tool_context: Context) -> Any:
-        """Accept the result and write it to the actions; return `{'error': …}` for an invalid result."""
-        try:
-            result = self._output.read(args.get(_WRAPPER) if self._is_wrapped else args)
-        except ValidationError as error:
-            path = [_WRAPPER] if self._is_wrapped else []
-            return {"error": bad_values(describe_errors(error, *path)).message}
-        tool_context.actions.set_model_response = result
-        return TASK_COMPLETED
+        """Accept the result; return `{'error': …}` for an invalid result."""
+        return self.accept(args, tool_context) or TASK_COMPLETED
 
     async def process_llm_request(self, *, tool_context: Context, llm_request: LlmRequest) -> None:
         await super().process_llm_request(tool_context=tool_context, llm_request=llm_request)
