@@ -68,7 +68,6 @@ class FinalResponseMatch(Metric):
 
     def __init__(self, criterion: BaseCriterion) -> None:
         super().__init__(criterion)
-        self._criterion = LlmAsAJudgeCriterion.model_validate(criterion.model_dump())
         self._judge = Judge(self._criterion.judge_model_options)
 
     async def score(self, actual: Invocation, expected: Invocation) -> InvocationScore:
@@ -107,7 +106,6 @@ class Hallucinations(Metric):
 
     def __init__(self, criterion: BaseCriterion) -> None:
         super().__init__(criterion)
-        self._criterion = HallucinationsCriterion.model_validate(criterion.model_dump())
         # As in google-adk: one verdict for each text, as a sentence has no majority when samples split texts otherwise.
         options = self._criterion.judge_model_options.model_copy(update={"num_samples": 1})
         self._judge = Judge(options)
@@ -152,7 +150,6 @@ class RubricsMetric(Metric):
 
     def __init__(self, criterion: BaseCriterion) -> None:
         super().__init__(criterion)
-        self._criterion = RubricsBasedCriterion.model_validate(criterion.model_dump())
         self._judge = Judge(self._criterion.judge_model_options)
 
     async def score(self, actual: Invocation, expected: Invocation) -> InvocationScore:

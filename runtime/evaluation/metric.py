@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from statistics import fmean
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from pydantic import BaseModel
 
@@ -59,6 +59,8 @@ class Metric(ABC):
 
     def __init__(self, criterion: BaseCriterion) -> None:
         self.threshold = criterion.threshold
+        # An object of `criterion_type`, which each metric declares for itself.
+        self._criterion: Any = self.criterion_type.model_validate(criterion.model_dump())
 
     @abstractmethod
     async def score(self, actual: Invocation, expected: Invocation) -> InvocationScore:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from runtime import types
 from runtime.evaluation.eval_case import Invocation, get_all_tool_calls
-from runtime.evaluation.eval_metrics import BaseCriterion, ToolTrajectoryCriterion
+from runtime.evaluation.eval_metrics import ToolTrajectoryCriterion
 from runtime.evaluation.metric import InvocationScore, Metric
 from runtime.events.calls import FRAMEWORK_CALLS
 
@@ -23,9 +23,7 @@ class ToolTrajectory(Metric):
     name = "tool_trajectory_avg_score"
     criterion_type = ToolTrajectoryCriterion
 
-    def __init__(self, criterion: BaseCriterion) -> None:
-        super().__init__(criterion)
-        self._criterion = ToolTrajectoryCriterion.model_validate(criterion.model_dump())
+    _criterion: ToolTrajectoryCriterion
 
     async def score(self, actual: Invocation, expected: Invocation) -> InvocationScore:
         return InvocationScore(score=float(self._matches(_calls(actual), _calls(expected))))
