@@ -52,11 +52,10 @@ class AgentProtocol(Protocol):
     A protocol, because `BaseAgent` imports this module.
     """
 
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def description(self) -> str: ...
+    name: str
+    description: str
+    before_agent_callback: Callbacks[types.Content]
+    after_agent_callback: Callbacks[types.Content]
 
     @property
     def parent_agent(self) -> AgentProtocol | None: ...
@@ -72,12 +71,6 @@ class AgentProtocol(Protocol):
 
     @property
     def works_for_parent(self) -> bool: ...
-
-    @property
-    def before_agent_callback(self) -> Callbacks[types.Content]: ...
-
-    @property
-    def after_agent_callback(self) -> Callbacks[types.Content]: ...
 
     def find_agent(self, name: str) -> AgentProtocol | None: ...
 

@@ -25,18 +25,16 @@ Args = dict[str, Any]
 async def before_agent(agent: AgentProtocol, context: Context) -> types.Content | None:
     """Return a content in place of the agent's run, or None."""
     kwargs = {"callback_context": context}
-    answer = await _first_answer(
-        context, "before_agent", {"agent": agent, **kwargs}, agent.before_agent_callback, kwargs
-    )
+    callbacks = agent.before_agent_callback
+    answer = await _first_answer(context, "before_agent", {"agent": agent, **kwargs}, callbacks, kwargs)
     return _checked(answer, types.Content, "before_agent_callback", agent)
 
 
 async def after_agent(agent: AgentProtocol, context: Context) -> types.Content | None:
     """Return a content to add after the agent's run, or None."""
     kwargs = {"callback_context": context}
-    answer = await _first_answer(
-        context, "after_agent", {"agent": agent, **kwargs}, agent.after_agent_callback, kwargs
-    )
+    callbacks = agent.after_agent_callback
+    answer = await _first_answer(context, "after_agent", {"agent": agent, **kwargs}, callbacks, kwargs)
     return _checked(answer, types.Content, "after_agent_callback", agent)
 
 
@@ -78,9 +76,8 @@ async def before_tool(agent: LlmAgentProtocol, tool: BaseTool, args: Args, conte
     """Return a result in place of the tool call, or None. Hooks may change `args` in place (contract Q5)."""
     plugin_kwargs = {"tool": tool, "tool_args": args, "tool_context": context}
     agent_kwargs = {"tool": tool, "args": args, "tool_context": context}
-    return await _first_answer(
-        context, "before_tool", plugin_kwargs, agent.before_tool_callback, agent_kwargs
-    )
+    callbacks = agent.before_tool_callback
+    return await _first_answer(context, "before_tool", plugin_kwargs, callbacks, agent_kwargs)
 
 
 async def after_tool(
@@ -89,9 +86,8 @@ async def after_tool(
     """Return the tool's result or its replacement."""
     plugin_kwargs = {"tool": tool, "tool_args": args, "tool_context": context, "result": result}
     agent_kwargs = {"tool": tool, "args": args, "tool_context": context, "tool_response": result}
-    answer = await _first_answer(
-        context, "after_tool", plugin_kwargs, agent.after_tool_callback, agent_kwargs
-    )
+    callbacks = agent.after_tool_callback
+    answer = await _first_answer(context, "after_tool", plugin_kwargs, callbacks, agent_kwargs)
     return result if answer is None else answer
 
 
@@ -101,9 +97,8 @@ async def on_tool_error(
     """Return a result in place of the tool's exception, or None (contract T4)."""
     plugin_kwargs = {"tool": tool, "tool_args": args, "tool_context": context, "error": error}
     agent_kwargs = {"tool": tool, "args": args, "tool_context": context, "error": error}
-    return await _first_answer(
-        context, "on_tool_error", plugin_kwargs, agent.on_tool_error_callback, agent_kwargs
-    )
+    callbacks = agent.on_tool_error_callback
+    return await _first_answer(context, "on_tool_error", plugin_kwargs, callbacks, agent_kwargs)
 
 
 async def _first_answer(

@@ -24,6 +24,23 @@ from runtime.utils.instructions_utils import InstructionProvider
 class LlmAgentProtocol(AgentProtocol, Protocol):
     """Implemented by `LlmAgent`, whose docstring explains the fields."""
 
+    output_key: str | None
+    mode: Literal["chat", "single_turn", "task"] | None
+    instruction: str | InstructionProvider
+    static_instruction: types.ContentUnion | None
+    generate_content_config: types.GenerateContentConfig | None
+    include_contents: Literal["default", "none"]
+    disallow_transfer_to_parent: bool
+    disallow_transfer_to_peers: bool
+    planner: BasePlanner | None
+    code_executor: BaseCodeExecutor | None
+    before_model_callback: Callbacks[LlmResponse]
+    after_model_callback: Callbacks[LlmResponse]
+    on_model_error_callback: Callbacks[LlmResponse]
+    before_tool_callback: Callbacks[dict[str, Any]]
+    after_tool_callback: Callbacks[dict[str, Any]]
+    on_tool_error_callback: Callbacks[dict[str, Any]]
+
     @property
     def canonical_model(self) -> BaseLlm: ...
 
@@ -31,55 +48,7 @@ class LlmAgentProtocol(AgentProtocol, Protocol):
     def canonical_tool_sources(self) -> Sequence[BaseTool | BaseToolset]: ...
 
     @property
-    def output_key(self) -> str | None: ...
-
-    @property
-    def mode(self) -> Literal["chat", "single_turn", "task"] | None: ...
-
-    @property
     def canonical_output_schema(self) -> OutputSchema | None: ...
 
     @property
     def root_global_instruction(self) -> str | InstructionProvider: ...
-
-    @property
-    def instruction(self) -> str | InstructionProvider: ...
-
-    @property
-    def static_instruction(self) -> types.ContentUnion | None: ...
-
-    @property
-    def generate_content_config(self) -> types.GenerateContentConfig | None: ...
-
-    @property
-    def include_contents(self) -> Literal["default", "none"]: ...
-
-    @property
-    def disallow_transfer_to_parent(self) -> bool: ...
-
-    @property
-    def disallow_transfer_to_peers(self) -> bool: ...
-
-    @property
-    def planner(self) -> BasePlanner | None: ...
-
-    @property
-    def code_executor(self) -> BaseCodeExecutor | None: ...
-
-    @property
-    def before_model_callback(self) -> Callbacks[LlmResponse]: ...
-
-    @property
-    def after_model_callback(self) -> Callbacks[LlmResponse]: ...
-
-    @property
-    def on_model_error_callback(self) -> Callbacks[LlmResponse]: ...
-
-    @property
-    def before_tool_callback(self) -> Callbacks[dict[str, Any]]: ...
-
-    @property
-    def after_tool_callback(self) -> Callbacks[dict[str, Any]]: ...
-
-    @property
-    def on_tool_error_callback(self) -> Callbacks[dict[str, Any]]: ...
