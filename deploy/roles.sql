@@ -47,7 +47,7 @@ FROM evidence JOIN information_schema.columns ON table_schema = 'public' AND tab
 WHERE column_name <> 'id' AND is_generated = 'NEVER' GROUP BY table_name \gexec
 SELECT format('GRANT UPDATE (%s) ON %I TO site_web', array_to_string(changed, ', '), 'sessions_app_' || name)
 FROM evidence WHERE changed <> '{}' \gexec
-REVOKE INSERT, UPDATE, DELETE ON sessions_app_erasedsession FROM site_web;
+REVOKE INSERT, UPDATE, DELETE ON sessions_app_erasedsession, sessions_app_recordedend FROM site_web;
 REVOKE UPDATE ON sessions_app_artifact FROM site_web;
 GRANT EXECUTE ON FUNCTION adk_erase_session, adk_erase_account, adk_delete_accesses TO site_web;
 

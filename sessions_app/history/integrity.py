@@ -57,6 +57,23 @@ def flaws(session_ids: list[UUID]) -> Iterator[Flaw]:
             yield Flaw(session_id, seq, problem)
 
 
+def changed_ends(session_ids: list[UUID]) -> list[tuple[UUID, str]]:
+    """Return session and id of the ended invocations whose outcome is not the recorded one (`RecordedEnd`).
+
+    Invocations that ended before the migration 0029 have no record.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(_CHANGED_ENDS, [session_ids])
+        return [(session_id, invocation_id) for session_id, invocation_id in cursor.fetchall()]
+
+
+def changed_liftings() -> list[int]:
+    """Return the primary keys of the lifted legal holds whose lifting is not the recorded one."""
+    with connection.cursor() as cursor:
+        cursor.execute(_CHANGED_LIFTINGS)
+        return [pk for (pk,) in cursor.fetchall()]
+
+
 def last_hash(session_id: UUID) -> str:
     """Return the hash of the last event in hexadecimal digits; empty without events."""
     hashes = Event.objects.filter(session=session_id).order_by("-seq").values_list("hash", flat=True)
@@ -75,6 +92,19 @@ HASH_OF_BODIES = RawSQL(
 
 Unlike the hashes of the events, it covers neither the owner nor rows beside the events: an import computes it again."""
 
+_CHANGED_ENDS = """
+SELECT i.session_id, i.invocation_id FROM sessions_app_invocation i
+CROSS JOIN LATERAL (
+    SELECT hash FROM sessions_app_recordedend
+    WHERE erased_with = i.session_id::text AND kind = 'invocation' AND subject_id = i.id ORDER BY id DESC LIMIT 1
+) recorded
+WHERE i.session_id = ANY(%s) AND i.status IN ('completed', 'failed', 'cancelled')
+    AND recorded.hash <> adk_hash_of_end(i)
+ORDER BY i.session_id, i.id"""
+_CHANGED_LIFTINGS = """
+SELECT h.id FROM sessions_app_legalhold h JOIN sessions_app_recordedend recorded
+    ON recorded.erased_with = coalesce(h.session_id::text, h.user_id::text) AND kind = 'legalhold' AND subject_id = h.id
+WHERE h.lifted_at IS NULL OR recorded.hash <> adk_hash_of_lifting(h) ORDER BY h.id"""
 # One pass over each log. At the same `seq` an event's own flaw comes first: it says more.
 _FIRST_FLAWS = """
 WITH log AS (

@@ -88,6 +88,7 @@ _RECORDS = {
         "extract(epoch FROM at) || CASE acts::text WHEN '[]' THEN '' ELSE chr(31) || acts::text END",
         "''",
     ),
+    "recordedend": ("kind, subject_id, encode(hash, 'hex'), extract(epoch FROM at)", "erased_with"),
     "artifact": ("app_name, user_id, session_id, filename, version, mime_type, size, sha256", "''"),
 }
 """Columns that never change, and the subject with which the row is erased, by table."""
@@ -378,7 +379,7 @@ class Erased:
         match table:
             case "event":
                 return self._sessions.get(key, 0) >= int(rest[0])
-            case "sessionact" | "accountact" | "legalhold":
+            case "sessionact" | "accountact" | "legalhold" | "recordedend":
                 return subject in self._sessions or subject in self._people
             case "staffaccess":
                 return int(key) <= self._accesses

@@ -95,6 +95,7 @@ BEGIN
     DELETE FROM sessions_app_sessionact WHERE session_id = erased;
     DELETE FROM sessions_app_invocation WHERE session_id = erased;
     DELETE FROM sessions_app_legalhold WHERE session_id = erased;
+    DELETE FROM sessions_app_recordedend WHERE erased_with = erased::text;
 END
 $$;
 
@@ -115,6 +116,7 @@ BEGIN
         RAISE EXCEPTION 'User % has no unfinished tombstone', person USING ERRCODE = 'restrict_violation';
     END IF;
     DELETE FROM sessions_app_legalhold WHERE user_id = person;
+    DELETE FROM sessions_app_recordedend WHERE erased_with = person::text;
     DELETE FROM sessions_app_accountact WHERE user_id = person;
     GET DIAGNOSTICS acts = ROW_COUNT;
     RETURN acts;

@@ -26,6 +26,7 @@ from sessions_app.models.idempotent_request import IdempotentRequest
 from sessions_app.models.invocation import Invocation
 from sessions_app.models.legal_hold import LegalHold
 from sessions_app.models.memory import EmbeddingModel, MemoryEntry, MemoryVector
+from sessions_app.models.recorded_end import RecordedEnd
 from sessions_app.models.remit import Remit
 from sessions_app.models.request_text import RequestText, SessionText
 from sessions_app.models.saved_credential import SavedCredential
@@ -84,6 +85,7 @@ __all__ = [
     "MemoryVector",
     "PersonUsage",
     "Rating",
+    "RecordedEnd",
     "Remit",
     "RequestKind",
     "RequestStage",

@@ -14,6 +14,7 @@ from django.template.defaultfilters import pluralize
 
 from sessions_app.data_protection.bundles.checking import Finding, check_bundle
 from sessions_app.history.figures.checked_logs import SESSIONS_PER_QUERY, check_logs
+from sessions_app.history.integrity import changed_ends, changed_liftings
 from sessions_app.history.roots import Erased, differences, load_public_key, roots_at
 from sessions_app.management.site_command import SiteCommand
 from sessions_app.models import CaseEntry, EntryKind, ErasedSession, Session
@@ -44,25 +45,43 @@ class Command(SiteCommand):
             sessions = sessions.filter(pk=options["session"])
         if options["app"]:
             sessions = sessions.filter(app_name=options["app"])
-        ids = sessions.values_list("pk", flat=True).iterator()
-        checked = flawed = 0
-        while batch := list(islice(ids, SESSIONS_PER_QUERY)):
-            checked += len(batch)
-            for flaw in check_logs(batch):
-                flawed += 1
-                self.stdout.write(f"session {flaw.session_id}, event {flaw.seq}: {flaw.problem}")
+        checked, flawed, changed = self._check(sessions)
         self._tell_of_sessions_written_again(sessions)
         if not (options["session"] or options["app"]):
+            changed += self._check_holds()
             self._tell_of_erasures_without_tombstone()
         summary = f"{checked} session{pluralize(checked)} checked, {flawed} not as they were written."
+        if changed:
+            summary += f" {changed} end{pluralize(changed)} not as recorded."
         different = 0
         if options["against"]:
             different = self._compare(options["against"], options["public_key"])
         if different:
             summary += f" {different} difference{pluralize(different)} from the roots."
-        if flawed or different:
+        if flawed or changed or different:
             raise CommandError(summary)
         self.stdout.write(summary)
+
+    def _check(self, sessions: QuerySet[Session]) -> tuple[int, int, int]:
+        """Return the numbers of sessions, of changed logs, and of ends that were changed; write a line for each."""
+        ids = sessions.values_list("pk", flat=True).iterator()
+        checked = flawed = changed = 0
+        while batch := list(islice(ids, SESSIONS_PER_QUERY)):
+            checked += len(batch)
+            for flaw in check_logs(batch):
+                flawed += 1
+                self.stdout.write(f"session {flaw.session_id}, event {flaw.seq}: {flaw.problem}")
+            for session_id, invocation_id in changed_ends(batch):
+                changed += 1
+                self.stdout.write(f"session {session_id}, invocation {invocation_id}: not as it ended")
+        return checked, flawed, changed
+
+    def _check_holds(self) -> int:
+        """Return the number of holds whose lifting was changed; write a line for each."""
+        changed = changed_liftings()
+        for pk in changed:
+            self.stdout.write(f"legal hold {pk}: not as it was lifted")
+        return len(changed)
 
     def _check_bundle(self, path: Path, public_key: Path | None) -> None:
         """Write what holds of the bundle and what does not, and whether this site has sealed it."""

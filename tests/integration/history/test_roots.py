@@ -24,6 +24,8 @@ from sessions_app.models import (
     CaseFile,
     CaseItem,
     Event,
+    Invocation,
+    RecordedEnd,
     Session,
     SessionAct,
     StaffAccess,
@@ -126,7 +128,14 @@ def test_each_change_of_records_is_named(sealing: Path, person: User) -> None:
     case = CaseFile.objects.create(actor_name="ada", title="Refunds")
     item = CaseItem.objects.create(actor_name="ada", case=case, session_id=session.pk)
     entry = CaseEntry.objects.create(actor_name="ada", case=case, kind="note")
+    Invocation.objects.create(session=session, invocation_id="e-1", client_id="c", message={})
+    Invocation.objects.update(status="failed")
+    end = RecordedEnd.objects.get()
     seal(sealing)
+    with transaction.atomic():
+        RecordedEnd.objects.update(hash=b"")
+        assert f"recordedend {end.pk}: altered" in verify(sealing)
+        transaction.set_rollback(True)
     rows = {
         f"staffact {act.pk}: altered": StaffAct.objects.filter(pk=act.pk).update,
         f"staffaccess {access.pk}: altered": StaffAccess.objects.filter(pk=access.pk).update,

@@ -14,7 +14,7 @@ from uuid import uuid4
 import psycopg
 import pytest
 from django.contrib.auth.models import User
-from django.core.management import call_command
+from django.core.management import CommandError, call_command
 from django.db import DatabaseError, connections
 from django.db.backends.postgresql.base import DatabaseWrapper
 from django.utils import timezone
@@ -36,9 +36,11 @@ from sessions_app.models import (
     Event,
     Invocation,
     LegalHold,
+    RecordedEnd,
     Session,
     SessionAct,
     StaffAccess,
+    StaffAct,
     Tombstone,
     ToolJob,
 )
@@ -64,6 +66,9 @@ FORBIDDEN = (
     "SET adk.erasing = 'on'; DELETE FROM sessions_app_event",
     "INSERT INTO sessions_app_event (id, session_id, seq, body) VALUES (1, gen_random_uuid(), 1, '{}')",
     "COPY sessions_app_event (id, body) FROM STDIN",
+    "INSERT INTO sessions_app_recordedend (kind, subject_id, erased_with, hash) VALUES ('invocation', 1, '', '')",
+    "DELETE FROM sessions_app_recordedend",
+    "SELECT adk_record_end()",
     "INSERT INTO sessions_app_erasedsession (session_id, last_seq) VALUES (gen_random_uuid(), 1)",
     "UPDATE sessions_app_invocation SET actor_name = 'mallory'",
     "UPDATE sessions_app_invocation SET message = '{}'",
@@ -242,6 +247,43 @@ def test_the_role_erases_a_session_only_with_a_record_of_it(role_url: str, writt
     Session.objects.all().delete()
     call_command("adk_verify", stdout=out)
     assert "1 session erased without a tombstone" in out.getvalue() and str(written.pk) in out.getvalue()
+
+
+def verified() -> str:
+    """Return what `adk_verify` writes, and its error."""
+    out = StringIO()
+    try:
+        call_command("adk_verify", stdout=out)
+    except CommandError as error:
+        return f"{out.getvalue()}{error}"
+    return out.getvalue()
+
+
+def test_the_role_chooses_no_time_and_no_end_of_evidence(role_url: str, written: Session) -> None:
+    end = "UPDATE sessions_app_invocation SET status = 'failed', error_code = %s, agent_version = 'a' WHERE id = %s"
+    pk = Invocation.objects.get().pk
+    hold = LegalHold.objects.create(user_id=written.user_id, reason="Claim 7")
+    old = "'2001-01-01'"
+    with psycopg.connect(role_url, autocommit=True) as connection:
+        for kind in ("act", "access"):
+            connection.execute(
+                f"INSERT INTO sessions_app_staff{kind} (actor_name, {'action' if kind == 'act' else 'kind'},"
+                f" subject_kind, subject_id, detail, reason, at) VALUES ('ada', 'stop', '', '', '', '', {old})".encode()
+            )
+        connection.execute(f"UPDATE sessions_app_legalhold SET lifted_at = {old}, lift_reason = 'b'".encode())
+        connection.execute(end.encode(), ["OVERLOADED", pk])
+        hold.refresh_from_db()
+        times = [StaffAct.objects.get().at, StaffAccess.objects.get().at, hold.lifted_at, hold.set_at]
+        assert min(filter(None, times)) > timezone.now() - timedelta(minutes=5) and None not in times
+        assert "not as" not in verified().replace("0 not as they were", "")
+        for column in ("error_code", "agent_version", "cancelled_by_name"):
+            connection.execute(f"UPDATE sessions_app_invocation SET {column} = {column} || 'x'".encode())
+            assert f"session {written.pk}, invocation i: not as it ended" in verified(), column
+            connection.execute(f"UPDATE sessions_app_invocation SET {column} = left({column}, -1)".encode())
+        # A second end is no forgery that the role can hide: both are recorded.
+        connection.execute(b"UPDATE sessions_app_invocation SET status = 'queued'")
+        connection.execute(end.encode(), ["OTHER", pk])
+    assert "not as it ended" not in verified() and RecordedEnd.objects.filter(kind="invocation").count() == 2
 
 
 def test_the_record_of_an_earlier_erasure_permits_nothing(written: Session) -> None:

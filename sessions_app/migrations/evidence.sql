@@ -1,0 +1,79 @@
+-- Times and ends of evidence, which the processes of the site cannot choose.
+
+-- Set the time of an act, an access or a request. The clock, not the begin of the transaction: it may be open for long.
+
+CREATE OR REPLACE FUNCTION adk_set_time() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    NEW.at := clock_timestamp();
+    RETURN NEW;
+END $$;
+
+CREATE OR REPLACE TRIGGER set_time BEFORE INSERT ON sessions_app_sessionact
+    FOR EACH ROW EXECUTE FUNCTION adk_set_time();
+CREATE OR REPLACE TRIGGER set_time BEFORE INSERT ON sessions_app_accountact
+    FOR EACH ROW EXECUTE FUNCTION adk_set_time();
+CREATE OR REPLACE TRIGGER set_time BEFORE INSERT ON sessions_app_staffact
+    FOR EACH ROW EXECUTE FUNCTION adk_set_time();
+CREATE OR REPLACE TRIGGER set_time BEFORE INSERT ON sessions_app_staffaccess
+    FOR EACH ROW EXECUTE FUNCTION adk_set_time();
+CREATE OR REPLACE TRIGGER set_time BEFORE INSERT ON sessions_app_actrequest
+    FOR EACH ROW EXECUTE FUNCTION adk_set_time();
+CREATE OR REPLACE TRIGGER set_time BEFORE INSERT ON sessions_app_actrequeststep
+    FOR EACH ROW EXECUTE FUNCTION adk_set_time();
+CREATE OR REPLACE TRIGGER set_time BEFORE INSERT ON sessions_app_casefile
+    FOR EACH ROW EXECUTE FUNCTION adk_set_time();
+
+CREATE OR REPLACE FUNCTION adk_set_times_of_hold() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF TG_OP = 'INSERT' THEN
+        NEW.set_at := clock_timestamp();
+    ELSIF OLD.lifted_at IS NULL AND NEW.lifted_at IS NOT NULL THEN
+        NEW.lifted_at := clock_timestamp();
+    END IF;
+    RETURN NEW;
+END $$;
+
+CREATE OR REPLACE TRIGGER set_times BEFORE INSERT OR UPDATE OF lifted_at ON sessions_app_legalhold
+    FOR EACH ROW EXECUTE FUNCTION adk_set_times_of_hold();
+
+-- Return the hash of the columns with which an invocation has ended, or a hold was lifted. No words are kept: an error
+-- may quote a conversation.
+
+CREATE OR REPLACE FUNCTION adk_hash_of_end(ended sessions_app_invocation) RETURNS bytea LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    RETURN sha256(convert_to(jsonb_build_array(ended.invocation_id, ended.status, ended.error_code, ended.error_message,
+        ended.agent_version, ended.cancelled_by_name, ended.cancel_reason, extract(epoch FROM ended.finished_at)
+    )::text, 'UTF8'));
+END $$;
+
+CREATE OR REPLACE FUNCTION adk_hash_of_lifting(lifted sessions_app_legalhold) RETURNS bytea LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    RETURN sha256(convert_to(jsonb_build_array(
+        lifted.lifted_by_name, lifted.lift_reason, extract(epoch FROM lifted.lifted_at)
+    )::text, 'UTF8'));
+END $$;
+
+-- Record an end. The function has the rights of the owner of the tables: the role of `deploy/roles.sql` cannot insert the
+-- row itself.
+
+CREATE OR REPLACE FUNCTION adk_record_end() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, {schema}, pg_temp AS $$
+BEGIN
+    IF TG_TABLE_NAME = 'sessions_app_invocation' THEN
+        INSERT INTO sessions_app_recordedend (kind, subject_id, erased_with, hash)
+        VALUES ('invocation', NEW.id, NEW.session_id::text, adk_hash_of_end(NEW));
+    ELSE
+        INSERT INTO sessions_app_recordedend (kind, subject_id, erased_with, hash)
+        VALUES ('legalhold', NEW.id, coalesce(NEW.session_id::text, NEW.user_id::text), adk_hash_of_lifting(NEW));
+    END IF;
+    RETURN NULL;
+END $$;
+
+REVOKE ALL ON FUNCTION adk_record_end FROM PUBLIC;
+
+CREATE OR REPLACE TRIGGER record_end AFTER UPDATE OF status ON sessions_app_invocation FOR EACH ROW
+    WHEN (OLD.status <> NEW.status AND NEW.status IN ('completed', 'failed', 'cancelled'))
+    EXECUTE FUNCTION adk_record_end();
+CREATE OR REPLACE TRIGGER record_end AFTER UPDATE OF lifted_at ON sessions_app_legalhold FOR EACH ROW
+    WHEN (OLD.lifted_at IS NULL AND NEW.lifted_at IS NOT NULL)
+    EXECUTE FUNCTION adk_record_end();
