@@ -50,6 +50,7 @@ from sessions_app.process.celery_dispatch import (
     SWEEP,
     send_run_session,
 )
+from sessions_app.process.group_mail import waiting_mails
 from sessions_app.process.process_metrics import note_sweep
 from sessions_app.process.sweeping import Repair, sweep_over
 from sessions_app.scheduling.firing import due_task_repair
@@ -112,6 +113,7 @@ def sweep() -> None:
         due_task_repair(),
         *escalations(),
         *reading_alerts(),
+        waiting_mails(),
         deleted_session_repair(),
         offer_due_deliveries,
         embedding.offer_waiting_entries,

@@ -1,7 +1,8 @@
 """Alerts on unusual reading by staff: many rows within an hour, or reading outside of the working hours.
 
 A sweep looks at the accesses of the last hour. An alert is an act of the site, a mail to a group, and an event for the
-webhooks of its members. Staff who keep reading cause the next alert an hour later.
+webhooks of its members, stored in one transaction: a mail server that is down delays the mail alone. Staff who keep
+reading cause the next alert an hour later.
 """
 
 import logging
@@ -19,7 +20,7 @@ from django.utils import timezone
 from sessions_app.base.actors import SITE, ActionKind, ActorKind
 from sessions_app.conf import conf
 from sessions_app.models import StaffAccess, StaffAct
-from sessions_app.process.group_mail import mail_group
+from sessions_app.process.group_mail import mail_group_later
 from sessions_app.process.sweeping import Repair
 from sessions_app.webhooks.changes import stage_reading_alert
 
@@ -116,7 +117,7 @@ def _alert_once(reading: Reading) -> None:
     )
     group = conf().reading_alert_group
     stage_reading_alert(group, reading.staff_id, reading.rows, reading.odd_rows)
-    mail_group(group, f"unusual reading by {reading.name}", [*reading.sentences, _link()])
+    mail_group_later(group, f"unusual reading by {reading.name}", [*reading.sentences, _link()])
 
 
 def _link() -> str:

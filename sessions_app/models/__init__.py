@@ -40,6 +40,7 @@ from sessions_app.models.state import AppState, UserState
 from sessions_app.models.tombstone import ErasedKind, ErasedSession, Tombstone
 from sessions_app.models.tool_job import ToolJob
 from sessions_app.models.usage import KeyUsage, PersonUsage
+from sessions_app.models.waiting_mail import WaitingMail
 from sessions_app.models.webhook import Webhook, WebhookDelivery, WebhookEvent
 
 __all__ = [
@@ -104,6 +105,7 @@ __all__ = [
     "Tombstone",
     "ToolJob",
     "UserState",
+    "WaitingMail",
     "Webhook",
     "WebhookDelivery",
     "WebhookEvent",

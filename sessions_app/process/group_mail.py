@@ -1,16 +1,24 @@
-"""Mail to the members of a group of users."""
+"""Mail to the members of a group of users: sent at once, or stored with what it reports and sent by the sweep."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Iterable
+from datetime import timedelta
 
 from django.contrib.auth import get_user_model
 from django.core.mail import send_mail
+from django.db import transaction
+from django.db.models import QuerySet
+from django.db.models.functions import Now
 
 from sessions_app.conf import conf
+from sessions_app.models import WaitingMail
+from sessions_app.process.sweeping import OverdueRows
 
 logger = logging.getLogger(__name__)
+PAUSE = timedelta(minutes=1)
+"""Time between two attempts while the mail server is down."""
 
 
 def mail_group(group: str, subject: str, lines: Iterable[str]) -> None:
@@ -21,3 +29,33 @@ def mail_group(group: str, subject: str, lines: Iterable[str]) -> None:
         send_mail(f"{conf().site_name}: {subject}", "\n".join(lines), None, addresses)
     else:
         logger.warning("No member of the group %r has a mail address", group)
+
+
+def mail_group_later(group: str, subject: str, lines: Iterable[str]) -> None:
+    """Store a mail in the transaction of what it reports. A sweep sends it, again each minute until it is sent."""
+    WaitingMail.objects.create(group=group, subject=subject, text="\n".join(lines))
+
+
+def waiting_mails() -> OverdueRows[WaitingMail]:
+    """Return the repair that sends the stored mails."""
+    return OverdueRows(_due, _send)
+
+
+def _due() -> QuerySet[WaitingMail]:
+    return WaitingMail.objects.filter(due_at__lte=Now()).order_by("due_at")
+
+
+def _send(mail: WaitingMail) -> None:
+    row = WaitingMail.objects.filter(pk=mail.pk)
+    # If the process dies after the mail, it is sent again: twice rather than never.
+    with transaction.atomic():
+        # SKIP LOCKED: another sweep is sending the mail.
+        if row.filter(due_at__lte=Now()).select_for_update(skip_locked=True).first() is None:
+            return
+        try:
+            mail_group(mail.group, mail.subject, [mail.text])
+        except Exception:
+            logger.exception("The mail to the group %r could not be sent; it is tried again", mail.group)
+            row.update(due_at=Now() + PAUSE)
+        else:
+            row.delete()

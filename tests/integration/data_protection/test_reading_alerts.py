@@ -16,7 +16,8 @@ from pytest_django import Settings
 
 from sessions_app.conf import Conf
 from sessions_app.data_protection.reading_alerts import reading_alerts
-from sessions_app.models import StaffAccess, StaffAct, Webhook, WebhookDelivery
+from sessions_app.models import StaffAccess, StaffAct, WaitingMail, Webhook, WebhookDelivery
+from sessions_app.process.group_mail import waiting_mails
 
 pytestmark = pytest.mark.django_db
 EVENT = "reading.unusual"
@@ -49,6 +50,7 @@ def read(name: str, *keys: str, **values: Any) -> None:
 def sweep() -> None:
     for repair in reading_alerts():
         repair(1.0)
+    waiting_mails()(1.0)
 
 
 def alerts() -> list[tuple[str, str]]:
@@ -123,15 +125,23 @@ def test_two_sweeps_at_once_cause_one_alert(transactional_db: None, group: Group
     assert len(alerts()) == 1 == len(mail.outbox)
 
 
-def test_a_mail_that_fails_leaves_no_act_and_is_tried_again(settings: Settings) -> None:
+def test_act_and_webhook_stay_while_the_mail_server_is_down_and_the_mail_is_sent_later_once(
+    settings: Settings,
+) -> None:
     read("grace", *"abcd")
     backend = settings.EMAIL_BACKEND
-    settings.EMAIL_BACKEND = "no.such.Backend"
+    settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
+    settings.EMAIL_PORT = 1  # nobody listens there
     sweep()
-    assert alerts() == [] and not WebhookDelivery.objects.exists()
+    assert len(alerts()) == 1 == WebhookDelivery.objects.count() and not mail.outbox
     settings.EMAIL_BACKEND = backend
     sweep()
-    assert len(alerts()) == 1 == len(mail.outbox)
+    assert not mail.outbox, "the next attempt is a minute later"
+    WaitingMail.objects.update(due_at=timezone.now())
+    sweep()
+    sweep()
+    assert len(alerts()) == 1 == WebhookDelivery.objects.count() == len(mail.outbox)
+    assert "Opened 4 sessions" in mail.outbox[0].body and not WaitingMail.objects.exists()
 
 
 def test_without_a_limit_nothing_is_looked_at(settings: Settings) -> None:
