@@ -163,9 +163,21 @@ class CardMaker:
 def words_of(step: Step) -> str:
     """Return the state of a step in words."""
     until = _moment(step.waits_until)
-    if until is None:
-        return str(STATE_WORDS[step.state])
-    return str(WAITING_UNTIL).format(time=f"{localtime(until):%Y-%m-%d %H:%M %Z}")
+    if until is not None:
+        return str(WAITING_UNTIL).format(time=f"{localtime(until):%Y-%m-%d %H:%M %Z}")
+    if _only_waits(step):
+        return gettext("Waiting")
+    return str(STATE_WORDS[step.state])
+
+
+def _only_waits(step: Step) -> bool:
+    """Return True for a step in the background of which nothing but waits is left."""
+    if step.state is not StepState.IN_BACKGROUND:
+        return False
+    open_steps = [
+        below for below in step.walk() if below.state is StepState.IN_BACKGROUND and not below.steps
+    ]
+    return all(below.waits_until is not None for below in open_steps)
 
 
 def _rows(steps: Iterable[Step]) -> list[list[Step]]:

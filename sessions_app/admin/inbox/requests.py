@@ -28,7 +28,7 @@ from sessions_app.admin.inbox.stored_call import StoredCall
 from sessions_app.admin.keyset_list import KeysetAdmin
 from sessions_app.admin.links import session_url
 from sessions_app.admin.permissions import OF_SESSION, OWN, may, within_remits
-from sessions_app.admin.session_page.person_view import SeenEvent, load_seen_events
+from sessions_app.admin.session_page.person_view import SeenEvent, load_begun_steps, load_seen_events
 from sessions_app.admin.staff_records import RecordedActsMixin, note_access, staff_of
 from sessions_app.admin.stored_events import with_stored
 from sessions_app.base.codec import parse_uuid
@@ -363,7 +363,9 @@ def seen_before(session: Session, seq: int | None) -> list[SeenEvent]:
     rewinds = find_rewinds(session.pk)
     effective = without_rewound(events, rewinds)
     newest = list(with_stored(effective.order_by("-seq"))[:MAX_SHOWN_EVENTS])
-    return [_cut(event) for event in load_seen_events(session, newest[::-1], rewinds)]
+    events_shown = newest[::-1]
+    cards = load_begun_steps(session, events_shown)
+    return [_cut(event) for event in load_seen_events(session, events_shown, rewinds, cards)]
 
 
 def _cut(seen: SeenEvent) -> SeenEvent:

@@ -9,12 +9,13 @@ from typing import Any
 import pytest
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
 from runtime.workflow import JoinNode, Workflow
 from runtime.workflow.build import node
 from runtime.workflow.steps import Step, StepState
 from sessions_app.admin.workflow_graph.drawing import draw
-from sessions_app.models import Session
+from sessions_app.models import AnswerRequest, Invocation, Session
 from tests.integration.admin.audit_rows import HOSTILE, append_event, read
 from tests.integration.admin.test_trace_page import rows_of, trace_of
 from tests.served_agents import Served
@@ -64,6 +65,19 @@ def test_the_view_of_the_person_shows_the_steps_once_where_the_workflow_begins(
     shown = re.findall(r'data-state="(\w+)" data-name="([^"]+)"', first)
     assert shown == [("done", "Look up"), ("failed", "Pay"), ("pending", "Mail")]
     assert "data-name" not in second and "<script>" not in first
+
+
+def test_the_inbox_shows_the_steps_in_the_conversation_before_a_call(
+    admin_client: Client, refunds: Session
+) -> None:
+    asked = {"session": refunds, "invocation_id": "e-1"}
+    Invocation.objects.create(**asked, client_id="m", message={}, status="waiting")
+    names = {**asked, "call_id": "c-1", "tool_name": "pay", "agent_name": "help_desk"}
+    row = AnswerRequest.objects.create(kind="confirmation", effect="Pay", asked_at=timezone.now(), **names)
+    html = read(admin_client, reverse("admin:sessions_app_answerrequest_change", args=[row.pk]))
+    shown = re.findall(r'data-state="(\w+)" data-name="([^"]+)"', html)
+    assert shown == [("done", "Look up"), ("failed", "Pay"), ("pending", "Mail")]
+    assert HOSTILE not in html and "/css/steps" in html
 
 
 def test_each_node_has_its_state_and_the_event_that_it_stands_in(auditor: Client, refunds: Session) -> None:

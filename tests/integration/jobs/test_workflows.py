@@ -282,6 +282,7 @@ def test_staff_end_a_wait_before_its_time_once_with_a_reason(
     graph = f"{reverse('admin:sessions_app_session_graph', args=[session.pk])}?invocation={invocation_id}"
     shown = admin_client.get(graph).content.decode()
     assert re.search(r'data-state="background">Waiting until 20', shown)
+    assert re.search(r"<h2[^>]*><bdi>\w+</bdi> · Waiting</h2>", shown)
     assert f'name="wait" value="{job.call_id}"' in shown
     client.force_login(person)
     assert "Waiting until 20" in exported(client, session, "markdown")
