@@ -8,26 +8,30 @@ import hashlib
 from collections.abc import Sequence
 
 
-def tree_of(lines: Sequence[str]) -> str:
-    """Return the hash over all lines in hexadecimal digits; that of nothing for an empty list."""
-    level = _leaves(lines)
-    while len(level) > 1:
-        level = _parents(level)
-    return level[0].hex() if level else hashlib.sha256().hexdigest()
+class HashTree:
+    """The tree over the lines of a list.
 
+    Attributes:
+        root: hash over all lines in hexadecimal digits; that of nothing for an empty list.
+    """
 
-def path_to(lines: Sequence[str], index: int) -> list[str]:
-    """Return the neighbours on the way from a line up: `L` or `R` for their side, and their hash."""
-    path = []
-    level = _leaves(lines)
-    while len(level) > 1:
-        neighbour = index ^ 1
-        if neighbour < len(level):
-            side = "L" if neighbour < index else "R"
-            path.append(side + level[neighbour].hex())
-        level = _parents(level)
-        index //= 2
-    return path
+    def __init__(self, lines: Sequence[str]) -> None:
+        self._levels = [[_leaf(line) for line in lines]]
+        while len(self._levels[-1]) > 1:
+            self._levels.append(_parents(self._levels[-1]))
+        top = self._levels[-1]
+        self.root = top[0].hex() if top else hashlib.sha256().hexdigest()
+
+    def path_to(self, index: int) -> list[str]:
+        """Return the neighbours on the way from a line up: `L` or `R` for their side, and their hash."""
+        path = []
+        for level in self._levels[:-1]:
+            neighbour = index ^ 1
+            if neighbour < len(level):
+                side = "L" if neighbour < index else "R"
+                path.append(side + level[neighbour].hex())
+            index //= 2
+        return path
 
 
 def tree_above(line: str, path: Sequence[str]) -> str:
@@ -41,10 +45,6 @@ def tree_above(line: str, path: Sequence[str]) -> str:
         neighbour = bytes.fromhex(step[1:])
         hashed = _parent(neighbour, hashed) if step.startswith("L") else _parent(hashed, neighbour)
     return hashed.hex()
-
-
-def _leaves(lines: Sequence[str]) -> list[bytes]:
-    return [_leaf(line) for line in lines]
 
 
 def _leaf(line: str) -> bytes:

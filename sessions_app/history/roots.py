@@ -30,8 +30,9 @@ import logging
 import re
 import time
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +46,7 @@ from django.db import connection
 from django.utils import timezone
 
 from sessions_app.errors import ConflictError, InvalidInputError
-from sessions_app.history.hash_tree import path_to, tree_of
+from sessions_app.history.hash_tree import HashTree
 from sessions_app.models import Event
 
 logger = logging.getLogger(__name__)
@@ -259,7 +260,7 @@ def _write(storage: Storage, key: Ed25519PrivateKey, last: Root | None, ends: Ma
         "previous": last.sha256 if last else "",
         "after": after,
         "upto": upto,
-        "tree": tree_of(rows),
+        "tree": HashTree(rows).root,
     }
     first = json.dumps(head)
     content = "".join(f"{line}\n" for line in (first, *rows)).encode()
@@ -331,24 +332,40 @@ class Proofs:
         newest = _last_root(self._storage, key)
         self.covered = newest.upto["event"] if newest else 0
 
-    def of(self, event: Event) -> dict[str, Any] | None:
-        """Return the proof of an event that the roots cover, as JSON; None if its root is older than such proofs.
+    def of(self, events: Iterable[Event]) -> dict[int, dict[str, Any]]:
+        """Return the proofs of events that the roots cover, as JSON by primary key. Each root is read once.
 
-        It has the first line of the root (`head`), the signature of this line, and the way from the line of the event
-        (`row`) to the hash in the first line, by `history.hash_tree`.
+        A proof has the first line of the root (`head`), the signature of this line, and the way from the line of the
+        event (`row`) to the hash in the first line, by `history.hash_tree`. An event whose root is older than such
+        proofs has none.
         """
-        place = bisect_left(self._numbers, event.pk, key=self._last_event_of)
-        with self._storage.open(_name(self._numbers[place])) as file:
+        proofs: dict[int, dict[str, Any]] = {}
+        in_order = sorted(events, key=lambda event: event.pk)
+        for place, covered in groupby(in_order, key=self._place_of):
+            proofs |= self._proofs_by(self._numbers[place], covered)
+        return proofs
+
+    def _place_of(self, event: Event) -> int:
+        return bisect_left(self._numbers, event.pk, key=self._last_event_of)
+
+    def _proofs_by(self, number: int, events: Iterable[Event]) -> dict[int, dict[str, Any]]:
+        with self._storage.open(_name(number)) as file:
             content = file.read()
-        root = _parse(content, self._key, _name(self._numbers[place]))
-        name = f"event {event.session_id} {event.seq}"
-        if not root.tree or name not in root.rows:
-            return None
+        root = _parse(content, self._key, _name(number))
+        if not root.tree:
+            return {}
         head, *lines = content.decode().splitlines()
-        rows = [f"{row} {value}" for row, value in root.rows.items()]
-        index = list(root.rows).index(name)
         signature = lines[-2].removeprefix(_HEAD.decode())
-        return {"head": head, "signature": signature, "row": rows[index], "path": path_to(rows, index)}
+        rows = [f"{row} {value}" for row, value in root.rows.items()]
+        places = {row: place for place, row in enumerate(root.rows)}
+        tree = HashTree(rows)
+        proofs = {}
+        for event in events:
+            place = places.get(f"event {event.session_id} {event.seq}")
+            if place is not None:
+                path = tree.path_to(place)
+                proofs[event.pk] = {"head": head, "signature": signature, "row": rows[place], "path": path}
+        return proofs
 
     def _last_event_of(self, number: int) -> int:
         with self._storage.open(_name(number)) as file:

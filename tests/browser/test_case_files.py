@@ -169,6 +169,20 @@ def test_the_page_names_each_change(page: Page, tmp_path: Path) -> None:
         assert [finding.words[:39] for finding in findings if not finding.holds] == [
             "The zip has bytes outside of its files:"
         ]
+    end = len(content) - 22
+    record = content.index(b"PK\1\2")
+    listed = content[record + 46 : record + 46 + int.from_bytes(content[record + 28 : record + 30], "little")]
+    too_large = {
+        "it has more than 65,534 files": content[: end + 10] + b"\xff\xff" + content[end + 12 :],
+        "4 GB (ZIP64)": content[: end + 16] + b"\xff\xff\xff\xff" + content[end + 20 :],
+        f"because {listed.decode()} is larger than 1 GB. Use manage.py adk_verify": (
+            content[: record + 24] + b"\1\0\0\x40" + content[record + 28 :]
+        ),
+    }
+    for number, (words, damaged) in enumerate(too_large.items()):
+        (tmp_path / f"large-{number}.zip").write_bytes(damaged)
+        said = verdict(page, tmp_path / f"large-{number}.zip")
+        assert words in said and "This page cannot check the bundle" in said, words
     page.evaluate("() => { crypto.subtle.importKey = () => Promise.reject(new Error('Ed25519')) }")
     assert "This browser cannot check signatures (Ed25519)" in verdict(page, KEPT)
 

@@ -20,6 +20,7 @@ from django.core.files import File
 from django.db import IntegrityError, transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet, Sum
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
+from django.template.defaultfilters import filesizeformat
 from django.urls import URLPattern
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -28,6 +29,7 @@ from django.utils.translation import gettext_lazy
 
 from sessions_app.admin.case_files.forms import (
     MAX_EVENTS,
+    MAX_FILE_BYTES,
     MAX_ITEMS,
     Chosen,
     CollectForm,
@@ -50,6 +52,7 @@ from sessions_app.errors import ConflictError, InvalidInputError
 from sessions_app.models import (
     AccessKind,
     ActionKind,
+    Artifact,
     CaseEntry,
     CaseFile,
     CaseItem,
@@ -59,6 +62,7 @@ from sessions_app.models import (
     Tombstone,
 )
 from sessions_app.rendering.audit_values import status_badge
+from sessions_app.secrets.masking import mask_text
 
 SEALING = Wording(
     link=gettext_lazy("Seal…"), title=gettext_lazy("Seal the case file?"), confirm=gettext_lazy("Seal it")
@@ -409,4 +413,25 @@ def _why_too_large(case: CaseFile) -> str:
     sessions = Session.objects.filter(pk__in=list(items))
     if (sessions.aggregate(events=Sum("last_seq"))["events"] or 0) > MAX_EVENTS:
         return _("The sessions of a case file have at most %d events. Make several case files.") % MAX_EVENTS
-    return ""
+    return _why_too_many_bytes(case)
+
+
+def _why_too_many_bytes(case: CaseFile) -> str:
+    """Return which file makes the bundle too large: files are of whole sessions; empty if none does."""
+    whole = case.items.filter(seq=0).values("session_id")
+    files = Artifact.objects.filter(session__in=whole)
+    size = files.aggregate(size=Sum("size"))["size"] or 0
+    if size <= MAX_FILE_BYTES:
+        return ""
+    largest = files.order_by("-size", "pk")[0]
+    words = _(
+        "The files of a case file have at most %(most)s together, and these have %(size)s. The largest is "
+        "“%(name)s” of session %(session)s with %(bytes)s: collect events of this session in place of the session."
+    )
+    return words % {
+        "most": filesizeformat(MAX_FILE_BYTES),
+        "size": filesizeformat(size),
+        "name": mask_text(largest.filename),
+        "session": largest.session_id,
+        "bytes": filesizeformat(largest.size),
+    }

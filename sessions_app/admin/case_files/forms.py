@@ -17,6 +17,8 @@ MAX_ITEMS = 100
 """Sessions and events of a case file."""
 MAX_EVENTS = 20_000
 """Events of all its sessions. A bundle is made within one request, at 1 to 2 ms for each event."""
+MAX_FILE_BYTES = 500_000_000
+"""Bytes of the files of its whole sessions together; a request compresses about 30 MB in a second."""
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,6 @@ from django.db import connection
 
 from sessions_app.data_protection.archive import as_json, json_list
 from sessions_app.errors import ConflictError
-from sessions_app.history.roots import Proofs
-from sessions_app.models import Event
 from sessions_app.secrets.masking import mask_json
 
 EVENTS_PER_QUERY = 200
@@ -32,8 +30,11 @@ SELECT jsonb_build_array(id, app_name, user_id, key, initial_state)::text, encod
 )), 'hex') FROM sessions_app_session s WHERE id = %s"""
 
 
-def chain_of(session_id: UUID, first: int, last: int, proofs: Proofs | None) -> Iterator[bytes]:
-    """Yield the masked chain of the events from `first` to `last`, with the proof of the newest that a root covers.
+def chain_of(session_id: UUID, first: int, last: int, proof: dict[str, Any] | None) -> Iterator[bytes]:
+    """Yield the masked chain of the events from `first` to `last`.
+
+    Args:
+        proof: that of the newest event that a signed root covers.
 
     Raises:
         ConflictError: the session was erased.
@@ -50,7 +51,7 @@ def chain_of(session_id: UUID, first: int, last: int, proofs: Proofs | None) -> 
         "begin": begin if first == 1 and mask_json(begin) == begin else None,
         "link": link,
         "previous": previous,
-        "proof": _proof(session_id, first, last, proofs),
+        "proof": proof,
     }
     yield as_json(head)[:-1] + b', "events": '
     yield from json_list(_links(session_id, first, last))
@@ -83,11 +84,3 @@ def _masked_link(seq: int, hash_: str | None, body: str, before: str, facts: str
     if any(mask_json(text) != text for text in hashed.values()):
         return link
     return {**link, **hashed}
-
-
-def _proof(session_id: UUID, first: int, last: int, proofs: Proofs | None) -> dict[str, Any] | None:
-    if proofs is None:
-        return None
-    events = Event.objects.filter(session=session_id, seq__range=(first, last), pk__lte=proofs.covered)
-    newest = events.only("pk", "session_id", "seq").order_by("-seq").first()
-    return proofs.of(newest) if newest else None

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
+from uuid import UUID
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
@@ -30,7 +31,7 @@ from sessions_app.data_protection.export import event_json, write_sessions
 from sessions_app.data_protection.transcripts.record import write_record
 from sessions_app.errors import ConflictError
 from sessions_app.history.roots import Proofs, load_public_key
-from sessions_app.models import CaseFile, CaseItem, ErasedSession, Session
+from sessions_app.models import CaseFile, CaseItem, ErasedSession, Event, Session
 from sessions_app.secrets.masking import mask
 from sessions_app.sessions.ownership import User
 
@@ -55,7 +56,7 @@ def write_bundle(case: CaseFile, reader: User, target: Path) -> str:
         )
     }
     key = load_public_key(Path(conf().roots_public_key)) if conf().roots_place else None
-    proofs = Proofs(conf().roots_place, key) if key else None
+    proofs = _proofs_of(items, sessions, Proofs(conf().roots_place, key)) if key else {}
     with Archive(target) as archive:
         archive.write_json("case.json", _case_json(case, items, sessions, key))
         archive.write("verify.html", [verifying_page()])
@@ -63,19 +64,41 @@ def write_bundle(case: CaseFile, reader: User, target: Path) -> str:
         write_sessions(archive, whole)
         for item in items:
             if session := sessions.get(item.session_id):
-                _write_item(archive, item, session, reader, proofs)
+                _write_item(archive, item, session, reader, proofs.get(item.pk))
         for session_id, last_seq in Session.objects.filter(pk__in=sessions).values_list("pk", "last_seq"):
             if last_seq != sessions[session_id].last_seq:
                 raise ConflictError(f"Session {session_id} went on while it was sealed. Seal it again.")
     return str(archive.files[-1]["sha256"])
 
 
+def _proofs_of(
+    items: list[CaseItem], sessions: dict[UUID, Session], proofs: Proofs
+) -> dict[int, dict[str, Any] | None]:
+    """Return the proof of the newest event of each item that a root covers, by the item."""
+    newest = {}
+    for item in items:
+        if session := sessions.get(item.session_id):
+            events = Event.objects.filter(session=session, seq__range=_events_of(item, session))
+            covered = events.filter(pk__lte=proofs.covered).only("pk", "session_id", "seq")
+            if event := covered.order_by("-seq").first():
+                newest[item.pk] = event
+    found = proofs.of(newest.values())
+    return {pk: found.get(event.pk) for pk, event in newest.items()}
+
+
+def _events_of(item: CaseItem, session: Session) -> tuple[int, int]:
+    """Return the numbers of the first and the last event of an item."""
+    if item.seq:
+        return item.seq, item.seq
+    return 1, session.last_seq
+
+
 def _write_item(
-    archive: Archive, item: CaseItem, session: Session, reader: User, proofs: Proofs | None
+    archive: Archive, item: CaseItem, session: Session, reader: User, proof: dict[str, Any] | None
 ) -> None:
     name = name_of(item)
-    first, last = (item.seq, item.seq) if item.seq else (1, session.last_seq)
-    archive.write(f"chains/{name}.json", chain_of(session.pk, first, last, proofs))
+    first, last = _events_of(item, session)
+    archive.write(f"chains/{name}.json", chain_of(session.pk, first, last, proof))
     if item.seq:
         archive.write(f"events/{name}.json", [event_json(session.pk, item.seq)])
     with TemporaryDirectory() as folder:

@@ -36,7 +36,7 @@ from sessions_app.models import (
     StaffAccess,
     StaffAct,
 )
-from tests.integration.admin.audit_rows import append_event, list_url, page_of, told
+from tests.integration.admin.audit_rows import append_event, list_url, make_artifact, page_of, told
 from tests.integration.admin.test_session_tools import downloaded
 
 pytestmark = pytest.mark.usefixtures("transactional_db", "background_end")
@@ -445,6 +445,24 @@ def test_more_events_than_a_request_can_seal_are_not_collected(
     monkeypatch.setattr("sessions_app.admin.case_files.case_file_admin.MAX_EVENTS", 2)
     assert "at most 2 events" in collect(grace, session.pk).content.decode()
     assert not CaseFile.objects.exists()
+
+
+def test_a_file_that_is_too_large_for_a_bundle_is_named(
+    grace: Client, alan: Client, session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_artifact(session, "small.txt", b"ab")
+    collect(grace, session.pk)
+    case = CaseFile.objects.get()
+    read(alan, case)
+    monkeypatch.setattr("sessions_app.admin.case_files.case_file_admin.MAX_FILE_BYTES", 4)
+    make_artifact(session, "scan password=Tr0ub4dor.pdf", b"abc")
+    said = told(seal(grace, case))
+    assert "at most 4\xa0bytes together, and these have 5\xa0bytes" in said and "Tr0ub" not in said
+    assert f"of session {session.pk} with 3\xa0bytes" in said and "“scan password=[masked]" in said
+    refused = collect(grace, session.pk)
+    assert "at most 4\xa0bytes" in refused.content.decode() and CaseFile.objects.count() == 1
+    collect(grace, f"{session.pk}.2")  # a single event brings no files
+    assert CaseFile.objects.count() == 2
 
 
 def test_an_author_who_reads_at_the_same_moment_is_no_second_reader(

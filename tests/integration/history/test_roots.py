@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pytest
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
@@ -16,6 +17,7 @@ from django.db import connection, transaction
 from sessions_app.base.actors import SITE, Act, ActionKind
 from sessions_app.data_protection.erase import ErasureOrder, erase_session, erase_user
 from sessions_app.history import roots
+from sessions_app.history.hash_tree import tree_above
 from sessions_app.history.integrity import flaw_in
 from sessions_app.models import (
     ActRequest,
@@ -154,6 +156,31 @@ def test_each_change_of_records_is_named(sealing: Path, person: User) -> None:
     tamper(lambda: Event.objects.all().delete())
     found = verify(sealing)
     assert f"staffact {act.pk}: missing" in found and f"event {session.pk} 1: missing" in found
+
+
+def test_the_proofs_of_many_events_read_each_root_once(
+    sealing: Path, person: User, key: Ed25519PrivateKey, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(3):
+        talk(person, "s-1", 2)
+        talk(person, f"s-{number + 2}", 2)
+        seal(sealing)
+    proofs = roots.Proofs(str(sealing), key.public_key())
+    read: list[str] = []
+    parse = roots._parse
+
+    def count(data: bytes, public: Ed25519PublicKey, name: str) -> roots.Root:
+        read.append(name)
+        return parse(data, public, name)
+
+    monkeypatch.setattr(roots, "_parse", count)
+    events = list(Event.objects.order_by("session", "seq"))
+    found = proofs.of(events)
+    assert read == [f"root-0000000{number}.txt" for number in (1, 2, 3)]
+    for event in events:
+        proof = found[event.pk]
+        assert proof["row"].startswith(f"event {event.session_id} {event.seq} ")
+        assert tree_above(proof["row"], proof["path"]) == json.loads(proof["head"])["tree"]
 
 
 def test_an_erasure_is_no_difference_and_an_event_slipped_in_is(sealing: Path, person: User) -> None:

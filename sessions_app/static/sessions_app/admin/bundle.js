@@ -3,11 +3,15 @@
 
 const MANIFEST = "manifest.json";
 const MAX_BYTES = 2 ** 30;
+const MAX_ZIP_BYTES = 2 ** 31 - 1;
 const COMMAND = "manage.py adk_verify --bundle FILE --public-key root.pub";
 const HIDING = "The zip has bytes outside of its files: do not unpack it, other programs may find other files there.";
 const HIDDEN = /(?!\n)[\p{Cc}\p{Cf}]/gu;
 const HOLDS = ["All in this bundle fits together. Compare the number of the seal.", "This bundle holds."];
 const encoder = new TextEncoder();
+
+/** More than this page can read. It says nothing about the bundle. */
+class TooLarge extends Error {}
 
 /** @param {string} id */
 const place = (id) => /** @type {HTMLElement} */ (document.getElementById(id));
@@ -40,6 +44,7 @@ async function sha256(...parts) {
  * @param {File} file
  */
 async function filesOfZip(file) {
+  if (file.size > MAX_ZIP_BYTES) throw new TooLarge("it is larger than 2 GB");
   const bytes = new Uint8Array(await file.arrayBuffer());
   const view = new DataView(bytes.buffer);
   let end = bytes.length - 22;
@@ -49,6 +54,8 @@ async function filesOfZip(file) {
   const odd = [];
   const parts = [];
   const directory = view.getUint32(end + 16, true);
+  if (directory === 0xffffffff || view.getUint16(end + 10, true) === 0xffff)
+    throw new TooLarge("it has more than 65,534 files, or more than 4 GB (ZIP64)");
   let isPlain = end === bytes.length - 22;
   let at = directory;
   for (let left = view.getUint16(end + 10, true); left > 0; left -= 1) {
@@ -66,7 +73,7 @@ async function filesOfZip(file) {
     if (new TextDecoder().decode(bytes.subarray(header + 30, ownEnd)) !== name) isPlain = false;
     parts.push({ from: header, to: start + packed });
     if (files.has(name)) odd.push(`${name} is in the bundle twice.`);
-    files.set(name, () => unpacked(bytes.subarray(start, start + packed), method, size));
+    files.set(name, () => unpacked(name, bytes.subarray(start, start + packed), method, size));
     at += 46 + lengths[0] + lengths[1] + lengths[2];
   }
   if (at !== end) isPlain = false;
@@ -79,9 +86,9 @@ async function filesOfZip(file) {
   return { files, odd };
 }
 
-/** @param {Uint8Array} packed @param {number} method @param {number} size */
-async function unpacked(packed, method, size) {
-  if (size > MAX_BYTES) throw new Error(`a file is too large for this page: use ${COMMAND}`);
+/** @param {string} name @param {Uint8Array} packed @param {number} method @param {number} size */
+async function unpacked(name, packed, method, size) {
+  if (size > MAX_BYTES) throw new TooLarge(`${name} is larger than 1 GB`);
   if (method === 0) return packed;
   const stream = new Blob([/** @type {BlobPart} */ (packed)])
     .stream()
@@ -190,7 +197,8 @@ class Bundle {
   async digestOf(name) {
     try {
       return hex(await sha256(await this.read(name)));
-    } catch {
+    } catch (error) {
+      if (error instanceof TooLarge) throw error;
       return "";
     }
   }
@@ -379,7 +387,10 @@ async function start(open) {
     show(bundle);
   } catch (error) {
     place("verdict").className = "bad";
-    place("verdict").textContent = `This is no whole bundle: ${shown(error instanceof Error ? error.message : error)}.`;
+    const message = shown(error instanceof Error ? error.message : error);
+    if (error instanceof TooLarge)
+      place("verdict").textContent = `This page cannot check the bundle, because ${message}. Use ${COMMAND}`;
+    else place("verdict").textContent = `This is no whole bundle: ${message}.`;
   }
 }
 
