@@ -6,6 +6,7 @@ move to the front and push another session onto both pages.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
@@ -29,6 +30,7 @@ from sessions_app.models import (
 from sessions_app.models.answer_request import AnswerRequestQuerySet
 from sessions_app.models.invocation import InvocationQuerySet
 from sessions_app.models.session import SessionQuerySet
+from sessions_app.sessions.agent_access import usable_names
 from sessions_app.sessions.ownership import User
 
 PAGE_SESSIONS = 30
@@ -49,6 +51,7 @@ class SessionListPage:
         asked: number of questions to the user in all sessions; None in the results of a search.
         is_search: True for the results of a search, which are not grouped by days.
         is_cut: True for a search with more results.
+        closed_apps: names of apps that the user may not use any more; their sessions can only be read.
     """
 
     sessions: list[Session]
@@ -56,6 +59,7 @@ class SessionListPage:
     asked: int | None = None
     is_search: bool = False
     is_cut: bool = False
+    closed_apps: frozenset[str] = frozenset()
 
 
 def list_sessions(
@@ -80,7 +84,16 @@ def list_sessions(
     found = list(rest.newest_first()[: length + 1])
     shown = found[:length]
     following = _cursor(shown[-1]) if len(found) > length else ""
-    return SessionListPage(pinned + shown, following, asked_of(person).count())
+    sessions = pinned + shown
+    return SessionListPage(
+        sessions, following, asked_of(person).count(), closed_apps=closed_apps_of(person, sessions)
+    )
+
+
+def closed_apps_of(person: User, sessions: Iterable[Session]) -> frozenset[str]:
+    """Return the names of the sessions' apps that the user may not use."""
+    names = frozenset(session.app_name for session in sessions)
+    return names.difference(usable_names(person.pk, names))
 
 
 def _length(rows: str) -> int:

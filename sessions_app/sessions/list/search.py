@@ -20,7 +20,7 @@ from runtime.valid_text import storable
 from sessions_app.history.rewinds import find_rewinds
 from sessions_app.models import Event, EventWords, Session
 from sessions_app.models.event import CONFIG
-from sessions_app.sessions.list.listing import SessionListPage, with_activity
+from sessions_app.sessions.list.listing import SessionListPage, closed_apps_of, with_activity
 from sessions_app.sessions.list.plain_text import plain_pieces
 from sessions_app.sessions.ownership import User
 
@@ -68,7 +68,8 @@ def search_sessions(person: User, query: str) -> SessionListPage:
     found = found[:MAX_RESULTS]
     hits = _hits(found, prefixes)
     sessions = [session for session in found if _attach_hit(session, words or [query], hits.get(session.pk))]
-    return SessionListPage(sessions, is_search=True, is_cut=is_cut)
+    closed = closed_apps_of(person, sessions)
+    return SessionListPage(sessions, is_search=True, is_cut=is_cut, closed_apps=closed)
 
 
 def _is_long_enough(word: str) -> bool:

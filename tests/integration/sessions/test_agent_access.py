@@ -150,11 +150,15 @@ def test_a_person_reads_a_closed_conversation_and_is_told_why_nothing_can_be_wri
 ) -> None:
     served(LlmAgent(name="shop", model=ScriptedModel()))
     session = Session.objects.create(app_name="shop", user=person, key="s", title="Tea")
+    Event.objects.create(session=session, seq=1, body={"author": "user"})
+    Session.objects.update(last_seq=1)
     client.force_login(person)
     assert SENTENCE not in client.get(f"/chat/{session.pk}/").content.decode()
+    assert "Tea" in (listed := client.get("/").content.decode()) and "Read only" not in listed
     close(settings, "shop")
     page = client.get(f"/chat/{session.pk}/").content.decode()
     assert SENTENCE in page and "disabled></textarea>" in page
+    assert "Read only" in client.get("/").content.decode()
     close(settings, "shop", "hidden")
     assert client.get(f"/chat/{session.pk}/").status_code == 404
     assert "Tea" not in client.get("/").content.decode()
