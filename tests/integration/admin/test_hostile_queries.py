@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from itertools import cycle, product
 
 import pytest
 from django.contrib import admin
@@ -44,29 +45,36 @@ def root(client: Client, caplog: pytest.LogCaptureFixture) -> Client:
     return client
 
 
-@pytest.mark.parametrize("path", [path for path in LISTS if path != OVERVIEW])
-def test_a_look_up_that_no_filter_offers_is_refused(root: Client, path: str) -> None:
+def test_a_look_up_that_no_filter_offers_is_refused(root: Client) -> None:
     """Such look-ups would reveal a column that no page shows, character by character."""
-    names = LOOKUPS if "/remit/" in path else LOOKUPS + OWN_COLUMNS
-    answers = {name: root.get(f"{path}?{name}=1") for name in names}
-    told = {name: answer.status_code for name, answer in answers.items() if answer.status_code != 400}
-    # A list answers an unknown name by showing itself without the query string.
-    assert {name for name, status in told.items() if status != 302} == set()
-    assert all(answers[name].headers["Location"].endswith("?e=1") for name in told)
+    for path, name in product([path for path in LISTS if path != OVERVIEW], LOOKUPS + OWN_COLUMNS):
+        if "/remit/" in path and name in OWN_COLUMNS:
+            continue
+        answer = root.get(f"{path}?{name}=1")
+        if answer.status_code != 400:
+            # A list answers an unknown name by showing itself without the query string.
+            assert answer.status_code == 302, (path, name)
+            assert answer.headers["Location"].endswith("?e=1"), (path, name)
 
 
-@pytest.mark.parametrize("path", LISTS)
-def test_an_odd_value_of_a_filter_is_answered(root: Client, path: str) -> None:
-    """A name that the list refuses gets one value: the list does not look at the value."""
+def test_an_odd_value_of_a_filter_is_answered(root: Client) -> None:
+    """A name that the list refuses gets one value: the list does not look at the value.
+
+    Any other gets three, which differ from list to list: all lists read the values by the same code.
+    """
     names = ("status", "action", "actor_kind", "at__gte", "created_at__lt", "p", "q", "kind")
-    first, *more = ODD[::-1]
-    answers = {(name, first): root.get(f"{path}?{name}={first}").status_code for name in names}
-    known = [name for name in names if answers[name, first] != 400]
-    answers |= {
-        (name, value): root.get(f"{path}?{name}={value}").status_code for name in known for value in more
-    }
-    assert {pair: status for pair, status in answers.items() if status >= 500} == {}
-    assert root.get(f"{path}?status=%00").status_code == 400
+    first, *others = ODD[::-1]
+    next_value = cycle(others)
+    for path in LISTS:
+        more = [next(next_value), next(next_value)]
+        for name in names:
+            status = root.get(f"{path}?{name}={first}").status_code
+            assert status < 500, (path, name)
+            if status == 400:
+                continue
+            for value in more:
+                assert root.get(f"{path}?{name}={value}").status_code < 500, (path, name, value)
+        assert root.get(f"{path}?status=%00").status_code == 400, path
 
 
 def test_an_odd_value_of_a_session_page_is_answered(root: Client, session: Session) -> None:

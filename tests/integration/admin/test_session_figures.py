@@ -98,36 +98,36 @@ def test_the_list_has_tokens_cost_errors_runtime_and_tools(auditor: Client) -> N
     assert shown == {"tokens": "1,234", "cost": "1.23", "errors": "1", "tools": "refund"}
 
 
+FILTERS = [
+    ("?app_name=travel", "report"), ("?user=bob", "failed waiting old"), ("?agent=travel_clerk", "report"),
+    ("?tool=refund", "refund failed waiting"), ("?status=failed", "failed"), ("?status=waiting", "waiting"),
+    ("?tool=refund&status=failed&user=bob", "failed"), ("?tool=refund&user=ada&agent=shop_clerk", "refund"),
+    ("?cost_above=1.2", "refund report failed waiting"), ("?cost_above=1.3", ""),
+    ("?cost_above=", "refund report failed waiting old"),
+    ("?tokens_above=1233", "refund report failed waiting"), ("?tokens_above=1234", ""),
+    ("?tokens_above=9999999999999999999999", ""), ("?tokens_above=-1", ""), ("?tokens_above=many", ""),
+    ("?with_errors=on", "failed"), ("?with_errors=on&user=ada", ""),
+    ("?tool=nothing", ""), ("?until=2000-01-01", ""), ("?since=9999-12-31", ""),
+    ("?until=0001-01-01&since=0001-01-01", ""), ("?until=9999-12-31", "refund report failed waiting old"),
+    ("?since=yesterday", ""),
+    ("?cost_above=-1", ""),
+    ("?cost_above=nan", ""),
+]  # fmt: skip
+"""Query strings, each with the sessions that it finds."""
+
+
 @pytest.mark.usefixtures("sessions")
-@pytest.mark.parametrize(
-    ("query", "found"),
-    [
-        ("?app_name=travel", "report"), ("?user=bob", "failed waiting old"), ("?agent=travel_clerk", "report"),
-        ("?tool=refund", "refund failed waiting"), ("?status=failed", "failed"), ("?status=waiting", "waiting"),
-        ("?tool=refund&status=failed&user=bob", "failed"), ("?tool=refund&user=ada&agent=shop_clerk", "refund"),
-        ("?cost_above=1.2", "refund report failed waiting"), ("?cost_above=1.3", ""),
-        ("?cost_above=", "refund report failed waiting old"),
-        ("?tokens_above=1233", "refund report failed waiting"), ("?tokens_above=1234", ""),
-        ("?tokens_above=9999999999999999999999", ""), ("?tokens_above=-1", ""), ("?tokens_above=many", ""),
-        ("?with_errors=on", "failed"), ("?with_errors=on&user=ada", ""),
-        ("?tool=nothing", ""), ("?until=2000-01-01", ""), ("?since=9999-12-31", ""),
-        ("?until=0001-01-01&since=0001-01-01", ""), ("?until=9999-12-31", "refund report failed waiting old"),
-        ("?since=yesterday", ""),
-        ("?cost_above=-1", ""),
-        ("?cost_above=nan", ""),
-    ],
-)  # fmt: skip
 def test_each_filter_is_in_the_url_and_an_invalid_one_finds_nothing(
-    exporter: Client, query: str, found: str, monkeypatch: pytest.MonkeyPatch
+    exporter: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    keys = {f"s-{name}" for name in found.split()}
-    for recent in ((2_000,), (1,)):  # among the newest rows, and by the index of rare matches
-        monkeypatch.setattr(keyset_list, "RECENT_ROWS", recent)
-        assert {row["key"] for row in exported(exporter, query)} == keys
-    html = read(exporter, list_url("session", query))
-    assert {
-        key for key in ("s-refund", "s-report", "s-failed", "s-waiting", "s-old") if f">{key}</a>" in html
-    } == keys
+    for query, found in FILTERS:
+        keys = {f"s-{name}" for name in found.split()}
+        for recent in ((2_000,), (1,)):  # among the newest rows, and by the index of rare matches
+            monkeypatch.setattr(keyset_list, "RECENT_ROWS", recent)
+            assert {row["key"] for row in exported(exporter, query)} == keys, query
+        html = read(exporter, list_url("session", query))
+        all_keys = ("s-refund", "s-report", "s-failed", "s-waiting", "s-old")
+        assert {key for key in all_keys if f">{key}</a>" in html} == keys, query
 
 
 @pytest.mark.usefixtures("sessions")

@@ -204,10 +204,17 @@ def test_a_whole_conversation_works_with_the_role(
     assert Tombstone.objects.get().counts["jobs"] == 1
 
 
-@pytest.mark.parametrize("statement", FORBIDDEN)
-def test_the_role_can_change_neither_tables_nor_events(role_url: str, statement: str) -> None:
-    with psycopg.connect(role_url) as connection, pytest.raises(psycopg.errors.InsufficientPrivilege):
-        connection.execute(statement)
+def test_the_role_can_change_neither_tables_nor_events(role_url: str) -> None:
+    allowed = []
+    with psycopg.connect(role_url) as connection:
+        for statement in FORBIDDEN:
+            try:
+                with connection.transaction(force_rollback=True):
+                    connection.execute(statement)
+            except psycopg.errors.InsufficientPrivilege:
+                continue
+            allowed.append(statement)
+    assert allowed == []
 
 
 @pytest.fixture
