@@ -7,10 +7,7 @@ project, which begin with `# mysite/<file>.py`; `tests/docs/test_api.py` runs `#
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import redirect_stdout
 from io import StringIO
@@ -23,6 +20,7 @@ from adk_site.embedded.paths import CHECKOUT
 from runtime.apps import App
 from sessions_app.agent_apps.checks.agents import problems_of
 
+pytest_plugins = ["pytester"]
 PAGES = [*sorted(CHECKOUT.glob("*.md")), *sorted((CHECKOUT / "docs").glob("*.md"))]
 BLOCK = re.compile(r"^```python\n(.*?)^```\n(?:\n```text\n(.*?)^```$)?", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(((?!https?:)[^)#]+)")
@@ -78,22 +76,15 @@ def test_the_agents_py_of_a_page_passes_the_check(page: Path, monkeypatch: pytes
 
 
 @pytest.mark.parametrize("page", WITH_TESTS_PY, ids=name_of)
-def test_the_tests_of_a_page_pass(page: Path, tmp_path: Path) -> None:
-    package = tmp_path / "shop"
-    package.mkdir()
-    (package / "__init__.py").touch()
+def test_the_tests_of_a_page_pass(page: Path, pytester: pytest.Pytester) -> None:
+    package = pytester.mkpydir("shop")
     for name, pattern in (("agents", AGENTS_PY), ("test_agents", TESTS_PY)):
         (code,) = [code for code, _ in blocks(page) if is_module(code, pattern)]
         (package / f"{name}.py").write_text(code)
-    configuration = ("-c", str(CHECKOUT / "pyproject.toml"), "--rootdir", str(tmp_path))
-    answer = subprocess.run(
-        [sys.executable, "-m", "pytest", *configuration, "-p", "no:cacheprovider", "shop"],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(CHECKOUT)},
-        capture_output=True,
-        text=True,
-    )
-    assert answer.returncode == 0, answer.stdout
+    # This process has set Django up already.
+    pytester.makeini("[pytest]\nasyncio_default_fixture_loop_scope = function")
+    run = pytester.inline_run("-p", "no:django", "-p", "no:cacheprovider", "shop")
+    assert run.listoutcomes()[0] and run.ret == 0
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
