@@ -228,6 +228,11 @@ if DATABASES["default"]["ENGINE"] != "django.db.backends.postgresql":
 DATABASES["default"].setdefault("OPTIONS", {}).setdefault(
     "connect_timeout", env.int("DATABASE_CONNECT_SECONDS", default=5)
 )
+# Behind a pooler in transaction mode the next transaction may have another session of PostgreSQL, where neither cursors
+# nor prepared statements of this one exist. The pooler refuses the option by which web processes limit statements.
+if env.bool("DATABASE_POOLED", default=False):
+    DATABASES["default"]["DISABLE_SERVER_SIDE_CURSORS"] = True
+    ADK |= {"prepared_statements": False, "statement_seconds": 0.0}
 REDIS_URL: str = env.str("REDIS_URL", default="") or redis_url(DATA_DIR)
 # PubSub, because nothing needs to be stored in Redis: a lost message only delays news.
 CHANNEL_LAYERS: dict[str, Any] = {

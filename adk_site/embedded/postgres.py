@@ -81,7 +81,7 @@ class Postgres:
 
     def _command(self, program: str, *arguments: str) -> list[str]:
         path = _programs_dir() / program
-        return [*_as_unprivileged_user(), str(path), *arguments]
+        return [*as_unprivileged_user(), str(path), *arguments]
 
     def _pg_ctl(self, *arguments: str) -> list[str]:
         return self._command("pg_ctl", "-D", str(self._cluster), *arguments)
@@ -129,7 +129,7 @@ def _programs_dir() -> Path:
     return wheel / "pginstall18" / "bin"
 
 
-def _as_unprivileged_user() -> list[str]:
+def as_unprivileged_user() -> list[str]:
     """Return the command prefix that runs PostgreSQL as another user; empty without root.
 
     Raises:

@@ -38,6 +38,9 @@ class Fleet:
     """Processes named by their kind and a number: `web1`, `web2`, `worker1` …
 
     A context manager: starts the servers on entry; kills the processes and stops the servers on exit.
+
+    Attributes:
+        variables: environment variables of the processes of a kind, by the kind.
     """
 
     def __init__(self, data: Path, environment: Mapping[str, str]) -> None:
@@ -58,6 +61,7 @@ class Fleet:
             "PYTHONWARNINGS": "ignore",  # Celery warns when tests run as root
             **environment,
         }
+        self.variables: dict[str, Mapping[str, str]] = {}
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
         self._servers = ExitStack()
 
@@ -70,7 +74,12 @@ class Fleet:
                 self._processes[name] = subprocess.Popen(
                     [RUN, kind],
                     cwd=CHECKOUT,
-                    env={**self._environment, "PORT": str(port)},
+                    env={
+                        **self._environment,
+                        **self.variables.get(kind, {}),
+                        "PGAPPNAME": name,
+                        "PORT": str(port),
+                    },
                     stdout=log,
                     stderr=subprocess.STDOUT,
                     start_new_session=True,
@@ -88,6 +97,13 @@ class Fleet:
         process = self._processes.pop(name)
         process.terminate()
         return process.wait(timeout=START_SECONDS)
+
+    def run(self, *command: str) -> str:
+        """Run a command of `deploy/run` with the variables of a worker; return its output."""
+        environment = {**self._environment, **self.variables.get("worker", {})}
+        done = subprocess.run([RUN, *command], cwd=CHECKOUT, env=environment, capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
 
     def log(self, name: str) -> str:
         """Return the output of a process."""
@@ -109,8 +125,7 @@ class Fleet:
 
     def __enter__(self) -> Fleet:
         self._servers.enter_context(running_servers(self.data))
-        migrate = [RUN, "migrate"]
-        subprocess.run(migrate, cwd=CHECKOUT, env=self._environment, check=True, capture_output=True)
+        self.run("migrate")
         with psycopg.connect(postgres_url(self.data)) as connection:
             connection.execute(MAKE_ACCOUNT, [make_password(PASSWORD)])
         return self

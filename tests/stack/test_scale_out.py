@@ -18,8 +18,10 @@ from tests.ag_ui_page import page_of, write_durable
 from tests.browser.model import Model
 from tests.integration.contrib.mcp.clients import HANDLE_ONLY, Task, Tasks, client_with_key, until
 from tests.model_server import Turn
+from tests.stack.crowd import most_connections, talk_while_a_process_stops
 from tests.stack.fleet import Fleet
 from tests.stack.receiver import SECONDS, Receiver
+from tests.stack.settings import CONNECTIONS
 from tests.stack.websocket_tab import Tab
 
 pytestmark = pytest.mark.stack
@@ -155,6 +157,33 @@ def test_without_trusted_proxies_a_client_chooses_neither_its_address_nor_its_sc
     with psycopg.connect(postgres_url(fleet.data)) as connection:
         addresses = connection.execute("SELECT ip_address FROM axes_accessattempt").fetchall()
     assert [str(address) for (address,) in addresses] == ["127.0.0.1"]
+
+
+async def test_no_process_has_more_connections_than_it_says(fleet: Fleet, model: Model) -> None:
+    """A new process has none, and a page that reads no row opens none."""
+    fleet.stop("web2")
+    fleet.start("web2")
+    query = "SELECT application_name FROM pg_stat_activity WHERE backend_type = 'client backend'"
+    with most_connections(postgres_url(fleet.data), query) as most:
+        async with httpx.AsyncClient(base_url=fleet.url("web2")) as client:
+            pages = [
+                "/accounts/login/",
+                "/static/sessions_app/css/base.css",
+                "/chat/",
+                "/jsi18n/",
+                "/nothing",
+            ]
+            answers = [await client.get(page) for page in pages]
+        assert {answer.status_code for answer in answers} <= {200, 302, 404}
+        assert most["web2"] == 0, answers
+        await talk_while_a_process_stops(fleet, model)
+        fleet.start("web1")
+    pool, pages_and_threads = CONNECTIONS["pool_size"], CONNECTIONS["page_connections"]
+    assert pool < most["web1"] <= pool + pages_and_threads
+    assert 0 < most["web2"] <= pool + pages_and_threads
+    # Two for the Celery task and its progress.
+    assert pool <= most["worker1"] <= pool + CONNECTIONS["database_threads"] + 2
+    assert most["beat"] == 0
 
 
 def make_key(fleet: Fleet) -> str:
