@@ -49,7 +49,10 @@ def most_connections(url: str, query: str) -> Iterator[Counter[str]]:
 
 
 async def talk_while_a_process_stops(fleet: Fleet, model: Model) -> None:
-    """Let each person ask `web1` and open a page of it, stop it in the middle, and read at `web2` what a worker answers."""
+    """Let each person ask `web1` and open a page of it, and stop it in the middle.
+
+    On return a worker has given all answers, which each person has read at `web2`.
+    """
     model.play(rules={"Tell me": Turn(text=WORDS, pause=0.2)})
     _, cookies = fleet.new_chat("web1")
     tabs = [Tab(str(uuid4()), cookies) for _ in range(PEOPLE)]

@@ -17,7 +17,7 @@ from adk_site.embedded.postgres import as_unprivileged_user
 from tests.stack.web_process import wait_until_listening
 
 NO_PGBOUNCER = "The tests of connections need pgbouncer: install it, and run make test TESTS=tests/stack"
-SESSIONS = 5
+SESSIONS = 3
 """Sessions of PostgreSQL for each database of pgbouncer: fewer than one process asks for."""
 
 

@@ -5,7 +5,7 @@ from adk_site.settings import CELERY_BEAT_SCHEDULE
 from tests.high_limits import HIGH_LIMITS
 
 # Few connections, so that the crowd of a test wants more.
-CONNECTIONS = {"pool_size": 6, "page_connections": 4, "database_threads": 3, "page_wait_seconds": 100.0}
+CONNECTIONS = {"pool_size": 4, "page_connections": 2, "database_threads": 2, "page_wait_seconds": 100.0}
 ADK = {
     **HIGH_LIMITS,
     **CONNECTIONS,
