@@ -25,6 +25,7 @@ from runtime.sessions.database_session_service import set_database_session_servi
 from runtime.tools.mcp_allow_list import set_allowed_mcp_servers
 from runtime.tools.openapi_tool.auth.sign_in import set_oauth_clients
 from sessions_app.agent_apps.checks.agents import check_agents
+from sessions_app.agent_apps.checks.files import check_object_store, check_storage
 from sessions_app.agent_apps.checks.project import check_project
 from sessions_app.agent_apps.checks.settings import check_settings
 from sessions_app.agent_apps.registry import forget_registry
@@ -49,6 +50,8 @@ class SessionsAppConfig(AppConfig):
         register(check_agents, "agents")
         register(check_settings, "agents")
         register(check_project)
+        register(check_storage)
+        register(check_object_store, deploy=True)
         register(_check_vectors, Tags.database)
         setting_changed.connect(_follow_setting)
         pre_migrate.connect(_refuse_old_database, sender=self)

@@ -75,6 +75,22 @@ class UnavailableError(AdkError):
     retry_seconds = 5.0
 
 
+class FilesUnavailableError(UnavailableError, OSError):
+    """The storage of files does not answer. An `OSError`, too, so that jobs which retry on it do so."""
+
+    def __init__(self) -> None:
+        super().__init__(gettext_noop("The storage of files does not answer. Try again."))
+
+
+class AlteredFileError(ConflictError):
+    """A file is not the one that was stored."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            gettext_noop("This file is not the one that was stored. Ask the people who run this site.")
+        )
+
+
 class UnexpectedError(AdkError):
     """Something went wrong. Try again.
 

@@ -23,7 +23,9 @@ from sessions_app.admin.filters import SessionAppFilter
 from sessions_app.admin.keyset_list import KeysetAdmin
 from sessions_app.admin.links import event_link, row_url
 from sessions_app.admin.permissions import OWN
+from sessions_app.errors import FilesUnavailableError
 from sessions_app.models import AccessKind, Artifact
+from sessions_app.models.stored_files import available_files
 from sessions_app.rendering.audit_values import NOTHING, TRUNCATE_AT
 from sessions_app.rendering.compared_lines import changes_block
 from sessions_app.rendering.previews import MAX_BYTES, text_of
@@ -103,7 +105,7 @@ class ArtifactAdmin(KeysetAdmin, SessionRowAdmin):
     def checked_sha256(self, artifact: Artifact) -> SafeString | str:
         try:
             found = artifact.hash_of_bytes()
-        except FileNotFoundError:
+        except OSError:  # `file_text` says that the file is missing, or the storage down
             return artifact.sha256
         if found == artifact.sha256:
             return artifact.sha256
@@ -166,6 +168,8 @@ def file_text(artifact: Artifact) -> SafeString | str:
         text = _text_of(artifact)
     except FileNotFoundError:
         return gettext("The storage of the site does not have this file: somebody has deleted it there.")
+    except FilesUnavailableError as error:
+        return str(error)
     return gettext("No text: download the file.") if text is None else format_html(_BLOCK, text)
 
 
@@ -177,7 +181,7 @@ def file_changes(artifact: Artifact) -> SafeString | None:
     try:
         old = _text_of(before)
         new = _text_of(artifact)
-    except FileNotFoundError:
+    except OSError:
         return None
     return None if old is None or new is None else changes_block(old, new)
 
@@ -188,7 +192,7 @@ def _text_of(artifact: Artifact) -> str | None:
     Raises:
         FileNotFoundError: the storage does not have the file.
     """
-    with artifact.file.open("rb") as file:
+    with available_files(), artifact.file.open("rb") as file:
         text = text_of(artifact.mime_type, file.read(MAX_BYTES))
     if text is None:
         return None

@@ -2,23 +2,33 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from http import HTTPStatus
 
 from django.db.models import Q
-from django.db.models.fields.files import FieldFile
-from django.http import Http404, HttpRequest, HttpResponseBase, StreamingHttpResponse
+from django.http import (
+    Http404,
+    HttpRequest,
+    HttpResponseBase,
+    HttpResponseRedirect,
+    StreamingHttpResponse,
+)
 from django.utils.cache import get_conditional_response
 from django.utils.http import content_disposition_header
+from django.utils.translation import gettext
 
 from runtime.sessions.state import State
 from sessions_app.asgi.problem_details import problem
 from sessions_app.base.codec import is_storable
+from sessions_app.errors import AlteredFileError, FilesUnavailableError, error_code, http_status
 from sessions_app.models import Artifact, Session
+from sessions_app.models.stored_files import available_files
 from sessions_app.process.thread_pools import download_threads
 from sessions_app.process.threads import in_thread
+from sessions_app.rendering.sentences import in_language
 from sessions_app.store.file_types import BEGINNING, BINARY, INLINE_IMAGES, signed_type
 
 CHUNK_BYTES = 256 * 1024
@@ -64,18 +74,34 @@ async def find_artifact(session: Session, filename: str, version: str) -> Artifa
     return row
 
 
-async def artifact_response(request: HttpRequest, row: Artifact) -> HttpResponseBase:
+async def artifact_response(
+    request: HttpRequest, row: Artifact, *, may_redirect: bool = False
+) -> HttpResponseBase:
     """Return the bytes of an artifact, or 304 if the client has them.
 
     A request with `Range` gets 206 with the requested part, or 416. Browsers show images of `INLINE_IMAGES` and save
-    all other files.
+    all other files. A file that is not the stored one is refused or, above `CHUNK_BYTES`, ends before its last bytes.
+
+    Args:
+        may_redirect: answer with a redirection to the file store where this signs addresses, for a file to save.
     """
+    try:
+        return await _artifact_response(request, row, may_redirect)
+    except FileNotFoundError as error:
+        raise Http404(
+            gettext("The storage of the site does not have this file: somebody has deleted it there.")
+        ) from error
+    except (AlteredFileError, FilesUnavailableError) as error:
+        return problem(http_status(error), in_language(str(error)), error_code(error))
+
+
+async def _artifact_response(request: HttpRequest, row: Artifact, may_redirect: bool) -> HttpResponseBase:
     etag = f'"{row.sha256}"'
     if unchanged := get_conditional_response(request, etag=etag):
         return unchanged
     part = _requested_range(request, row.size, etag)
     if part is None:
-        return await _response(row, etag, _ByteRange(0, row.size))
+        return await _response(row, etag, _ByteRange(0, row.size), may_redirect)
     if part.start == part.end:
         refusal = problem(
             HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE, f"The file has {row.size} bytes.", "range"
@@ -88,7 +114,9 @@ async def artifact_response(request: HttpRequest, row: Artifact) -> HttpResponse
     return response
 
 
-async def _response(row: Artifact, etag: str, part: _ByteRange) -> StreamingHttpResponse:
+async def _response(
+    row: Artifact, etag: str, part: _ByteRange, may_redirect: bool = False
+) -> StreamingHttpResponse | HttpResponseRedirect:
     mime_type = row.mime_type or TEXT
     # The type of a file is its sender's claim. Only what really begins like an image is shown in the site's origin.
     is_image = mime_type in INLINE_IMAGES
@@ -106,27 +134,80 @@ async def _response(row: Artifact, etag: str, part: _ByteRange) -> StreamingHttp
         "Cache-Control": "private, no-cache",  # Kept, and shown only after the site has allowed it again.
         "ETag": etag,
     }
-    return StreamingHttpResponse(_chunks(row.file, part), content_type=mime_type, headers=headers)
+    # An image that the page shows comes from the site: the content security policy allows no other.
+    if may_redirect and not is_image:
+        kept = {"Content-Type": mime_type, "Content-Disposition": headers["Content-Disposition"]}
+        if url := await download_threads.run(_signed_url, row, kept):
+            return HttpResponseRedirect(url, headers={"Cache-Control": "private, no-store"})
+    pieces = _Pieces(row, part)
+    await pieces.begin()
+    return StreamingHttpResponse(pieces, content_type=mime_type, headers=headers)
+
+
+def _signed_url(row: Artifact, headers: dict[str, str]) -> str | None:
+    """Return a signed address of the file; None if its storage signs none, or not for this file."""
+    sign = getattr(row.file.storage, "signed_url", None)
+    if sign is None:
+        return None
+    with available_files():
+        url: str | None = sign(row.file.name, row.sha256, headers)
+    return url
 
 
 def _has_signature(row: Artifact) -> bool:
     """True if the file begins like an image of the row's type."""
-    with row.file.open("rb") as stored:
+    with available_files(), row.file.open("rb") as stored:
         return signed_type(stored.read(BEGINNING)) == row.mime_type
 
 
-async def _chunks(stored: FieldFile, part: _ByteRange) -> AsyncIterator[bytes]:
-    # In threads of their own: slow downloads must not take the threads of the database.
-    await download_threads.run(stored.open, "rb")
-    try:
-        if part.start:
-            await download_threads.run(stored.seek, part.start)
-        left = part.end - part.start
-        while chunk := await download_threads.run(stored.read, min(CHUNK_BYTES, left)):
-            left -= len(chunk)
-            yield chunk
-    finally:
-        await download_threads.run(stored.close)
+class _Pieces:
+    """Pieces of a part of a file, read in threads of their own: slow downloads must not take those of the database.
+
+    The last piece of a whole file comes only if the SHA-256 of all is that of the row. Closed with its response.
+    """
+
+    def __init__(self, row: Artifact, part: _ByteRange) -> None:
+        self._row = row
+        self._start = part.start
+        self._left = part.end - part.start
+        self._is_whole = part == _ByteRange(0, row.size)
+        self._digest = hashlib.sha256()
+
+    async def begin(self) -> None:
+        """Read the first piece, so that a file which cannot be read is told before the response begins.
+
+        Raises:
+            AlteredFileError: the file is not the stored one.
+            FilesUnavailableError: the storage does not answer.
+        """
+        self._first = await download_threads.run(self._open)
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        yield self._first
+        while self._left:
+            yield await download_threads.run(self._read)
+
+    def close(self) -> None:
+        self._row.file.close()
+
+    def _open(self) -> bytes:
+        with available_files():
+            self._row.file.open("rb")
+            self._row.file.seek(self._start)
+        return self._read()
+
+    def _read(self) -> bytes:
+        with available_files():
+            piece: bytes = self._row.file.read(min(CHUNK_BYTES, self._left))
+        self._digest.update(piece)
+        is_cut = not piece and self._left > 0
+        self._left -= len(piece)
+        is_altered = self._is_whole and not self._left and self._digest.hexdigest() != self._row.sha256
+        if is_cut or is_altered or not self._left:
+            self.close()
+        if is_cut or is_altered:
+            raise AlteredFileError
+        return piece
 
 
 def _requested_range(request: HttpRequest, size: int, etag: str) -> _ByteRange | None:

@@ -21,12 +21,14 @@ from sessions_app.asgi.artifact_files import artifact_response, find_artifact
 from sessions_app.chat.iframes import SANDBOX, VIEWER, iframe_headers
 from sessions_app.chat.share_views import shared_view_or_404
 from sessions_app.data_protection.transcripts.stream import names_file
+from sessions_app.errors import AlteredFileError, FilesUnavailableError
 from sessions_app.models import Artifact
 from sessions_app.process.thread_pools import download_threads
 from sessions_app.process.threads import in_thread
 from sessions_app.rendering.compared_lines import MAX_LINES, changes_block
 from sessions_app.rendering.files import file_facts, file_link
 from sessions_app.rendering.previews import KINDS, MAX_BYTES, MAX_CHARACTERS, Preview, preview_of, text_of
+from sessions_app.rendering.sentences import in_language
 from sessions_app.sessions.ownership import own_session_or_404
 from sessions_app.store.file_types import PDF
 
@@ -112,7 +114,8 @@ async def artifact(
     request: HttpRequest, filename: str, session_id: UUID | None = None, token: str = ""
 ) -> HttpResponseBase:
     """Return the version `?version=` of an artifact, by default the newest."""
-    return await artifact_response(request, await _find_file(request, filename, session_id, token))
+    row = await _find_file(request, filename, session_id, token)
+    return await artifact_response(request, row, may_redirect=True)
 
 
 async def _find_file(request: HttpRequest, filename: str, session_id: UUID | None, token: str) -> Artifact:
@@ -158,6 +161,8 @@ def _render(session_id: UUID | None, token: str, version: FileVersion, view: str
             context["preview"] = preview_of(mime_type, row.size, _read(row), is_source=view == SOURCE)
     except FileNotFoundError:
         context["is_lost"] = True
+    except (AlteredFileError, FilesUnavailableError) as error:
+        context["error"] = in_language(str(error))
     return render_to_string("chat/preview.html", context)
 
 
@@ -175,8 +180,8 @@ def _read(row: Artifact) -> bytes:
     """Return the beginning of the file.
 
     Raises:
+        AlteredFileError: somebody has changed the file in the storage.
         FileNotFoundError: the storage does not have the file.
+        FilesUnavailableError: the storage does not answer.
     """
-    with row.file.open("rb") as stored:
-        beginning: bytes = stored.read(MAX_BYTES)
-    return beginning
+    return row.read(MAX_BYTES)

@@ -7,7 +7,12 @@ from dataclasses import dataclass
 from django.utils.translation import gettext_noop
 
 from runtime.errors import AdkError
-from sessions_app.errors import AgentChangedError, AgentClosedError, NotResumableError
+from sessions_app.errors import (
+    AgentChangedError,
+    AgentClosedError,
+    FilesUnavailableError,
+    NotResumableError,
+)
 from sessions_app.models import InvocationStatus
 from sessions_app.secrets.error_detail import describe
 
@@ -62,10 +67,18 @@ TOO_MANY_CALLS = Outcome(
     ),
 )
 AGENT_CLOSED = Outcome(InvocationStatus.FAILED, "AGENT_CLOSED", str(AgentClosedError()))
+FILES_UNAVAILABLE = Outcome(
+    InvocationStatus.FAILED,
+    "FILES_UNAVAILABLE",
+    gettext_noop(
+        "The storage of files did not answer, so this answer is not complete. Your message is kept. Try again later."
+    ),
+)
 REFUSALS: dict[type[AdkError], Outcome] = {
     NotResumableError: RESTARTED,
     AgentChangedError: AGENT_CHANGED,
     AgentClosedError: AGENT_CLOSED,
+    FilesUnavailableError: FILES_UNAVAILABLE,
 }
 """Outcomes of invocations that an error has kept from going on."""
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import uuid
-from functools import partial
 from typing import Any
 
 from django.conf import settings
-from django.db import models, transaction
+from django.db import models
 from django.db.models.functions import Now
 from django.db.models.signals import post_delete
 from django.dispatch import receiver
+
+from sessions_app.errors import AlteredFileError
+from sessions_app.models.stored_files import available_files, delete_after_commit
 
 FOLDER = "artifacts/"
 
@@ -89,14 +91,26 @@ class Artifact(models.Model):
         Raises:
             FileNotFoundError: the storage does not have the file.
         """
-        with self.file.open("rb") as file:
+        with available_files(), self.file.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
+
+    def read(self, limit: int | None = None) -> bytes:
+        """Return the bytes, at most the first `limit`, after their SHA-256 was checked.
+
+        Raises:
+            AlteredFileError: somebody has changed the file in the storage.
+            FileNotFoundError: the storage does not have the file.
+        """
+        with available_files(), self.file.open("rb") as file:
+            if hashlib.file_digest(file, "sha256").hexdigest() != self.sha256:
+                raise AlteredFileError
+            file.seek(0)
+            content: bytes = file.read(-1 if limit is None else limit)
+        return content
 
 
 @receiver(post_delete, sender=Artifact)
 def delete_bytes(instance: Artifact, using: str, **kwargs: Any) -> None:
     """Delete the bytes after the commit."""
-    # A signal, because a cascade deletes rows without their `delete()`. After the commit, because a rollback brings
-    # back the row and not the bytes. Robust: an error of the storage must not keep other callbacks from running; the
-    # housekeeping deletes files without a row.
-    transaction.on_commit(partial(instance.file.delete, save=False), using=using, robust=True)
+    # A signal, because a cascade deletes rows without their `delete()`.
+    delete_after_commit(instance.file, using)

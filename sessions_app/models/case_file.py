@@ -6,11 +6,10 @@ Rows are only inserted. The seal is the last row of a case file: a trigger of th
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any, Self
 from uuid import uuid4
 
-from django.db import models, transaction
+from django.db import models
 from django.db.models import Exists, OuterRef, Q, Subquery
 from django.db.models.functions import Now
 from django.db.models.signals import post_delete
@@ -18,6 +17,7 @@ from django.dispatch import receiver
 
 from sessions_app.models.actor_columns import ActorColumns
 from sessions_app.models.session import Session
+from sessions_app.models.stored_files import delete_after_commit
 
 TITLE_LENGTH = 200
 MAX_NOTE_LENGTH = 10_000
@@ -133,4 +133,4 @@ def delete_bundles(instance: Session, using: str, **kwargs: Any) -> None:
     """Delete the bundles that have the erased session, after the commit. Their seals stay, with the SHA-256."""
     cases = CaseItem.objects.filter(session_id=instance.pk).values("case")
     for seal in CaseEntry.objects.filter(kind=EntryKind.SEAL, case__in=cases):
-        transaction.on_commit(partial(seal.bundle.delete, save=False), using=using, robust=True)
+        delete_after_commit(seal.bundle, using)

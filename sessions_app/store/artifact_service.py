@@ -24,6 +24,7 @@ from sessions_app.conf import conf
 from sessions_app.errors import ConflictError, InvalidInputError, LimitExceededError
 from sessions_app.models import Artifact, PersonUsage, Session
 from sessions_app.models.artifact import path_of_upload
+from sessions_app.models.stored_files import available_files
 from sessions_app.process.threads import in_thread
 
 USER_PREFIX = "user:"
@@ -120,13 +121,15 @@ def store_artifact(artifact: Artifact, content: File[bytes]) -> Artifact:
         The artifact, or the artifact stored by an earlier request with the upload id.
 
     Raises:
+        FilesUnavailableError: the storage does not answer; there is no row.
         LimitExceededError: the user's artifacts would be too large together.
         SessionNotFoundError: the session was deleted in the meantime.
     """
     if stored := _stored_before(artifact):
         return stored
     check_artifact_size(artifact.user_id, artifact.size)  # before the bytes are written
-    artifact.file.save(artifact.filename, content, save=False)
+    with available_files():
+        artifact.file.save(artifact.filename, content, save=False)
     try:
         stored = _insert(artifact)
     except Exception:
@@ -221,9 +224,14 @@ def _find(
 
 
 def load_part(artifact: Artifact) -> types.Part:
-    """Return the content of a version, read from the storage, as it was saved."""
-    with artifact.file.open("rb") as file:
-        data = file.read()
+    """Return the content of a version, read from the storage, as it was saved.
+
+    Raises:
+        AlteredFileError: somebody has changed the file in the storage.
+        FileNotFoundError: the storage does not have the file.
+        FilesUnavailableError: the storage does not answer.
+    """
+    data = artifact.read()
     if artifact.part_kind == "text":
         return types.Part(text=data.decode())
     return types.Part(inline_data=types.Blob(data=data, mime_type=artifact.mime_type))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from django.db import connection, transaction
 from django.db.models import QuerySet
 
@@ -34,7 +32,7 @@ def delete_session_row(rows: QuerySet[Session], tombstone: Tombstone | None = No
             session.delete()
             # After the commit, because appends wait for the deletion of texts. Housekeeping deletes the texts that a
             # crash leaves.
-            transaction.on_commit(partial(delete_unused_texts, texts), robust=True)
+            transaction.on_commit(lambda: delete_unused_texts(texts), robust=True)
 
 
 def refuse_if_held(holds: QuerySet[LegalHold]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any
 
 from asgiref.sync import async_to_sync
@@ -35,7 +36,7 @@ def save_artifact(session: Session, filename: str, content: bytes = b"a,b", /, *
         user=session.user,
         filename=filename,
         size=len(content),
-        sha256=f"{hash(content):064x}"[:64],
+        sha256=hashlib.sha256(content).hexdigest(),
         **values,
     )
     created.file.save("x", ContentFile(content))

@@ -1,0 +1,145 @@
+"""Files of conversations in an object store with the protocol of Amazon S3, by django-storages.
+
+    MEDIA_BACKEND=sessions_app.store.object_storage.ObjectStorage
+    MEDIA_OPTIONS='{"bucket_name": "files", "endpoint_url": "https://s3.example.org"}'
+
+A person's download is an address of the store that the site signs after it has checked the access. The store keeps the
+SHA-256 of each object: the site compares it with that of the row before it signs, without reading the object.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from typing import Any, BinaryIO
+
+from django.core.exceptions import ImproperlyConfigured
+from django.core.files.base import File
+
+try:
+    from boto3.s3.transfer import TransferConfig
+    from botocore.client import Config
+    from botocore.exceptions import BotoCoreError, ClientError
+    from storages.backends.s3 import S3Storage
+except ImportError as error:  # an extra: requirements-s3.txt
+    raise ImproperlyConfigured(
+        "ObjectStorage needs django-storages: pip install -r requirements-s3.txt"
+    ) from error
+
+SIGNED_SECONDS = 60
+"""Life of a signed address. A download that has begun goes on."""
+MEMORY_BYTES = 1_000_000
+"""Bytes of a file that is read to keep in memory; a larger file goes to a temporary file."""
+_LARGEST_PUT = 5 * 1024**3
+"""Limit of the protocol for an object that is stored by one request."""
+
+
+class StorageError(OSError):
+    """The object store does not answer, or refuses the request."""
+
+
+class ObjectStorage(S3Storage):  # type: ignore[misc]  # the package has no types
+    """Storage in a bucket. Its errors are `OSError`, as those of a file system.
+
+    A file is read whole when it is opened.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        """Take the options of django-storages.
+
+        Raises:
+            ImproperlyConfigured: there is no `bucket_name`, or an option is unknown.
+        """
+        super().__init__(**options)
+        if not self.bucket_name:
+            raise ImproperlyConfigured("MEDIA_OPTIONS of ObjectStorage has no 'bucket_name'.")
+
+    def get_default_settings(self) -> dict[str, Any]:
+        own = {
+            # As in a file system, a name that exists is not written again: a signed root must not be replaced.
+            "file_overwrite": False,
+            "max_memory_size": MEMORY_BYTES,
+            # An object in several parts has a checksum of their checksums. So each is stored by one request.
+            "transfer_config": TransferConfig(multipart_threshold=_LARGEST_PUT, use_threads=False),
+            "object_parameters": {"ChecksumAlgorithm": "SHA256"},
+            "querystring_expire": SIGNED_SECONDS,
+            # The defaults are a minute and four attempts: an answer would wait as long for a store that is down.
+            "client_config": Config(
+                signature_version="s3v4",
+                connect_timeout=3,
+                read_timeout=20,
+                retries={"total_max_attempts": 2, "mode": "standard"},
+            ),
+        }
+        return {**super().get_default_settings(), **own}
+
+    def signed_url(self, name: str, sha256: str, headers: dict[str, str]) -> str | None:
+        """Return an address that gives the object to everybody for `SIGNED_SECONDS`.
+
+        Args:
+            sha256: SHA-256 of the object; None is returned unless the store has it for this object.
+            headers: `Content-Type` and `Content-Disposition` of the response.
+        """
+        with _as_storage_error():
+            head = self.connection.meta.client.head_object(
+                Bucket=self.bucket_name, Key=self._key(name), ChecksumMode="ENABLED"
+            )
+        if head.get("ChecksumSHA256") != base64.b64encode(bytes.fromhex(sha256)).decode():
+            return None
+        parameters = {f"Response{header.replace('-', '')}": value for header, value in headers.items()}
+        url: str = self.url(name, parameters)
+        return url
+
+    def check_access(self) -> None:
+        """Ask the store for the bucket.
+
+        Raises:
+            StorageError: the store does not answer, there is no such bucket, or the keys may not use the bucket.
+        """
+        with _as_storage_error():
+            self.connection.meta.client.head_bucket(Bucket=self.bucket_name)
+
+    def _key(self, name: str) -> str:
+        key: str = self._normalize_name(name)
+        return key
+
+    def _open(self, name: str, mode: str = "rb") -> File[bytes]:
+        with _as_storage_error():
+            opened: File[bytes] = super()._open(name, mode)
+            if "r" in mode:
+                _ = opened.file  # Read now, because later errors would not be converted.
+        return opened
+
+    def _save(self, name: str, content: BinaryIO) -> str:
+        with _as_storage_error():
+            saved: str = super()._save(name, content)
+        return saved
+
+    def delete(self, name: str) -> None:
+        with _as_storage_error():
+            super().delete(name)
+
+    def exists(self, name: str) -> bool:
+        with _as_storage_error():
+            exists: bool = super().exists(name)
+        return exists
+
+    def listdir(self, name: str) -> tuple[list[str], list[str]]:
+        with _as_storage_error():
+            listed: tuple[list[str], list[str]] = super().listdir(name)
+        return listed
+
+    def get_modified_time(self, name: str) -> datetime:
+        with _as_storage_error():
+            modified: datetime = super().get_modified_time(name)
+        return modified
+
+
+@contextmanager
+def _as_storage_error() -> Iterator[None]:
+    try:
+        yield
+    except (BotoCoreError, ClientError) as error:
+        raise StorageError(str(error)) from error
