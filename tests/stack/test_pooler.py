@@ -61,7 +61,7 @@ async def test_a_job_is_called_runs_and_is_answered(fleet: Fleet, model: Model) 
     tab = Tab(session, cookies)
     await tab.open(fleet.url("web1"))
     await tab.send(type="message", id="m1", text="Report")
-    await tab.read_until(lambda tab: "The report is ready." in tab.texts)
+    await tab.read_until(lambda tab: "The report is ready." in tab.texts, seconds=120)
     await tab.close()
 
 

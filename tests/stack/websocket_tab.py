@@ -46,11 +46,11 @@ class Tab:
         if self._socket is not None:
             await self._socket.close()
 
-    async def read_until(self, condition: Callable[[Tab], object]) -> None:
+    async def read_until(self, condition: Callable[[Tab], object], seconds: float = TIMEOUT_SECONDS) -> None:
         """Read frames until the condition holds; fail after a timeout."""
         assert self._socket is not None
         try:
-            async with asyncio.timeout(TIMEOUT_SECONDS):
+            async with asyncio.timeout(seconds):
                 while not condition(self):
                     self._handle(json.loads(await self._socket.recv()))
         except TimeoutError:
