@@ -19,11 +19,10 @@ from csp.constants import NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
 
 from adk_site.demo import banner, model_name
-from adk_site.development import is_development
+from adk_site.development import is_development, load_or_create_secret_key
 from adk_site.embedded.paths import data_dir
 from adk_site.embedded.postgres import postgres_url
 from adk_site.embedded.redis import redis_url
-from adk_site.secret_key import load_or_create_secret_key
 from adk_site.sso import settings as sso
 
 env = environ.Env()
@@ -246,7 +245,7 @@ STATIC_ROOT = BASE_DIR / "staticfiles"
 STATIC_STORAGE = (
     "django.contrib.staticfiles.storage.StaticFilesStorage"
     if DEV
-    else "adk_site.static_files.HashedStaticFiles"
+    else "adk_site.compression.HashedStaticFiles"
 )
 MEDIA_ROOT = Path(env.str("MEDIA_ROOT", default=str(DATA_DIR / "media")))
 # All processes must see the same files: use a shared directory or another storage backend.

@@ -5,8 +5,6 @@ import os
 import socket
 from dataclasses import dataclass
 
-from adk_site.dev.errors import StackError
-
 ALL_INTERFACES = ("0.0.0.0", "::")  # noqa: S104 (compared with, not bound)
 
 
@@ -48,3 +46,7 @@ def address_from_environment() -> Address:
     if not port.isdecimal() or not 0 < int(port) < 65536:
         raise StackError(f"PORT={port} is not a number from 1 to 65535: set PORT to a free port.")
     return Address(os.environ.get("HOST") or "127.0.0.1", int(port))
+
+
+class StackError(Exception):
+    """The site cannot start or keep running; the message names the cause and the remedy."""

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import psutil
 
-from adk_site.processes import kill, wait_until_gone
+from adk_site.embedded.server import kill, wait_until_gone
 
 MARK = "ADK_STACK"
 STOP_SECONDS = 30.0

@@ -19,8 +19,7 @@ from django.core.management import CommandError, call_command
 from django.db import connections
 from django.template.defaultfilters import pluralize
 
-from adk_site.dev.address import Address, address_from_environment
-from adk_site.dev.errors import StackError
+from adk_site.dev.address import Address, StackError, address_from_environment
 from adk_site.dev.marked_processes import stop_marked_processes
 from adk_site.dev.stack import run_processes
 from adk_site.embedded.lifetime import running_servers

@@ -6,7 +6,7 @@ import stat
 from importlib.util import find_spec
 from pathlib import Path
 
-from adk_site.embedded.errors import EmbeddedServerError
+from django.core.exceptions import ImproperlyConfigured
 
 CHECKOUT = Path(__file__).resolve().parent.parent.parent
 
@@ -40,3 +40,7 @@ def wheel_dir(package: str) -> Path | None:
     """Return the directory of an installed wheel, without importing it; None if it is not installed."""
     spec = find_spec(package)
     return Path(spec.origin).parent if spec and spec.origin else None
+
+
+class EmbeddedServerError(ImproperlyConfigured):
+    """An embedded server cannot be found, started or stopped; the message names the server and the remedy."""

@@ -11,8 +11,7 @@ from pathlib import Path
 
 import psutil
 
-from adk_site.embedded.errors import EmbeddedServerError
-from adk_site.embedded.paths import socket_dir, wheel_dir
+from adk_site.embedded.paths import EmbeddedServerError, socket_dir, wheel_dir
 from adk_site.embedded.server import kill_servers, run_program
 
 ACCEPTING, STARTING = 0, 1  # exit codes of pg_isready

@@ -11,10 +11,8 @@ from redis.backoff import NoBackoff
 from redis.exceptions import BusyLoadingError, ConnectionError
 from redis.retry import Retry
 
-from adk_site.embedded.errors import EmbeddedServerError
-from adk_site.embedded.paths import socket_dir, wheel_dir
-from adk_site.embedded.server import kill_servers, last_lines, run_program
-from adk_site.processes import wait_until_gone
+from adk_site.embedded.paths import EmbeddedServerError, socket_dir, wheel_dir
+from adk_site.embedded.server import kill_servers, last_lines, run_program, wait_until_gone
 
 PROGRAMS = ("valkey-server", "redis-server")
 START_SECONDS = 20.0

@@ -1,14 +1,15 @@
-"""The contract of an embedded server, and functions shared by PostgreSQL and Redis."""
+"""The contract of an embedded server, and functions to run, kill and await its processes."""
 
 import subprocess
-from collections.abc import Container, Sequence
+import time
+from collections.abc import Container, Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
 
 import psutil
 
-from adk_site.embedded.errors import EmbeddedServerError
-from adk_site.processes import kill
+from adk_site.embedded.paths import EmbeddedServerError
 
 
 class EmbeddedServer(Protocol):
@@ -46,3 +47,30 @@ def kill_servers(programs: Container[str], text: str) -> None:
         for process in psutil.process_iter(["name", "cmdline"])
         if process.info["name"] in programs and text in " ".join(process.info["cmdline"] or ())
     )
+
+
+def wait_until_gone(processes: Iterable[psutil.Process], seconds: float) -> list[psutil.Process]:
+    """Wait up to `seconds` for the end of the processes; return those that still run."""
+    deadline = time.monotonic() + seconds
+    left = [process for process in processes if is_alive(process)]
+    while left and time.monotonic() < deadline:
+        time.sleep(0.02)
+        left = [process for process in left if is_alive(process)]
+    return left
+
+
+def is_alive(process: psutil.Process) -> bool:
+    """Return True while the process runs. A zombie, whose parent has not collected its status, counts as ended."""
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+def kill(processes: Iterable[psutil.Process]) -> None:
+    """Kill the processes and wait until they are gone."""
+    processes = list(processes)
+    for process in processes:
+        with suppress(psutil.NoSuchProcess):
+            process.kill()
+    wait_until_gone(processes, seconds=5)

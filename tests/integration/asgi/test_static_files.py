@@ -8,7 +8,7 @@ from pathlib import Path
 from django.core.management import call_command
 from pytest_django import Settings
 
-from adk_site.static_files import HashedStaticFiles
+from adk_site.compression import HashedStaticFiles
 
 IMPORTED = re.compile(r"""(?:from|import\(|import)\s*["'](\.[^"']+\.js)["']""")
 
@@ -17,7 +17,7 @@ def test_modules_import_hashed_modules(settings: Settings, tmp_path: Path) -> No
     settings.STATIC_ROOT = str(tmp_path)
     settings.STORAGES = {
         **settings.STORAGES,
-        "staticfiles": {"BACKEND": "adk_site.static_files.HashedStaticFiles"},
+        "staticfiles": {"BACKEND": "adk_site.compression.HashedStaticFiles"},
     }
     call_command("collectstatic", interactive=False, verbosity=0)
     storage = HashedStaticFiles()

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from adk_site.dev.address import address_from_environment
-from adk_site.dev.errors import StackError
+from adk_site.dev.address import StackError, address_from_environment
 
 
 @pytest.mark.parametrize(
