@@ -2,7 +2,8 @@
 
 endpoint.py   checks the request before the SDK sees it; the only module that works without the package `a2a-sdk`
 server.py     hands the request to the SDK's JSON-RPC server
-handler.py    implements the methods of the protocol
-requests.py   turns a method into calls of use cases
-tasks.py      reads a task from the tables; task_stream.py follows it
+handler.py    implements the methods of the protocol by the tasks of `api/tasks/`, and follows a task
+incoming.py   reads a message: text, files, answers
+conversion.py, files.py   make A2A's objects of a task
+task_list.py  lists tasks; push.py notifies of them
 """

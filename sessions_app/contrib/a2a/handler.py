@@ -12,48 +12,30 @@ import logging
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing, contextmanager
 
+from a2a import types as a2a
 from a2a.server.context import ServerCallContext
 from a2a.server.request_handlers.request_handler import RequestHandler
-from a2a.types import (
-    AgentCard,
-    CancelTaskRequest,
-    DeleteTaskPushNotificationConfigRequest,
-    GetExtendedAgentCardRequest,
-    GetTaskPushNotificationConfigRequest,
-    GetTaskRequest,
-    ListTaskPushNotificationConfigsRequest,
-    ListTaskPushNotificationConfigsResponse,
-    ListTasksRequest,
-    ListTasksResponse,
-    SendMessageConfiguration,
-    SendMessageRequest,
-    SubscribeToTaskRequest,
-    Task,
-    TaskPushNotificationConfig,
-)
-from a2a.utils.errors import (
-    A2AError,
-    InternalError,
-    InvalidParamsError,
-    InvalidRequestError,
-    TaskNotCancelableError,
-    TaskNotFoundError,
-    UnsupportedOperationError,
-)
+from a2a.utils import errors
 
 from runtime.a2a.parts import FileBudget
 from runtime.errors import AdkError
 from sessions_app.api.access.connections import end_on_sign_out
 from sessions_app.api.tasks.requests import AgentOfCaller
 from sessions_app.api.tasks.site_task import SiteTask
-from sessions_app.api.tasks.task_feed import TaskFeed, wait_until_at_rest
+from sessions_app.api.tasks.task_feed import (
+    EventNews,
+    ProgressNews,
+    StateNews,
+    TaskFeed,
+    TextNews,
+    wait_until_at_rest,
+)
 from sessions_app.conf import conf
 from sessions_app.contrib.a2a import push
-from sessions_app.contrib.a2a.conversion import task_of
+from sessions_app.contrib.a2a.conversion import artifact_update, piece_update, status_update, task_of
 from sessions_app.contrib.a2a.files import MAX_BYTES, ArtifactMaker
 from sessions_app.contrib.a2a.incoming import receive
 from sessions_app.contrib.a2a.task_list import find_tasks
-from sessions_app.contrib.a2a.task_stream import TaskUpdate, updates_of
 from sessions_app.errors import (
     ConflictError,
     InvalidInputError,
@@ -69,19 +51,21 @@ AGENT, SCOPE = "adk_agent", "adk_scope"
 CANCEL_SECONDS = 10.0
 """Maximum time to wait for a cancelled task to come to rest."""
 logger = logging.getLogger(__name__)
-_KINDS: tuple[tuple[type[AdkError], type[A2AError]], ...] = (
-    (NotFoundError, TaskNotFoundError),
-    (InvalidInputError, InvalidParamsError),
-    (ConflictError, UnsupportedOperationError),
-    (UnavailableError, InternalError),
-    (UnexpectedError, InternalError),
+_KINDS: tuple[tuple[type[AdkError], type[errors.A2AError]], ...] = (
+    (NotFoundError, errors.TaskNotFoundError),
+    (InvalidInputError, errors.InvalidParamsError),
+    (ConflictError, errors.UnsupportedOperationError),
+    (UnavailableError, errors.InternalError),
+    (UnexpectedError, errors.InternalError),
 )
+
+TaskUpdate = a2a.TaskStatusUpdateEvent | a2a.TaskArtifactUpdateEvent
 
 
 class SiteRequestHandler(RequestHandler):
     """Answer requests from the tables of the site. Stateless."""
 
-    async def on_message_send(self, params: SendMessageRequest, context: ServerCallContext) -> Task:
+    async def on_message_send(self, params: a2a.SendMessageRequest, context: ServerCallContext) -> a2a.Task:
         """Begin or continue a task. Return the task once it is at rest, or immediately if the program asks for it."""
         with _as_a2a_errors():
             task = await _begin_or_continue(params, context)
@@ -90,8 +74,8 @@ class SiteRequestHandler(RequestHandler):
             return await _with_artifacts(task, _history_length(params.configuration))
 
     async def on_message_send_stream(
-        self, params: SendMessageRequest, context: ServerCallContext
-    ) -> AsyncGenerator[Task | TaskUpdate, None]:
+        self, params: a2a.SendMessageRequest, context: ServerCallContext
+    ) -> AsyncGenerator[a2a.Task | TaskUpdate, None]:
         """Begin or continue a task. Yield the task and its updates until it is at rest."""
         with _as_a2a_errors():
             task = await _begin_or_continue(params, context)
@@ -102,33 +86,35 @@ class SiteRequestHandler(RequestHandler):
                     yield item
 
     async def on_subscribe_to_task(
-        self, params: SubscribeToTaskRequest, context: ServerCallContext
-    ) -> AsyncGenerator[Task | TaskUpdate, None]:
+        self, params: a2a.SubscribeToTaskRequest, context: ServerCallContext
+    ) -> AsyncGenerator[a2a.Task | TaskUpdate, None]:
         """Yield a task and its updates until it is at rest."""
         with _as_a2a_errors():
             task = await _agent(context).find(params.id)
             if task.has_ended:
-                raise UnsupportedOperationError("The task has ended: there is no news of it.")
+                raise errors.UnsupportedOperationError("The task has ended: there is no news of it.")
             async with aclosing(_follow(task, context)) as news:
                 async for item in news:
                     yield item
 
-    async def on_get_task(self, params: GetTaskRequest, context: ServerCallContext) -> Task:
+    async def on_get_task(self, params: a2a.GetTaskRequest, context: ServerCallContext) -> a2a.Task:
         """Return a task in its current state."""
         with _as_a2a_errors():
             task = await _agent(context).find(params.id)
             return await _with_artifacts(task, _history_length(params))
 
-    async def on_cancel_task(self, params: CancelTaskRequest, context: ServerCallContext) -> Task:
+    async def on_cancel_task(self, params: a2a.CancelTaskRequest, context: ServerCallContext) -> a2a.Task:
         """Cancel the running work of a task. Return the task once it is at rest, or after `CANCEL_SECONDS`."""
         with _as_a2a_errors():
             try:
                 task = await _agent(context).cancel(params.id)
             except ConflictError as error:
-                raise TaskNotCancelableError(str(error)) from error
+                raise errors.TaskNotCancelableError(str(error)) from error
             return await _with_artifacts(await _wait_until_at_rest(task, context, CANCEL_SECONDS), None)
 
-    async def on_list_tasks(self, params: ListTasksRequest, context: ServerCallContext) -> ListTasksResponse:
+    async def on_list_tasks(
+        self, params: a2a.ListTasksRequest, context: ServerCallContext
+    ) -> a2a.ListTasksResponse:
         """Return a page of the user's tasks with the agent."""
         with _as_a2a_errors():
             agent = _agent(context)
@@ -140,46 +126,46 @@ class SiteRequestHandler(RequestHandler):
                 tasks = [await _with_artifacts(task, length, budget) for task in page.tasks]
             else:
                 tasks = [task_of(task, (), length) for task in page.tasks]
-            return ListTasksResponse(
+            return a2a.ListTasksResponse(
                 tasks=tasks, next_page_token=page.next_token, page_size=page.size, total_size=page.count
             )
 
     async def on_get_extended_agent_card(
-        self, params: GetExtendedAgentCardRequest, context: ServerCallContext
-    ) -> AgentCard:
-        raise UnsupportedOperationError("There is no other card than the public one.")
+        self, params: a2a.GetExtendedAgentCardRequest, context: ServerCallContext
+    ) -> a2a.AgentCard:
+        raise errors.UnsupportedOperationError("There is no other card than the public one.")
 
     async def on_create_task_push_notification_config(
-        self, params: TaskPushNotificationConfig, context: ServerCallContext
-    ) -> TaskPushNotificationConfig:
+        self, params: a2a.TaskPushNotificationConfig, context: ServerCallContext
+    ) -> a2a.TaskPushNotificationConfig:
         """Store a configuration: an address to notify when the task comes to rest."""
         with _as_a2a_errors():
             return await push.set_config(_agent(context), params)
 
     async def on_get_task_push_notification_config(
-        self, params: GetTaskPushNotificationConfigRequest, context: ServerCallContext
-    ) -> TaskPushNotificationConfig:
+        self, params: a2a.GetTaskPushNotificationConfigRequest, context: ServerCallContext
+    ) -> a2a.TaskPushNotificationConfig:
         """Return a configuration of a task."""
         with _as_a2a_errors():
             return await push.find_config(_agent(context), params.task_id, params.id)
 
     async def on_list_task_push_notification_configs(
-        self, params: ListTaskPushNotificationConfigsRequest, context: ServerCallContext
-    ) -> ListTaskPushNotificationConfigsResponse:
+        self, params: a2a.ListTaskPushNotificationConfigsRequest, context: ServerCallContext
+    ) -> a2a.ListTaskPushNotificationConfigsResponse:
         """Return all configurations of a task, without pages."""
         with _as_a2a_errors():
             configs = await push.configs_of(_agent(context), params.task_id)
-            return ListTaskPushNotificationConfigsResponse(configs=configs)
+            return a2a.ListTaskPushNotificationConfigsResponse(configs=configs)
 
     async def on_delete_task_push_notification_config(
-        self, params: DeleteTaskPushNotificationConfigRequest, context: ServerCallContext
+        self, params: a2a.DeleteTaskPushNotificationConfigRequest, context: ServerCallContext
     ) -> None:
         """Delete a configuration of a task."""
         with _as_a2a_errors():
             await push.delete_config(_agent(context), params.task_id, params.id)
 
 
-async def _begin_or_continue(params: SendMessageRequest, context: ServerCallContext) -> SiteTask:
+async def _begin_or_continue(params: a2a.SendMessageRequest, context: ServerCallContext) -> SiteTask:
     """Return the task begun or continued by a message. Store the message's push configuration, if there is any."""
     task = await receive(_agent(context), params.message)
     if params.configuration.HasField("task_push_notification_config"):
@@ -189,7 +175,9 @@ async def _begin_or_continue(params: SendMessageRequest, context: ServerCallCont
     return task
 
 
-def _history_length(request: GetTaskRequest | ListTasksRequest | SendMessageConfiguration) -> int | None:
+def _history_length(
+    request: a2a.GetTaskRequest | a2a.ListTasksRequest | a2a.SendMessageConfiguration,
+) -> int | None:
     return request.history_length if request.HasField("history_length") else None
 
 
@@ -198,7 +186,7 @@ def _agent(context: ServerCallContext) -> AgentOfCaller:
     return agent
 
 
-async def _follow(task: SiteTask, context: ServerCallContext) -> AsyncGenerator[Task | TaskUpdate, None]:
+async def _follow(task: SiteTask, context: ServerCallContext) -> AsyncGenerator[a2a.Task | TaskUpdate, None]:
     """Yield the task, then its updates until it is at rest."""
     yield await _with_artifacts(task, None)
     feed = TaskFeed(task)
@@ -215,7 +203,7 @@ async def _wait_until_at_rest(task: SiteTask, context: ServerCallContext, second
 
 async def _with_artifacts(
     task: SiteTask, history_length: int | None, budget: FileBudget | None = None
-) -> Task:
+) -> a2a.Task:
     return task_of(task, await ArtifactMaker(task, budget).all(), history_length)
 
 
@@ -225,9 +213,26 @@ def _as_a2a_errors() -> Iterator[None]:
     # The SDK answers any other exception with an internal error, without a sentence for the program.
     try:
         yield
-    except A2AError:
+    except errors.A2AError:
         raise
     except Exception as error:
         public = public_error(error, "A request of A2A")
-        kind = next((kind for own, kind in _KINDS if isinstance(public, own)), InvalidRequestError)
+        kind = next((kind for own, kind in _KINDS if isinstance(public, own)), errors.InvalidRequestError)
         raise kind(str(public)) from error
+
+
+async def updates_of(feed: TaskFeed) -> AsyncGenerator[TaskUpdate, None]:
+    """Yield the updates. The last update has the state of the task at rest."""
+    async for news in feed.news():
+        match news:
+            case TextNews():
+                # `append` is false for the first piece only: clients would drop the text before any other such piece.
+                yield piece_update(feed.task, news.event_id, news.text, is_first=news.is_first)
+            case EventNews(event=event):
+                artifact = await ArtifactMaker(feed.task).of_event(event)
+                if artifact is not None:
+                    yield artifact_update(feed.task, artifact)
+            case ProgressNews(line=line):
+                yield status_update(feed.task, line)
+            case StateNews():
+                yield status_update(feed.task)

@@ -6,20 +6,11 @@ import json
 import logging
 from typing import Any
 
+from a2a import types as a2a
 from a2a.server.context import ServerCallContext
 from a2a.server.request_handlers.response_helpers import agent_card_to_dict
 from a2a.server.routes.common import DefaultServerCallContextBuilder
 from a2a.server.routes.jsonrpc_dispatcher import JsonRpcDispatcher
-from a2a.types import (
-    AgentCapabilities,
-    AgentCard,
-    AgentInterface,
-    AgentSkill,
-    HTTPAuthSecurityScheme,
-    SecurityRequirement,
-    SecurityScheme,
-    StringList,
-)
 from a2a.utils.constants import PROTOCOL_VERSION_0_3, PROTOCOL_VERSION_1_0, TransportProtocol
 from starlette.requests import Request
 
@@ -73,23 +64,23 @@ def card_json(app: App, url: str) -> bytes:
     return json.dumps(agent_card_to_dict(card_of(app, url))).encode()
 
 
-def card_of(app: App, url: str) -> AgentCard:
+def card_of(app: App, url: str) -> a2a.AgentCard:
     """Return the card of an app at the URL. Agents below the root are not listed."""
     name = app.name
     description = valid_text(app.root_agent.description or name)
-    bearer = HTTPAuthSecurityScheme(scheme="Bearer", description="An API key of the site.")
-    return AgentCard(
+    bearer = a2a.HTTPAuthSecurityScheme(scheme="Bearer", description="An API key of the site.")
+    return a2a.AgentCard(
         name=name,
         description=description,
         version=VERSION,
         supported_interfaces=[
-            AgentInterface(url=url, protocol_binding=TransportProtocol.JSONRPC, protocol_version=version)
+            a2a.AgentInterface(url=url, protocol_binding=TransportProtocol.JSONRPC, protocol_version=version)
             for version in (PROTOCOL_VERSION_1_0, PROTOCOL_VERSION_0_3)
         ],
-        capabilities=AgentCapabilities(streaming=True, push_notifications=True),
-        security_schemes={"key": SecurityScheme(http_auth_security_scheme=bearer)},
-        security_requirements=[SecurityRequirement(schemes={"key": StringList()})],
+        capabilities=a2a.AgentCapabilities(streaming=True, push_notifications=True),
+        security_schemes={"key": a2a.SecurityScheme(http_auth_security_scheme=bearer)},
+        security_requirements=[a2a.SecurityRequirement(schemes={"key": a2a.StringList()})],
         default_input_modes=INPUT_MODES,
         default_output_modes=OUTPUT_MODES,
-        skills=[AgentSkill(id=name, name=name, description=description, tags=["chat"])],
+        skills=[a2a.AgentSkill(id=name, name=name, description=description, tags=["chat"])],
     )

@@ -9,22 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from ag_ui.core import (
-    BaseEvent,
-    ReasoningMessageContentEvent,
-    ReasoningMessageEndEvent,
-    ReasoningMessageStartEvent,
-    StateDeltaEvent,
-    StepFinishedEvent,
-    StepStartedEvent,
-    TextMessageContentEvent,
-    TextMessageEndEvent,
-    TextMessageStartEvent,
-    ToolCallArgsEvent,
-    ToolCallEndEvent,
-    ToolCallResultEvent,
-    ToolCallStartEvent,
-)
+from ag_ui import core as ag_ui
 
 from runtime.events.event import Event
 from runtime.events.node_info import is_at_or_below
@@ -68,7 +53,7 @@ class EventFrames:
         self._steps: dict[str, None] = {}
         self._long_running: set[str] = set()
 
-    def of_text(self, chunk: TextChunk) -> Iterator[BaseEvent]:
+    def of_text(self, chunk: TextChunk) -> Iterator[ag_ui.BaseEvent]:
         """Yield the events for a piece of a growing text."""
         key = text_id(chunk.stream)
         opened = self.place.texts.get(key)
@@ -80,7 +65,7 @@ class EventFrames:
         if unsent:
             yield _content(key, unsent)
 
-    def of_event(self, seq: int, event: Event) -> Iterator[BaseEvent]:
+    def of_event(self, seq: int, event: Event) -> Iterator[ag_ui.BaseEvent]:
         """Yield the events for an event of the log. The texts that it changes must be withdrawn before."""
         self._long_running |= set(event.long_running_tool_ids or ())
         path = event.node_info.path if event.node_info else ""
@@ -98,7 +83,7 @@ class EventFrames:
         if seq > self.state_seq:
             yield from _state_delta(event.actions.state_delta)
 
-    def withdraw(self, void: Iterable[TextId]) -> Iterator[BaseEvent]:
+    def withdraw(self, void: Iterable[TextId]) -> Iterator[ag_ui.BaseEvent]:
         """Yield the ends of open texts that the log will not have."""
         for key in void:
             del self.place.texts[key]
@@ -114,10 +99,10 @@ class EventFrames:
                 changed.add(key)
         return changed
 
-    def end_all_steps(self) -> Iterator[BaseEvent]:
+    def end_all_steps(self) -> Iterator[ag_ui.BaseEvent]:
         yield from self._end_steps("")
 
-    def _text(self, key: TextId, whole: str, author: str) -> Iterator[BaseEvent]:
+    def _text(self, key: TextId, whole: str, author: str) -> Iterator[ag_ui.BaseEvent]:
         opened = self.place.texts.pop(key, None)
         if opened is None and not whole:
             return
@@ -130,32 +115,32 @@ class EventFrames:
             yield _content(key, rest)
         yield _closing(key)
 
-    def _results(self, event: Event) -> Iterator[BaseEvent]:
+    def _results(self, event: Event) -> Iterator[ag_ui.BaseEvent]:
         if event.author == "user" and writer_of(event.invocation_id, event.custom_metadata) in self._roots:
             return
         for response in shown_responses(event, self._long_running):
-            yield ToolCallResultEvent(
+            yield ag_ui.ToolCallResultEvent(
                 message_id=result_id(event, response),
                 tool_call_id=response.id or "",
                 content=result_text(response),
                 role="tool",
             )
 
-    def _begin_steps(self, path: str) -> Iterator[BaseEvent]:
+    def _begin_steps(self, path: str) -> Iterator[ag_ui.BaseEvent]:
         """Yield the beginnings of the runs of nodes on a path, from the workflow down."""
         segments = path.split("/") if path else []
         for depth in range(1, len(segments) + 1):
             step = "/".join(segments[:depth])
             if step not in self._steps:
                 self._steps[step] = None
-                yield StepStartedEvent(step_name=step)
+                yield ag_ui.StepStartedEvent(step_name=step)
 
-    def _end_steps(self, path: str) -> Iterator[BaseEvent]:
+    def _end_steps(self, path: str) -> Iterator[ag_ui.BaseEvent]:
         """Yield the ends of the steps at a path and below, the innermost first; of all for an empty path."""
         for step in reversed([*self._steps]):
             if not path or is_at_or_below(step, path):
                 del self._steps[step]
-                yield StepFinishedEvent(step_name=step)
+                yield ag_ui.StepFinishedEvent(step_name=step)
 
 
 def _texts_of(event: Event) -> Iterator[tuple[TextId, str]]:
@@ -169,49 +154,49 @@ def visible_state(state: Mapping[str, Any]) -> dict[str, Any]:
 
 
 # One event each: between two, a client could not tell where it stands. So no REASONING_START is sent.
-def _opening(key: TextId, author: str) -> BaseEvent:
+def _opening(key: TextId, author: str) -> ag_ui.BaseEvent:
     if key.is_reasoning:
-        return ReasoningMessageStartEvent(message_id=reasoning_id(key.event_id), role="reasoning")
-    return TextMessageStartEvent(message_id=key.event_id, role="assistant", name=author)
+        return ag_ui.ReasoningMessageStartEvent(message_id=reasoning_id(key.event_id), role="reasoning")
+    return ag_ui.TextMessageStartEvent(message_id=key.event_id, role="assistant", name=author)
 
 
-def _content(key: TextId, text: str) -> BaseEvent:
+def _content(key: TextId, text: str) -> ag_ui.BaseEvent:
     if key.is_reasoning:
-        return ReasoningMessageContentEvent(message_id=reasoning_id(key.event_id), delta=text)
-    return TextMessageContentEvent(message_id=key.event_id, delta=text)
+        return ag_ui.ReasoningMessageContentEvent(message_id=reasoning_id(key.event_id), delta=text)
+    return ag_ui.TextMessageContentEvent(message_id=key.event_id, delta=text)
 
 
-def _closing(key: TextId) -> BaseEvent:
+def _closing(key: TextId) -> ag_ui.BaseEvent:
     if key.is_reasoning:
-        return ReasoningMessageEndEvent(message_id=reasoning_id(key.event_id))
-    return TextMessageEndEvent(message_id=key.event_id)
+        return ag_ui.ReasoningMessageEndEvent(message_id=reasoning_id(key.event_id))
+    return ag_ui.TextMessageEndEvent(message_id=key.event_id)
 
 
-def _whole_message(message_id: str, text: str) -> Iterator[BaseEvent]:
+def _whole_message(message_id: str, text: str) -> Iterator[ag_ui.BaseEvent]:
     if text:
-        yield TextMessageStartEvent(message_id=message_id, role="user")
-        yield TextMessageContentEvent(message_id=message_id, delta=text)
-        yield TextMessageEndEvent(message_id=message_id)
+        yield ag_ui.TextMessageStartEvent(message_id=message_id, role="user")
+        yield ag_ui.TextMessageContentEvent(message_id=message_id, delta=text)
+        yield ag_ui.TextMessageEndEvent(message_id=message_id)
 
 
-def _calls(event: Event) -> Iterator[BaseEvent]:
+def _calls(event: Event) -> Iterator[ag_ui.BaseEvent]:
     for call in shown_calls(event):
         call_id = call.id or ""
-        yield ToolCallStartEvent(
+        yield ag_ui.ToolCallStartEvent(
             tool_call_id=call_id, tool_call_name=call.name or "", parent_message_id=event.id
         )
-        yield ToolCallArgsEvent(tool_call_id=call_id, delta=arguments_text(call))
-        yield ToolCallEndEvent(tool_call_id=call_id)
+        yield ag_ui.ToolCallArgsEvent(tool_call_id=call_id, delta=arguments_text(call))
+        yield ag_ui.ToolCallEndEvent(tool_call_id=call_id)
 
 
-def _state_delta(delta: Mapping[str, Any]) -> Iterator[BaseEvent]:
+def _state_delta(delta: Mapping[str, Any]) -> Iterator[ag_ui.BaseEvent]:
     """Yield the change of the state as a JSON patch. `add` sets a value, whether there was one or not (RFC 6902)."""
     operations = [
         {"op": "add", "path": f"/{_pointer(key)}", "value": value}
         for key, value in visible_state(delta).items()
     ]
     if operations:
-        yield StateDeltaEvent(delta=operations)
+        yield ag_ui.StateDeltaEvent(delta=operations)
 
 
 def _pointer(key: str) -> str:

@@ -7,15 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ag_ui.core import (
-    AssistantMessage,
-    FunctionCall,
-    Message,
-    ReasoningMessage,
-    ToolCall,
-    ToolMessage,
-    UserMessage,
-)
+from ag_ui import core as ag_ui
 
 from runtime import types
 from runtime.artifacts.artifact_reference import ArtifactReference
@@ -50,9 +42,9 @@ def message_id_in(client_id: str) -> str:
     return client_id.removeprefix(CLIENT_ID).partition(":")[2]
 
 
-def messages_of(events: Iterable[Event], ids: MessageIds) -> list[Message]:
+def messages_of(events: Iterable[Event], ids: MessageIds) -> list[ag_ui.Message]:
     """Return the messages of consecutive events, oldest first."""
-    messages: list[Message] = []
+    messages: list[ag_ui.Message] = []
     long_running: set[str] = set()
     for event in events:
         long_running |= set(event.long_running_tool_ids or ())
@@ -61,7 +53,7 @@ def messages_of(events: Iterable[Event], ids: MessageIds) -> list[Message]:
         elif not event.actions.compaction:
             messages += _agent_messages(event)
         messages += [
-            ToolMessage(
+            ag_ui.ToolMessage(
                 id=_result_id(event, response, ids),
                 tool_call_id=response.id or "",
                 content=result_text(response),
@@ -134,34 +126,35 @@ def _result_id(event: Event, response: types.FunctionResponse, ids: MessageIds) 
     return known or result_id(event, response)
 
 
-def _person_messages(event: Event, ids: MessageIds) -> list[Message]:
+def _person_messages(event: Event, ids: MessageIds) -> list[ag_ui.Message]:
     text = person_text(event.content)
     if not text:
         return []
     known = ids.of_messages.get(writer_of(event.invocation_id, event.custom_metadata))
-    return [UserMessage(id=known or event.id, content=text)]
+    return [ag_ui.UserMessage(id=known or event.id, content=text)]
 
 
-def _agent_messages(event: Event) -> list[Message]:
-    messages: list[Message] = []
+def _agent_messages(event: Event) -> list[ag_ui.Message]:
+    messages: list[ag_ui.Message] = []
     if thoughts := thoughts_of(event):
-        messages.append(ReasoningMessage(id=reasoning_id(event.id), content=thoughts))
+        messages.append(ag_ui.ReasoningMessage(id=reasoning_id(event.id), content=thoughts))
     text = event.text()
     calls = [
-        ToolCall(
-            id=call.id or "", function=FunctionCall(name=call.name or "", arguments=arguments_text(call))
+        ag_ui.ToolCall(
+            id=call.id or "",
+            function=ag_ui.FunctionCall(name=call.name or "", arguments=arguments_text(call)),
         )
         for call in shown_calls(event)
     ]
     if text or calls:
-        message = AssistantMessage(
+        message = ag_ui.AssistantMessage(
             id=event.id, content=text or None, tool_calls=calls or None, name=event.author
         )
         messages.append(message)
     return messages
 
 
-def _with_unique_ids(messages: list[Message]) -> list[Message]:
+def _with_unique_ids(messages: list[ag_ui.Message]) -> list[ag_ui.Message]:
     """Give earlier messages other ids where a client has used an id again: it would show only one of them."""
     seen: set[str] = set()
     for number in range(len(messages) - 1, -1, -1):

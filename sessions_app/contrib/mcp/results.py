@@ -6,20 +6,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import mcp_types as wire
 from django.http import HttpRequest
 from django.urls import reverse
-from mcp_types import (
-    CallToolResult,
-    ContentBlock,
-    ElicitRequest,
-    ElicitRequestFormParams,
-    ElicitResult,
-    InputRequests,
-    InputResponses,
-    ResourceLink,
-    TextContent,
-    Tool,
-)
 from pydantic import ValidationError
 
 from runtime import types
@@ -60,10 +49,10 @@ class Addresses:
         return f"{self.request.build_absolute_uri(path)}?version={version}"
 
 
-def tool_of(app: App, input_schema: dict[str, Any]) -> Tool:
+def tool_of(app: App, input_schema: dict[str, Any]) -> wire.Tool:
     """Return the app's root agent as a tool."""
     output = output_of(app)
-    return Tool(
+    return wire.Tool(
         name=app.name,
         description=valid_text(app.root_agent.description or app.name),
         input_schema=input_schema,
@@ -79,7 +68,7 @@ def output_of(app: App) -> OutputSchema | None:
     return output if output and output.json_schema.get("type") == "object" else None
 
 
-def result_of(task: SiteTask, at: Addresses, output: OutputSchema | None) -> CallToolResult:
+def result_of(task: SiteTask, at: Addresses, output: OutputSchema | None) -> wire.CallToolResult:
     """Return what the agents have said in a task, and the links to their files.
 
     Of a task that has not ended, the text tells what it waits for and where to answer.
@@ -87,9 +76,9 @@ def result_of(task: SiteTask, at: Addresses, output: OutputSchema | None) -> Cal
     said = [valid_text(event.text()) for event in task.events if event.author != "user"]
     said = [text for text in said if text]
     texts = [*said, *_state_in_words(task, at.chat(task)), f"session_id: {task.context_id}"]
-    content: list[ContentBlock] = [TextContent(text=text) for text in texts]
+    content: list[wire.ContentBlock] = [wire.TextContent(text=text) for text in texts]
     content += [
-        ResourceLink(name=valid_text(name), uri=at.file(task, name, version))
+        wire.ResourceLink(name=valid_text(name), uri=at.file(task, name, version))
         for event in task.events
         for name, version in event.actions.artifact_delta.items()
         if event.author != "user"
@@ -101,7 +90,7 @@ def result_of(task: SiteTask, at: Addresses, output: OutputSchema | None) -> Cal
             structured = output.read_json(said[-1] if said else "")
         except ValidationError:
             is_error = True
-    return CallToolResult(content=content, structured_content=structured, is_error=is_error)
+    return wire.CallToolResult(content=content, structured_content=structured, is_error=is_error)
 
 
 def wire_task(task: SiteTask, at: Addresses, *, can_ask: bool) -> dict[str, Any]:
@@ -133,12 +122,12 @@ def wire_task(task: SiteTask, at: Addresses, *, can_ask: bool) -> dict[str, Any]
     }
 
 
-def input_requests_of(task: SiteTask) -> InputRequests:
+def input_requests_of(task: SiteTask) -> wire.InputRequests:
     """Return the questions of a task as forms, by keys that no other question of the task gets."""
     return {key: _form(question) for key, question in questions_of(task).items()}
 
 
-def answers_in(task: SiteTask, responses: InputResponses) -> Iterator[Answer]:
+def answers_in(task: SiteTask, responses: wire.InputResponses) -> Iterator[Answer]:
     """Yield the answers to questions of a task. Of other responses, and of forms that were closed, nothing is left.
 
     Raises:
@@ -146,7 +135,7 @@ def answers_in(task: SiteTask, responses: InputResponses) -> Iterator[Answer]:
     """
     for key, question in questions_of(task).items():
         response = responses.get(key)
-        text = _text_in(response, question) if isinstance(response, ElicitResult) else None
+        text = _text_in(response, question) if isinstance(response, wire.ElicitResult) else None
         if text is not None:
             answer = answer_to_job if isinstance(question, ToolJob) else answer_to_call
             yield answer(question, text)  # type: ignore[arg-type]
@@ -162,7 +151,7 @@ def questions_of(task: SiteTask) -> Mapping[str, types.FunctionCall | ToolJob]:
     return questions
 
 
-def _form(question: types.FunctionCall | ToolJob) -> ElicitRequest:
+def _form(question: types.FunctionCall | ToolJob) -> wire.ElicitRequest:
     field: dict[str, Any] = {"type": "string"}
     options = _options(question)
     if _is_yes_or_no(question):
@@ -170,10 +159,12 @@ def _form(question: types.FunctionCall | ToolJob) -> ElicitRequest:
     elif options:
         field["enum"] = options
     schema = {"type": "object", "properties": {FIELD: field}, "required": [FIELD]}
-    return ElicitRequest(params=ElicitRequestFormParams(message=_words(question), requested_schema=schema))
+    return wire.ElicitRequest(
+        params=wire.ElicitRequestFormParams(message=_words(question), requested_schema=schema)
+    )
 
 
-def _text_in(response: ElicitResult, question: types.FunctionCall | ToolJob) -> str | None:
+def _text_in(response: wire.ElicitResult, question: types.FunctionCall | ToolJob) -> str | None:
     """Return the answer of a form as a text; None if the form was closed without an answer."""
     if response.action == "accept":
         value = (response.content or {}).get(FIELD)

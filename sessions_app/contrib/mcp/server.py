@@ -19,22 +19,10 @@ from contextlib import asynccontextmanager, suppress
 from typing import Annotated, Any
 from uuid import uuid4
 
+import mcp_types as wire
 from mcp.server import Server, ServerRequestContext
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.shared.exceptions import MCPError
-from mcp_types import (
-    INTERNAL_ERROR,
-    INVALID_PARAMS,
-    MISSING_REQUIRED_CLIENT_CAPABILITY,
-    CallToolRequestParams,
-    CallToolResult,
-    InputRequiredResult,
-    InputResponses,
-    ListToolsResult,
-    PaginatedRequestParams,
-    RequestParams,
-    TextContent,
-)
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from runtime.valid_text import valid_text
@@ -46,16 +34,7 @@ from sessions_app.api.tasks.task_feed import ProgressNews, TaskNews, TextNews, w
 from sessions_app.asgi.origin import http_request
 from sessions_app.asgi.protocol import AsgiScope, Receive, Send
 from sessions_app.conf import conf
-from sessions_app.contrib.mcp.results import (
-    Addresses,
-    answers_in,
-    input_requests_of,
-    output_of,
-    questions_of,
-    result_of,
-    tool_of,
-    wire_task,
-)
+from sessions_app.contrib.mcp import results
 from sessions_app.errors import ConflictError, InvalidInputError, UnavailableError, UnexpectedError
 from sessions_app.process.failures import public_error
 from sessions_app.sessions.agent_access import usable_apps
@@ -89,12 +68,12 @@ class Arguments(BaseModel):
     files: list[File] = Field(default_factory=list, max_length=100, description="Files for the agent.")
 
 
-class TaskParams(RequestParams):
+class TaskParams(wire.RequestParams):
     task_id: str
 
 
 class UpdateTaskParams(TaskParams):
-    input_responses: InputResponses
+    input_responses: wire.InputResponses
 
 
 async def answer(caller: Caller, scope: AsgiScope, body: bytes, receive: Receive, send: Send) -> None:
@@ -110,15 +89,15 @@ async def answer(caller: Caller, scope: AsgiScope, body: bytes, receive: Receive
         await manager.handle_request({**scope, CALLER: caller}, replay, send)
 
 
-async def list_tools(ctx: Context, params: PaginatedRequestParams | None) -> ListToolsResult:
+async def list_tools(ctx: Context, params: wire.PaginatedRequestParams | None) -> wire.ListToolsResult:
     """Return the agents that the caller's user may use."""
     apps = await usable_apps(_caller(ctx).user)
-    return ListToolsResult(tools=[tool_of(app, INPUT_SCHEMA) for app in apps.values()])
+    return wire.ListToolsResult(tools=[results.tool_of(app, INPUT_SCHEMA) for app in apps.values()])
 
 
 async def call_tool(
-    ctx: Context, params: CallToolRequestParams
-) -> CallToolResult | InputRequiredResult | dict[str, Any]:
+    ctx: Context, params: wire.CallToolRequestParams
+) -> wire.CallToolResult | wire.InputRequiredResult | dict[str, Any]:
     """Send a message to an agent, or the answers to the questions of an earlier call.
 
     What the model or the user of the client can put right is the text of a result; other errors are of the protocol.
@@ -134,29 +113,29 @@ async def call_tool(
             task = await _begin(agent, params, ctx)
         else:  # The state is the task's id. `find` refuses tasks of others.
             task = await agent.find(params.request_state)
-            task = await agent.answer(task, answers_in(task, params.input_responses or {}))
+            task = await agent.answer(task, results.answers_in(task, params.input_responses or {}))
         if _has_tasks(ctx):
-            return {"resultType": "task", **wire_task(task, _at(ctx), can_ask=_can_ask(ctx))}
+            return {"resultType": "task", **results.wire_task(task, _at(ctx), can_ask=_can_ask(ctx))}
         task = await _wait(task, ctx)
     except Exception as error:  # noqa: BLE001 - logged, and told to the program
         public = public_error(error, "A call of an MCP tool")
-        return CallToolResult(content=[TextContent(text=valid_text(str(public)))], is_error=True)
-    if _can_ask(ctx) and questions_of(task):
-        return InputRequiredResult(input_requests=input_requests_of(task), request_state=task.id)
-    return result_of(task, _at(ctx), output_of(app))
+        return wire.CallToolResult(content=[wire.TextContent(text=valid_text(str(public)))], is_error=True)
+    if _can_ask(ctx) and results.questions_of(task):
+        return wire.InputRequiredResult(input_requests=results.input_requests_of(task), request_state=task.id)
+    return results.result_of(task, _at(ctx), results.output_of(app))
 
 
 async def get_task(ctx: Context, params: TaskParams) -> dict[str, Any]:
     """Return a task, with its result or its questions."""
     async with _as_mcp_errors():
         task = await _tasks(ctx).find(params.task_id)
-    fields = wire_task(task, _at(ctx), can_ask=_can_ask(ctx))
+    fields = results.wire_task(task, _at(ctx), can_ask=_can_ask(ctx))
     if fields["status"] == "completed":
         app = registry.apps().get(task.session.app_name)
-        result = result_of(task, _at(ctx), output_of(app) if app else None)
+        result = results.result_of(task, _at(ctx), results.output_of(app) if app else None)
         fields["result"] = result.model_dump(mode="json", by_alias=True, exclude_none=True)
     elif fields["status"] == "input_required":
-        asked = input_requests_of(task).items()
+        asked = results.input_requests_of(task).items()
         fields["inputRequests"] = {
             key: form.model_dump(mode="json", by_alias=True, exclude_none=True) for key, form in asked
         }
@@ -168,7 +147,7 @@ async def update_task(ctx: Context, params: UpdateTaskParams) -> dict[str, Any]:
     async with _as_mcp_errors():
         agent = _tasks(ctx)
         task = await agent.find(params.task_id)
-        await agent.answer(task, answers_in(task, params.input_responses))
+        await agent.answer(task, results.answers_in(task, params.input_responses))
     return {}
 
 
@@ -180,7 +159,7 @@ async def cancel_task(ctx: Context, params: TaskParams) -> dict[str, Any]:
     return {}
 
 
-async def _begin(agent: AgentOfCaller, params: CallToolRequestParams, ctx: Context) -> SiteTask:
+async def _begin(agent: AgentOfCaller, params: wire.CallToolRequestParams, ctx: Context) -> SiteTask:
     try:
         given = Arguments.model_validate(params.arguments or {})
         files = [MessageFile(file.name, b64decode(file.data, validate=True)) for file in given.files]
@@ -215,8 +194,8 @@ def _caller(ctx: Context) -> Caller:
     return caller.in_trace((ctx.meta or {}).get("traceparent"))
 
 
-def _at(ctx: Context) -> Addresses:
-    return Addresses(http_request(ctx.request.scope))  # type: ignore[union-attr]
+def _at(ctx: Context) -> results.Addresses:
+    return results.Addresses(http_request(ctx.request.scope))  # type: ignore[union-attr]
 
 
 def _tasks(ctx: Context) -> AgentOfCaller:
@@ -228,7 +207,7 @@ def _tasks(ctx: Context) -> AgentOfCaller:
     if not _has_tasks(ctx):
         needed: dict[str, Any] = {"requiredCapabilities": {"extensions": {TASKS: {}}}}
         message = f"The client does not declare the extension {TASKS}."
-        raise MCPError(MISSING_REQUIRED_CLIENT_CAPABILITY, message, needed)
+        raise MCPError(wire.MISSING_REQUIRED_CLIENT_CAPABILITY, message, needed)
     return AgentOfCaller(_caller(ctx), "", "mcp")
 
 
@@ -254,7 +233,9 @@ async def _as_mcp_errors() -> AsyncGenerator[None, None]:
     except Exception as error:
         public = public_error(error, "A request of MCP")
         is_ours = isinstance(public, UnavailableError | UnexpectedError)
-        raise MCPError(INTERNAL_ERROR if is_ours else INVALID_PARAMS, valid_text(str(public))) from error
+        raise MCPError(
+            wire.INTERNAL_ERROR if is_ours else wire.INVALID_PARAMS, valid_text(str(public))
+        ) from error
 
 
 # The SDK would log the beginning and the end of each request's manager.

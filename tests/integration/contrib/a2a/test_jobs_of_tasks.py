@@ -11,7 +11,7 @@ from a2a.types import CancelTaskRequest, GetTaskRequest, ListTasksRequest, Task,
 
 from sessions_app.api.tasks.site_task import load_task
 from sessions_app.api.tasks.task_feed import TaskFeed
-from sessions_app.contrib.a2a.task_stream import updates_of
+from sessions_app.contrib.a2a.handler import updates_of
 from sessions_app.invocations.worker import worker
 from sessions_app.jobs import ask, confirm, job_tool, progress
 from sessions_app.live.notices import job_notice
