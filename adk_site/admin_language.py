@@ -6,7 +6,7 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils import translation
 
-from sessions_app.asgi.before_views import before_views
+from sessions_app.asgi.middleware import before_views
 
 
 def _activate_english(request: HttpRequest) -> None:

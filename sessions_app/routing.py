@@ -11,13 +11,12 @@ from channels.routing import URLRouter
 from django.urls import path
 
 from sessions_app.api.adk.runs import ADK_STREAMS
+from sessions_app.api.site_streams import API_STREAMS
 from sessions_app.api.stream_server import ApiStream
-from sessions_app.api.streams import API_STREAMS
 from sessions_app.asgi.daphne import shut_down_before_reactor, with_backpressure
 from sessions_app.asgi.event_streams import with_event_streams
 from sessions_app.asgi.origin import from_own_pages
-from sessions_app.asgi.protocol import Application, AsgiScope, Receive, Send
-from sessions_app.asgi.script_prefix import without_script_prefix
+from sessions_app.asgi.protocol import Application, AsgiScope, Receive, Send, without_script_prefix
 from sessions_app.asgi.sign_in import with_sign_in
 from sessions_app.chat.consumers import ChatConsumer
 from sessions_app.chat.event_stream import event_stream

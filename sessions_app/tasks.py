@@ -57,9 +57,9 @@ from sessions_app.scheduling.firing import due_task_repair
 from sessions_app.shutdown import shut_down
 from sessions_app.store import embedding
 from sessions_app.store.credential_service import delete_old_credentials
+from sessions_app.store.erasing import delete_all_unused_texts
 from sessions_app.store.idempotent_requests import delete_old_requests
 from sessions_app.store.sql import leases
-from sessions_app.store.unused_texts import delete_all_unused_texts
 from sessions_app.webhooks.delivery import Push, delete_old_deliveries, offer_due_deliveries, start_round
 
 logger = logging.getLogger(__name__)

@@ -9,7 +9,6 @@ from django.views.decorators.cache import cache_control
 
 from sessions_app.chat import (
     answers,
-    causes,
     embedded_views,
     exports,
     files,
@@ -19,11 +18,9 @@ from sessions_app.chat import (
     knowledge_views,
     list_views,
     pane,
-    preferences,
     settings_views,
     share_views,
     sign_in_views,
-    steps,
     views,
 )
 from sessions_app.history.telemetry.metrics_view import metrics
@@ -56,7 +53,7 @@ urlpatterns = [
     _page("metrics", metrics, name="metrics"),
     _page("", views.home, name="home"),
     _page("start/", views.start, name="start"),
-    _page("preferences/", preferences.save_preferences, name="preferences"),
+    _page("preferences/", settings_views.save_preferences, name="preferences"),
     _page("settings/", settings_views.settings_page, name="settings"),
     _page("settings/known/", knowledge_views.change_value, name="change_known"),
     _page("settings/known/forget/", knowledge_views.forget_all, name="forget_known"),
@@ -88,9 +85,9 @@ urlpatterns = [
     _page("chat/<uuid:session_id>/events/alternatives/", views.alternatives, name="alternatives"),
     _page("chat/<uuid:session_id>/events/<int:seq>/text/", answers.answer_text, name="answer_text"),
     _page("chat/<uuid:session_id>/events/<int:seq>/suggestions/", answers.suggestions, name="suggestions"),
-    _page("chat/<uuid:session_id>/events/<int:seq>/cause/", causes.cause, name="cause"),
+    _page("chat/<uuid:session_id>/events/<int:seq>/cause/", answers.cause, name="cause"),
     _page("chat/<uuid:session_id>/events/<int:seq>/feedback/", answers.feedback, name="feedback"),
-    _page("chat/<uuid:session_id>/steps/", steps.steps, name="steps"),
+    _page("chat/<uuid:session_id>/steps/", views.steps, name="steps"),
     _page("chat/<uuid:session_id>/frames/", frames.frames, name="frames"),
     _page("chat/<uuid:session_id>/files/", files.files, name="files"),
     _page("chat/<uuid:session_id>/files/remove/", files.remove_file, name="remove_file"),

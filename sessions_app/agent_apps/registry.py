@@ -27,10 +27,9 @@ from django.apps import apps as django_apps
 from runtime.agents.base_agent import BaseAgent
 from runtime.apps.app import App
 from runtime.errors import ConfigurationError
-from sessions_app.agent_apps.loading.faces import Face, faces_of
+from sessions_app.agent_apps.loading.faces import Face, faces_of, starters_of
 from sessions_app.agent_apps.loading.folders import agent_folders, load_folder
 from sessions_app.agent_apps.loading.sources import agent_dirs, source_files
-from sessions_app.agent_apps.loading.starters import starters_of
 from sessions_app.agent_apps.loading.versions import label_of, version_of
 from sessions_app.conf import conf
 from sessions_app.errors import AgentFolderError, NotFoundError

@@ -22,7 +22,7 @@ from django.utils._os import safe_join
 from django.views.decorators.http import require_safe
 
 from sessions_app.conf import conf
-from sessions_app.process.thread_pools import download_threads
+from sessions_app.process.threads import download_threads
 from sessions_app.sessions.ownership import User
 
 INDEX = "index.html"

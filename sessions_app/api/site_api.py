@@ -12,8 +12,8 @@ from sessions_app.api.access.problems import add_problem_handlers
 from sessions_app.api.document import add_idempotency_keys
 from sessions_app.api.idempotency import add_idempotency
 from sessions_app.api.json_bodies import JsonParser
+from sessions_app.api.site_streams import API_STREAMS
 from sessions_app.api.streaming_api import StreamingApi
-from sessions_app.api.streams import API_STREAMS
 from sessions_app.api.v1 import (
     account,
     approvals,
@@ -21,7 +21,6 @@ from sessions_app.api.v1 import (
     files,
     jobs,
     keys,
-    run_acts,
     runs,
     schedules,
     sessions,
@@ -54,7 +53,6 @@ for module in (
     sessions,
     events,
     runs,
-    run_acts,
     approvals,
     jobs,
     schedules,

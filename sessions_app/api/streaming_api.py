@@ -13,8 +13,7 @@ from django.urls import URLPattern, URLResolver
 from ninja import NinjaAPI
 from ninja.openapi.schema import OpenAPISchema
 
-from sessions_app.api.document import add_problems
-from sessions_app.api.examples import add_examples
+from sessions_app.api.document import add_examples, add_problems
 from sessions_app.api.stream_server import ApiStream
 
 

@@ -26,8 +26,7 @@ from sessions_app.base.codec import is_storable
 from sessions_app.errors import AlteredFileError, FilesUnavailableError, error_code, http_status
 from sessions_app.models import Artifact, Session
 from sessions_app.models.stored_files import available_files
-from sessions_app.process.thread_pools import download_threads
-from sessions_app.process.threads import in_thread
+from sessions_app.process.threads import download_threads, in_thread
 from sessions_app.rendering.sentences import in_language
 from sessions_app.store.file_types import BEGINNING, BINARY, INLINE_IMAGES, signed_type
 

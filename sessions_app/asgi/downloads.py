@@ -10,7 +10,7 @@ from django.http import HttpResponse, StreamingHttpResponse
 from django.utils.http import content_disposition_header
 
 from sessions_app.asgi.artifact_files import CHUNK_BYTES
-from sessions_app.process.thread_pools import download_threads
+from sessions_app.process.threads import download_threads
 
 _PRIVATE = {"X-Content-Type-Options": "nosniff", "Cache-Control": "private, no-store"}
 _CONTENT_TYPES = {".zip": "application/zip", ".html": "text/html; charset=utf-8"}

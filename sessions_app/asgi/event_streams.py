@@ -11,8 +11,7 @@ from typing import Any
 
 from django.urls.resolvers import RoutePattern
 
-from sessions_app.asgi.protocol import Application, AsgiScope, Receive, Send
-from sessions_app.asgi.script_prefix import path_within_site
+from sessions_app.asgi.protocol import Application, AsgiScope, Receive, Send, path_within_site
 
 EVENT_STREAM = "text/event-stream"
 HEADERS = [

@@ -5,18 +5,14 @@ No address of the site has one, so a single check replaces a check in each view.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from http import HTTPStatus
 
-from asgiref.sync import iscoroutinefunction
-from django.http import HttpRequest, HttpResponse, HttpResponseBase
-from django.utils.decorators import sync_and_async_middleware
+from django.http import HttpRequest, HttpResponse
 
+from sessions_app.asgi.middleware import before_views
 from sessions_app.asgi.problem_details import is_for_programs, problem
 
 SENTENCE = "The request has a NUL character: remove it."
-AsyncView = Callable[[HttpRequest], Awaitable[HttpResponseBase]]
-View = Callable[[HttpRequest], HttpResponseBase]
 
 
 def has_nul(request: HttpRequest) -> bool:
@@ -36,23 +32,16 @@ def _place_of_nul(request: HttpRequest) -> str:
     return next((place for place, has in found.items() if has), "")
 
 
-@sync_and_async_middleware
-def refuse_nul(get_response: AsyncView | View) -> AsyncView | View:
-    """Answer requests with NUL in path, query string or cookies with 400. Forms and frames check their bodies."""
-
-    async def respond_async(request: HttpRequest) -> HttpResponseBase:
-        return _refusal(request) if has_nul(request) else await get_response(request)  # type: ignore[misc]
-
-    def respond(request: HttpRequest) -> HttpResponseBase:
-        return _refusal(request) if has_nul(request) else get_response(request)  # type: ignore[return-value]
-
-    return respond_async if iscoroutinefunction(get_response) else respond
-
-
-def _refusal(request: HttpRequest) -> HttpResponse:
+def _refuse(request: HttpRequest) -> HttpResponse | None:
+    if not has_nul(request):
+        return None
     if is_for_programs(request.path_info):
         errors = [{"field": _place_of_nul(request), "message": SENTENCE}]
         refusal = problem(HTTPStatus.BAD_REQUEST, SENTENCE, "invalid", errors=errors)
         refusal["Content-Length"] = str(len(refusal.content))
         return refusal
     return HttpResponse(f"{SENTENCE}\n", status=HTTPStatus.BAD_REQUEST, content_type="text/plain")
+
+
+refuse_nul = before_views(_refuse)
+"""Middleware that answers NUL in path, query string or cookies with 400. Forms and frames check their bodies."""

@@ -10,16 +10,13 @@ without an operation: unknown addresses, methods, hosts, and types that the requ
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable
 from http import HTTPStatus
 from typing import Any, cast
 
-from asgiref.sync import iscoroutinefunction
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
-from django.utils.decorators import sync_and_async_middleware
 
-AsyncView = Callable[[HttpRequest], Awaitable[HttpResponseBase]]
-View = Callable[[HttpRequest], HttpResponseBase]
+from sessions_app.asgi.middleware import around_views
+
 CONTENT_TYPE = "application/problem+json"
 JSON = "application/json"
 API = "/api/v1/"
@@ -71,22 +68,6 @@ def is_for_programs(path: str) -> bool:
     return path.startswith(PROGRAMS)
 
 
-@sync_and_async_middleware
-def answer_with_problems(get_response: AsyncView | View) -> AsyncView | View:
-    """Answer programs with problem details if the site refuses a request without running an operation.
-
-    Answer 406 if a response of the API has a type that the request does not accept.
-    """
-
-    async def respond_async(request: HttpRequest) -> HttpResponseBase:
-        return _unacceptable_write(request) or _as_problem(request, await get_response(request))  # type: ignore[misc]
-
-    def respond(request: HttpRequest) -> HttpResponseBase:
-        return _unacceptable_write(request) or _as_problem(request, get_response(request))  # type: ignore[arg-type]
-
-    return respond_async if iscoroutinefunction(get_response) else respond
-
-
 def unacceptable(media_type: str) -> HttpResponse:
     """Return 406: the request does not accept responses of this media type."""
     detail = f"The response is {media_type}: add it to Accept, or leave Accept out."
@@ -130,3 +111,10 @@ def _detail(page: HttpResponse, status: HTTPStatus) -> str:
 
 def _takes_only(methods: str) -> str:
     return f"This address takes {methods} only."
+
+
+answer_with_problems = around_views(_unacceptable_write, _as_problem)
+"""Middleware that answers programs with problem details if the site refuses a request without running an operation.
+
+It also answers 406 if a response of the API has a type that the request does not accept.
+"""

@@ -1,4 +1,7 @@
-"""Types of ASGI, and helpers for applications outside of Django's handler."""
+"""Types of ASGI, and helpers for applications outside of Django's handler.
+
+A site may be served below a path, by `root_path` of the ASGI server or `FORCE_SCRIPT_NAME`.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
 from django.core.exceptions import RequestAborted, RequestDataTooBig
+from django.core.handlers.asgi import get_script_prefix
 from django.http import HttpResponse
 
 AsgiScope = MutableMapping[str, Any]
@@ -46,3 +50,19 @@ async def wait_until_gone(receive: Receive) -> None:
     """Wait until the browser or the program has closed the connection."""
     while (await receive())["type"] != "http.disconnect":
         pass
+
+
+def path_within_site(scope: AsgiScope) -> str:
+    """Return the path of a request without the prefix; a proxy may have removed the prefix already."""
+    path: str = scope["path"].removeprefix(get_script_prefix(scope))
+    return path
+
+
+def without_script_prefix(application: Application) -> Application:
+    """Wrap a router of Channels, which does not know `FORCE_SCRIPT_NAME`."""
+
+    # Not asynchronous: an idle socket would hold a frame more.
+    def handle(scope: AsgiScope, receive: Receive, send: Send) -> Awaitable[Any]:
+        return application({**scope, "path": path_within_site(scope), "root_path": ""}, receive, send)
+
+    return handle

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.http import HttpRequest
 from django.utils import timezone
 
-from sessions_app.asgi.before_views import before_views
+from sessions_app.asgi.middleware import before_views
 from sessions_app.base.languages import time_zone_of
 
 

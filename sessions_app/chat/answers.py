@@ -1,4 +1,8 @@
-"""Views of what is under an answer: its text to copy, suggestions of the search engine, and the user's feedback."""
+"""Views of what is under an answer: its text to copy, suggestions of the search engine, feedback, causes of errors.
+
+The cause is neither in an event nor in its HTML: readers share both, and exports and caches keep them. The page asks
+for the cause when its reader, a developer or staff, opens it.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,9 @@ from http import HTTPStatus
 from uuid import UUID
 
 from django.contrib.auth.decorators import login_required
+from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
 from django.utils.html import format_html
 from django.utils.translation import gettext
 from django.views.decorators.http import require_GET, require_POST
@@ -16,11 +22,15 @@ from runtime.events import Event
 from runtime.valid_text import storable
 from sessions_app import use_cases
 from sessions_app.base.codec import event_to_show
-from sessions_app.chat.error_responses import error_response
-from sessions_app.chat.iframes import SANDBOX, iframe_headers
+from sessions_app.chat.pane import SANDBOX, iframe_headers
+from sessions_app.chat.requests import error_response, has_rights
+from sessions_app.conf import conf
+from sessions_app.history.event_marks import writer_of
+from sessions_app.models import Session
 from sessions_app.process.threads import in_thread
 from sessions_app.rendering.sources import sources_of
-from sessions_app.sessions.ownership import own_session_or_404
+from sessions_app.secrets.error_detail import cause_in
+from sessions_app.sessions.ownership import User, own_session_or_404
 
 TEXT = "text/plain; charset=utf-8"
 SUGGESTIONS_HEAD = (
@@ -79,3 +89,34 @@ def _text(event: Event) -> str:
     if event.content is None:
         return ""
     return "".join(part.text or "" for part in event.content.parts or [] if not part.thought)
+
+
+async def may_see_causes(user: User) -> bool:
+    """Return True for every user of a development site, and for staff with the permission `view_error_detail`."""
+    return conf().reload_agents or await has_rights(user, "sessions_app.view_error_detail")
+
+
+@require_GET
+@login_required
+async def cause(request: HttpRequest, session_id: UUID, seq: int) -> HttpResponse:
+    """Return the exception behind the error of an event, and its places in the agent's code, as an HTML fragment."""
+    user = await request.auser()
+    session = await own_session_or_404(user, session_id)
+    if not await may_see_causes(user):
+        raise PermissionDenied
+    detail = await in_thread(_detail_of, session, seq)
+    return render(request, "chat/cause.html", {"cause": cause_in(detail) if detail else None})
+
+
+def _detail_of(session: Session, seq: int) -> str:
+    """Return the detail of the event's invocation; empty for an error that is not the end of its last attempt."""
+    row = session.events.filter(seq=seq).first()
+    if row is None:
+        raise Http404("There is no such event in this chat.")
+    event = event_to_show(row.body)
+    # The row of an invocation tells about its last attempt: events after an error belong to a later attempt.
+    is_last = not session.events.filter(invocation_id=event.invocation_id, seq__gt=seq).exists()
+    if not event.error_code or not is_last:
+        return ""
+    written = session.invocations.filter(invocation_id=writer_of(event.invocation_id, event.custom_metadata))
+    return written.values_list("error_detail", flat=True).first() or ""

@@ -18,8 +18,7 @@ from runtime.errors import AdkError
 from sessions_app.asgi.protocol import AsgiScope, Receive, Send
 from sessions_app.chat import protocol
 from sessions_app.chat.connection import Connection
-from sessions_app.chat.frame_handlers import begin_session, handle_frame
-from sessions_app.chat.frame_limits import count_frame
+from sessions_app.chat.frame_handlers import begin_session, count_frame, handle_frame
 from sessions_app.chat.protocol import AnyClientFrame, Hello, Message, Ping
 from sessions_app.chat.server_frames import PongFrame
 from sessions_app.chat.viewer import Viewer

@@ -18,7 +18,7 @@ from sessions_app.asgi.event_streams import HEADERS, parse_seq
 from sessions_app.asgi.protocol import AsgiScope, Receive, Send, wait_until_gone
 from sessions_app.chat.connection import Connection
 from sessions_app.chat.server_frames import PongFrame
-from sessions_app.process.event_wait import wait_until_set
+from sessions_app.process.loop_local import wait_until_set
 
 PIECE_CHARACTERS = 65_536
 """Characters to send before waiting for room again."""

@@ -15,11 +15,10 @@ from django.views.decorators.http import require_http_methods, require_POST
 from runtime.errors import AdkError
 from sessions_app import use_cases
 from sessions_app.base.client_address import client_network
-from sessions_app.chat.error_responses import error_response
+from sessions_app.chat.requests import error_response
 from sessions_app.errors import InvalidInputError
 from sessions_app.models import Artifact, Session, ToolJob
-from sessions_app.process.thread_pools import download_threads
-from sessions_app.process.threads import fetch_rows
+from sessions_app.process.threads import download_threads, fetch_rows
 from sessions_app.rendering.files import file_facts, file_link
 from sessions_app.sessions.ownership import own_session_or_404
 from sessions_app.store.file_types import INLINE_IMAGES

@@ -12,8 +12,7 @@ from django.views.decorators.http import require_POST
 from sessions_app.base import actors
 from sessions_app.base.client_address import client_address, client_network
 from sessions_app.chat import protocol
-from sessions_app.chat.frame_handlers import begin_session, handle_frame
-from sessions_app.chat.frame_limits import count_frame
+from sessions_app.chat.frame_handlers import begin_session, count_frame, handle_frame
 from sessions_app.chat.protocol import AnyClientFrame, Hello, Message, Ping
 from sessions_app.chat.server_frames import PongFrame, notice_frame
 from sessions_app.conf import conf

@@ -15,9 +15,8 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods, require_POST
 
-from sessions_app.base import actors
-from sessions_app.base.client_address import client_address
 from sessions_app.chat.exports import NO_GUESS
+from sessions_app.chat.requests import actor_of
 from sessions_app.errors import InvalidInputError, NotFoundError
 from sessions_app.live.account_changes import publish_account_change
 from sessions_app.models import ApiKey, Scope
@@ -76,8 +75,7 @@ async def keys(request: HttpRequest) -> HttpResponse:
     if not form.is_valid():
         return await in_thread(_page, request, user, form)
     try:
-        by = actors.person(user, client_address(request))
-        row, key = await in_thread(make_key, user, form.properties(), by)
+        row, key = await in_thread(make_key, user, form.properties(), await actor_of(request))
     except InvalidInputError as error:
         form.add_error(None, in_language(str(error)))
         return await in_thread(_page, request, user, form)
@@ -89,13 +87,12 @@ async def keys(request: HttpRequest) -> HttpResponse:
 @login_required
 async def revoke(request: HttpRequest, key_id: UUID) -> HttpResponse:
     """Revoke one of the user's keys. Streams that are open with the key end."""
-    user = await request.auser()
+    by = await actor_of(request)
     try:
-        keys_of_user = ApiKey.objects.filter(user=user.pk)
-        await in_thread(revoke_key, keys_of_user, key_id, actors.person(user, client_address(request)))
+        await in_thread(revoke_key, ApiKey.objects.filter(user=by.user_pk), key_id, by)
     except NotFoundError as error:
         raise Http404(str(error)) from error
-    await publish_account_change(str(user.pk))
+    await publish_account_change(str(by.user_pk))
     return redirect("chat:keys")
 
 

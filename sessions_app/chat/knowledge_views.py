@@ -17,9 +17,9 @@ from django.views.decorators.http import require_POST
 
 from runtime.engine.instructions import USER_INSTRUCTIONS_KEY
 from sessions_app.base import actors
-from sessions_app.base.actors import UserActor
 from sessions_app.base.client_address import client_address
 from sessions_app.base.codec import is_storable
+from sessions_app.chat.requests import actor_of
 from sessions_app.errors import InvalidInputError, StateChangedError
 from sessions_app.models import MemoryEntry
 from sessions_app.process.threads import in_thread
@@ -86,7 +86,7 @@ def back_to_settings(
 @login_required
 async def change_value(request: HttpRequest) -> HttpResponse:
     """Change or forget a value of the user's state, unless it has changed since the user saw it."""
-    by = await _actor(request)
+    by = await actor_of(request)
     app_name = request.POST.get("app", "")
     key = request.POST.get("key", "")
     stored = await _value(by.user_pk, app_name, key)
@@ -119,7 +119,7 @@ def forget_entry(request: HttpRequest, entry_id: int) -> HttpResponse:
 @login_required
 async def forget_all(request: HttpRequest) -> HttpResponse:
     """Forget all values of the user's state in an app that have no form of their own, and all memory entries."""
-    by = await _actor(request)
+    by = await actor_of(request)
     app_name = request.POST.get("app", "")
     if not is_storable(app_name):
         return _refuse(request, gettext(CHANGED))
@@ -143,10 +143,6 @@ async def _value(user_pk: Any, app_name: str, key: str) -> StoredValue | None:
 async def _digests(user_pk: Any, app_name: str) -> dict[str, str]:
     values = await in_thread(read_user_values, user_pk, 0, app_name=app_name)
     return {value.key: value.digest for value in values.get(app_name, ()) if value.key not in OWN_FORMS}
-
-
-async def _actor(request: HttpRequest) -> UserActor:
-    return actors.person(await request.auser(), client_address(request))
 
 
 def _parse(stored: StoredValue, text: str) -> Any:

@@ -12,9 +12,7 @@ from django.views.decorators.http import require_GET, require_POST
 
 from runtime.errors import AdkError
 from sessions_app import use_cases
-from sessions_app.base import actors
-from sessions_app.base.client_address import client_address
-from sessions_app.chat.error_responses import error_response
+from sessions_app.chat.requests import actor_of, error_response
 from sessions_app.errors import InvalidInputError
 from sessions_app.process.threads import in_thread
 from sessions_app.sessions.list.listing import SessionListPage, list_sessions
@@ -60,9 +58,8 @@ async def list_page_of(user: User, request: HttpRequest) -> SessionListPage:
 @login_required
 async def change_session(request: HttpRequest, session_id: UUID, change: str) -> HttpResponse:
     """Make a change to a session in the list, such as `pin`."""
-    user = await request.auser()
     try:
-        by = actors.person(user, client_address(request))
+        by = await actor_of(request)
         await use_cases.change_session(by, session_id, change, request.POST.get("title", ""))
     except AdkError as error:
         return error_response(error)

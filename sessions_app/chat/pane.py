@@ -6,6 +6,7 @@ get the versions that this page names, without the list of files and other versi
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -18,13 +19,11 @@ from django.views.decorators.http import require_GET
 
 from runtime.artifacts.file_types import is_text
 from sessions_app.asgi.artifact_files import artifact_response, find_artifact
-from sessions_app.chat.iframes import SANDBOX, VIEWER, iframe_headers
 from sessions_app.chat.share_views import shared_view_or_404
 from sessions_app.data_protection.transcripts.stream import names_file
 from sessions_app.errors import AlteredFileError, FilesUnavailableError
 from sessions_app.models import Artifact
-from sessions_app.process.thread_pools import download_threads
-from sessions_app.process.threads import in_thread
+from sessions_app.process.threads import download_threads, in_thread
 from sessions_app.rendering.compared_lines import MAX_LINES, changes_block
 from sessions_app.rendering.files import file_facts, file_link
 from sessions_app.rendering.previews import KINDS, MAX_BYTES, MAX_CHARACTERS, Preview, preview_of, text_of
@@ -32,6 +31,20 @@ from sessions_app.rendering.sentences import in_language
 from sessions_app.sessions.ownership import own_session_or_404
 from sessions_app.store.file_types import PDF
 
+SANDBOX = "; ".join(
+    (
+        "sandbox allow-popups allow-popups-to-escape-sandbox",
+        "default-src 'none'",
+        "style-src 'unsafe-inline'",
+        "img-src data:",
+        "base-uri 'none'",
+        "form-action 'none'",
+        "frame-ancestors 'self'",
+    )
+)
+"""Policy for HTML of others: its styles apply and its links open, and nothing else in it has an effect."""
+VIEWER = "frame-ancestors 'self'"
+"""Policy for a PDF. The browser's viewer, which gives a PDF no access to the site, does not work in a sandbox."""
 DOCUMENTS = {"text/html": ("text/html; charset=utf-8", SANDBOX), PDF: (PDF, VIEWER)}
 """Types of documents that are shown in an iframe, each with its content type and policy."""
 PREVIEW = "preview"
@@ -185,3 +198,9 @@ def _read(row: Artifact) -> bytes:
         FilesUnavailableError: the storage does not answer.
     """
     return row.read(MAX_BYTES)
+
+
+def iframe_headers(policy: str) -> Mapping[str, str]:
+    """Return headers with which pages of this site may show a response in an iframe."""
+    # Both headers: Django's middleware would add `DENY`.
+    return {"Content-Security-Policy": policy, "X-Frame-Options": "SAMEORIGIN"}

@@ -1,4 +1,7 @@
-"""Page of a user's settings, and its forms. Everything on the page is the user's own."""
+"""Page of a user's settings, and its forms. Everything on the page is the user's own.
+
+Language, theme and time zone are kept in cookies and not with the account: the sign-in page needs them, too.
+"""
 
 from __future__ import annotations
 
@@ -11,21 +14,28 @@ from types import MappingProxyType
 from typing import Any
 from uuid import UUID
 
+from django.conf import settings
 from django.contrib.auth import logout
 from django.contrib.auth.decorators import login_required
 from django.core.exceptions import PermissionDenied
-from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext, gettext_noop
 from django.views.decorators.http import require_GET, require_POST
+from django.views.i18n import set_language
 
 from runtime.engine.instructions import USER_INSTRUCTIONS_KEY
 from sessions_app.agent_apps import registry
 from sessions_app.asgi.downloads import as_download
-from sessions_app.base import actors
-from sessions_app.base.client_address import client_address
-from sessions_app.base.languages import chosen_time_zone, offered_time_zones
+from sessions_app.base.languages import (
+    CHOSEN_TIME_ZONE_COOKIE,
+    THEME_COOKIE,
+    THEMES,
+    chosen_time_zone,
+    offered_time_zones,
+)
 from sessions_app.chat.knowledge_views import back_to_settings, knowledge_of
+from sessions_app.chat.requests import actor_of
 from sessions_app.conf import conf
 from sessions_app.data_protection.erase import ErasureOrder, erase_user
 from sessions_app.data_protection.export import export_user
@@ -60,6 +70,8 @@ CHANGED = gettext_noop(
     "This was changed meanwhile, for example in another tab. Nothing is overwritten: compare, and save again."
 )
 
+A_YEAR = 365 * 86_400
+
 
 @require_GET
 @login_required
@@ -89,7 +101,7 @@ async def save_instructions(request: HttpRequest) -> HttpResponse:
     seen = request.POST.get("seen", "")
     try:
         await change_own_state(
-            actors.person(user, client_address(request)),
+            await actor_of(request),
             app_name,
             {USER_INSTRUCTIONS_KEY: text or None},
             {USER_INSTRUCTIONS_KEY: seen} if seen else {},
@@ -120,7 +132,7 @@ async def forget_sign_in(request: HttpRequest, credential_id: int) -> HttpRespon
 @login_required
 async def withdraw_allowances(request: HttpRequest, session_id: UUID | None = None) -> HttpResponse:
     """Withdraw an allowance of a session, or all of the user. Idempotent: another tab may have done it."""
-    by = actors.person(await request.auser(), client_address(request))
+    by = await actor_of(request)
     if session_id is None:
         await withdraw_all_allowances(by)
     else:
@@ -213,3 +225,31 @@ def _page(
         "deletion_error": deletion_error,
     }
     return render(request, "chat/settings.html", context, status=status)
+
+
+@require_POST
+def save_preferences(request: HttpRequest) -> HttpResponseBase:
+    """Set the cookies for `language`, `theme` and `time_zone`, and redirect to the page `next` of this site.
+
+    Unknown values are ignored. An empty time zone stands for that of the browser.
+    """
+    response = set_language(request)  # Checks that `next` is on this site.
+    if request.POST.get("theme") in THEMES:
+        _set_cookie(response, THEME_COOKIE, request.POST["theme"])
+    zone = request.POST.get("time_zone")
+    if zone == "":
+        response.delete_cookie(CHOSEN_TIME_ZONE_COOKIE, samesite="Lax")
+    elif zone in offered_time_zones():
+        _set_cookie(response, CHOSEN_TIME_ZONE_COOKIE, zone)
+    return response
+
+
+def _set_cookie(response: HttpResponseBase, name: str, value: str) -> None:
+    response.set_cookie(
+        name,
+        value,
+        max_age=A_YEAR,
+        secure=settings.LANGUAGE_COOKIE_SECURE,
+        httponly=True,
+        samesite="Lax",
+    )

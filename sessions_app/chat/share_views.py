@@ -12,9 +12,8 @@ from django.template.loader import render_to_string
 from django.urls import reverse
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
-from sessions_app.base import actors
-from sessions_app.base.client_address import client_address
 from sessions_app.chat.exports import NO_GUESS
+from sessions_app.chat.requests import actor_of
 from sessions_app.conf import conf
 from sessions_app.data_protection.transcripts.page import stream_page
 from sessions_app.errors import NotFoundError
@@ -37,7 +36,7 @@ async def share(request: HttpRequest, session_id: UUID) -> HttpResponse:
         return _dialog(request, await in_thread(sharing.active_link, session))
     if not await may_use(user.pk, session.app_name):
         raise PermissionDenied
-    link = await in_thread(sharing.make_link, session, actors.person(user, client_address(request)))
+    link = await in_thread(sharing.make_link, session, await actor_of(request))
     live().list_news.publish(user.pk)
     return _dialog(request, link)
 
@@ -49,7 +48,7 @@ async def revoke(request: HttpRequest, session_id: UUID) -> HttpResponse:
     user = await request.auser()
     session = await _shareable_session(user, session_id)
     links = ShareLink.objects.filter(session=session)
-    await in_thread(sharing.revoke_links, links, actors.person(user, client_address(request)))
+    await in_thread(sharing.revoke_links, links, await actor_of(request))
     live().list_news.publish(user.pk)
     return _dialog(request, None)
 

@@ -22,8 +22,7 @@ from runtime.errors import AdkError
 from runtime.tools.openapi_tool.auth.sign_in import SignInError
 from runtime.tools.openapi_tool.http_exchange import ExchangeError
 from sessions_app import use_cases
-from sessions_app.base import actors
-from sessions_app.base.client_address import client_address
+from sessions_app.chat.requests import actor_of
 from sessions_app.errors import http_status
 from sessions_app.process.threads import in_thread
 from sessions_app.rendering.sentences import in_language
@@ -60,7 +59,7 @@ async def signed_in(request: HttpRequest) -> HttpResponse:
     pending = await in_thread(_take, request.session, digest_of(request.GET.get("state", "")))
     if pending is None:
         return await _page(request, SignInError(UNKNOWN))
-    by = actors.person(await request.auser(), client_address(request))
+    by = await actor_of(request)
     try:
         await use_cases.end_sign_in(by, pending, request.GET.dict())
     except AdkError as error:

@@ -11,6 +11,7 @@ from django.conf import settings
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBadRequest
 from django.shortcuts import redirect, render
+from django.template.loader import render_to_string
 from django.urls import NoReverseMatch, reverse
 from django.utils import timezone
 from django.views.decorators.http import require_GET
@@ -18,23 +19,26 @@ from django.views.decorators.http import require_GET
 from runtime.agents.llm_agent import LlmAgent
 from runtime.agents.tree import trees_of, walk
 from runtime.apps.app import App
+from runtime.valid_text import storable
 from sessions_app.agent_apps import registry
 from sessions_app.agent_apps.checks.agents import flaws_of
-from sessions_app.chat.causes import may_see_causes
+from sessions_app.chat.answers import may_see_causes
 from sessions_app.chat.list_views import list_page_of
 from sessions_app.chat.log_page import EMPTY_PAGE, newest_page, older_page
-from sessions_app.chat.rights import has_rights
+from sessions_app.chat.requests import has_rights
 from sessions_app.conf import conf
 from sessions_app.data_protection.transcripts.session_json import state_of_user
 from sessions_app.errors import InvalidInputError
 from sessions_app.history.alternatives import find_forks
 from sessions_app.history.rewinds import find_rewinds
+from sessions_app.history.workflow_steps import load_steps
 from sessions_app.invocations.chosen_model import chosen_name, offered_models
 from sessions_app.models import Session
 from sessions_app.process.threads import in_thread
 from sessions_app.rendering.outline import one_line
 from sessions_app.rendering.sentences import in_language
 from sessions_app.rendering.session_view import may_see_details
+from sessions_app.rendering.steps import CardMaker
 from sessions_app.sessions.agent_access import usable_apps
 from sessions_app.sessions.list.listing import list_sessions
 from sessions_app.sessions.ownership import User, own_session_or_404
@@ -209,3 +213,13 @@ def _agent_problems(user: User) -> list[str]:
     if conf().reload_agents:
         return problems + flaws_of(served)
     return problems if getattr(user, "is_staff", False) else []
+
+
+@require_GET
+@login_required
+async def steps(request: HttpRequest, session_id: UUID) -> HttpResponse:
+    """Return the cards of the workflows of `?invocation=<id>` as an HTML fragment; empty without a workflow."""
+    session = await own_session_or_404(await request.auser(), session_id)
+    loaded = await in_thread(load_steps, session, storable(request.GET.get("invocation", "")))
+    cards = CardMaker(session.app_name).cards(loaded)
+    return HttpResponse("".join([render_to_string("chat/steps.html", {"card": card}) for card in cards]))

@@ -9,7 +9,7 @@ from runtime.events.event import Event
 from runtime.valid_text import storable
 from sessions_app.models.call_error import ERROR_LENGTH
 from sessions_app.secrets.error_detail import describe
-from sessions_app.store.sql.call_errors import StagedError
+from sessions_app.store.sql.event_rows import StagedError
 
 logger = logging.getLogger(__name__)
 

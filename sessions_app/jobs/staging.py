@@ -21,7 +21,7 @@ from runtime.events.calls import response_ids
 from runtime.events.event import Event
 from runtime.valid_text import storable_values
 from sessions_app.models import JobStatus, ToolJob
-from sessions_app.store.sql.staged_job import StagedJob
+from sessions_app.store.sql.event_rows import StagedJob
 
 # The tasks of a run inherit the context and share the dict; parallel runs of the process have other contexts.
 _staged: ContextVar[dict[tuple[str, str], StagedJob] | None] = ContextVar("staged jobs", default=None)

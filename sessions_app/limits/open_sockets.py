@@ -16,7 +16,7 @@ from redis import Redis
 
 from sessions_app.limits.quotas import Quota
 from sessions_app.limits.shared_redis import PREFIX, attempt, tick
-from sessions_app.process.thread_pools import limit_threads
+from sessions_app.process.threads import limit_threads
 
 EXPIRY_SECONDS, RENEW_SECONDS = 60, 20.0
 SUBJECTS_PER_CALL = 500

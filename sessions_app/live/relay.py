@@ -32,7 +32,7 @@ from sessions_app.live.hub import Hub
 from sessions_app.live.list_news import ListChange
 from sessions_app.live.notices import Notice, notice_from, values_of
 from sessions_app.live.streamed_text import StreamKey, TextChunk
-from sessions_app.process.event_wait import wait_until_set
+from sessions_app.process.loop_local import wait_until_set
 
 logger = logging.getLogger(__name__)
 GROUP = "adk.live"

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from sessions_app.conf import conf
 from sessions_app.live.hub import Hub
-from sessions_app.process.event_wait import wait_until_set
+from sessions_app.process.loop_local import wait_until_set
 from sessions_app.store.sql.event_log import session_statuses
 
 logger = logging.getLogger(__name__)

@@ -13,7 +13,7 @@ from uuid import UUID
 from celery import current_app
 
 from sessions_app.process.pool import fetch_one
-from sessions_app.process.thread_pools import broker_threads
+from sessions_app.process.threads import broker_threads
 
 logger = logging.getLogger(__name__)
 JOB_QUEUE = "jobs"

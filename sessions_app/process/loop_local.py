@@ -1,9 +1,10 @@
-"""Values that belong to an event loop, such as connection pools and background tasks."""
+"""Values that belong to an event loop, such as connection pools and background tasks; and a wait with a time limit."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from contextvars import Context
 from typing import Generic, TypeVar
 from weakref import WeakKeyDictionary
@@ -32,3 +33,11 @@ class LoopLocal(Generic[T]):
     def pop(self) -> T | None:
         """Forget and return the running loop's value; None when there is none."""
         return self._values.pop(asyncio.get_running_loop(), None)
+
+
+async def wait_until_set(event: asyncio.Event, seconds: float) -> bool:
+    """Wait up to `seconds` for the event; return True if it was set."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            await event.wait()
+    return event.is_set()

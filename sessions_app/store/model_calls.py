@@ -19,7 +19,7 @@ from runtime.events.event import Event
 from runtime.run_config import ModelCall
 from runtime.valid_text import storable_values
 from sessions_app.process.process_metrics import observe_first_word
-from sessions_app.store.sql.recorded_call import RecordedCall
+from sessions_app.store.sql.event_rows import RecordedCall
 
 logger = logging.getLogger(__name__)
 MAX_KNOWN_TEXTS = 50_000

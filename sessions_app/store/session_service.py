@@ -37,8 +37,7 @@ from sessions_app.store.history_cache import History, SessionName, bodies_in_sli
 from sessions_app.store.model_calls import ModelCallLog
 from sessions_app.store.shared_state import merge_shared_state, shared_states
 from sessions_app.store.sql import appends, event_log
-from sessions_app.store.sql.call_errors import StagedError
-from sessions_app.store.sql.staged_job import StagedJob
+from sessions_app.store.sql.event_rows import StagedError, StagedJob
 
 KEY_LENGTH = 255
 

@@ -11,14 +11,14 @@ from typing import Any
 from uuid import UUID
 
 from runtime import types
+from runtime.valid_text import storable
 from sessions_app.base import client_ids
 from sessions_app.base.actors import Actor, UserActor
 from sessions_app.base.codec import content_to_json
 from sessions_app.conf import conf
-from sessions_app.errors import ConflictError, NotFoundError
+from sessions_app.errors import ConflictError, InvalidInputError, NotFoundError, TooLargeError
 from sessions_app.invocations.cancel import cancel_invocation
 from sessions_app.invocations.chosen_model import choice_of_model
-from sessions_app.invocations.message_text import validated_text
 from sessions_app.invocations.retry import failed_invocation, invocation_of_retry, must_restart, queue_again
 from sessions_app.invocations.rewind import rewind_before, switch_to
 from sessions_app.invocations.state_delta import validated_delta
@@ -213,3 +213,20 @@ async def give_feedback(user: User, session_id: UUID, seq: int, rating: str, com
         await in_thread(feedback.give_feedback, session, seq, rating, comment)
     else:
         await in_thread(feedback.withdraw_feedback, session, seq)
+
+
+def validated_text(text: str, *, has_files: bool) -> str:
+    """Return the text to store; empty for a message with files only.
+
+    Raises:
+        InvalidInputError: the message is empty.
+        TooLargeError: the message is too long.
+    """
+    if not text.strip() and not has_files:
+        raise InvalidInputError("The message is empty. Write something first.", field="text")
+    if len(text) > conf().message_limit:
+        raise TooLargeError(
+            f"The message has {len(text)} characters; the limit is {conf().message_limit}. Send it in parts.",
+            field="text",
+        )
+    return storable(text) if text.strip() else ""

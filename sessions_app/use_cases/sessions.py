@@ -13,18 +13,17 @@ from sessions_app.base import client_ids
 from sessions_app.base.actors import UserActor
 from sessions_app.errors import LimitExceededError, NotFoundError
 from sessions_app.invocations.chosen_model import choice_of_model
-from sessions_app.invocations.message_text import validated_text
 from sessions_app.limits import quotas
 from sessions_app.limits.rates import rates
 from sessions_app.live.process import live
 from sessions_app.models import Session
-from sessions_app.process.thread_pools import limit_threads
-from sessions_app.process.threads import in_thread
+from sessions_app.process.threads import in_thread, limit_threads
 from sessions_app.sessions.agent_access import may_use, usable_app
 from sessions_app.sessions.list import changes
 from sessions_app.sessions.ownership import User, own_session
 from sessions_app.store.session_service import DjangoSessionService
 from sessions_app.store.uploads import FileName
+from sessions_app.use_cases.messages import validated_text
 
 
 async def create_session(

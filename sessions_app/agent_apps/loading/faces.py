@@ -1,6 +1,6 @@
-"""Faces: names, colours and pictures of agents.
+"""How the chat shows an app: faces, which are names, colours and pictures of agents, and starters.
 
-A module with an app may define them as `faces`, by name of the agent.
+A module with an app may define `faces`, by name of the agent, and `starters`, messages that an empty chat offers.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ from sessions_app.agent_apps.loading.load_errors import reason_of
 Color = Literal["", "red", "orange", "green", "teal", "blue", "purple", "pink", "gray"]
 """Names of the colours; `event.css` has their tones for the light and the dark theme."""
 MAX_NAME_LENGTH = 60
+
+MAX_STARTERS = 6
 
 
 @dataclass(frozen=True, config=ConfigDict(extra="forbid"))
@@ -63,3 +65,22 @@ def faces_of(module: object, root_agent: BaseAgent | None = None) -> Mapping[str
                     f"{module.__name__}.faces names {name!r}, which is no agent of the app: {', '.join(known)}."
                 )
     return faces
+
+
+def starters_of(module: object) -> tuple[str, ...]:
+    """Return the starters of a module; none for any other object.
+
+    Raises:
+        ConfigurationError: `starters` is not a list of at most `MAX_STARTERS` messages.
+    """
+    if not isinstance(module, ModuleType):
+        return ()
+    given = getattr(module, "starters", ())
+    is_list = isinstance(given, list | tuple) and all(
+        isinstance(text, str) and text.strip() for text in given
+    )
+    if not is_list or len(given) > MAX_STARTERS:
+        raise ConfigurationError(
+            f"{module.__name__}: starters must be a list of at most {MAX_STARTERS} messages; it is {given!r:.200}."
+        )
+    return tuple(given)

@@ -24,9 +24,8 @@ from runtime.agents.base_agent import BaseAgent
 from runtime.agents.config_agent_utils import from_config
 from runtime.apps.app import App
 from sessions_app.agent_apps.loading.env_files import set_variables_of
-from sessions_app.agent_apps.loading.faces import faces_of
+from sessions_app.agent_apps.loading.faces import faces_of, starters_of
 from sessions_app.agent_apps.loading.load_errors import line_of, reason_of
-from sessions_app.agent_apps.loading.starters import starters_of
 from sessions_app.agent_apps.loading.versions import label_of
 from sessions_app.errors import AgentFolderError
 

@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import Any, ClassVar
 
 from runtime.events import Event
-from sessions_app.api.site_encoder import COMMENT
+from sessions_app.api.site_streams import COMMENT
 from sessions_app.base.statuses import InvocationStatus
 from sessions_app.history.event_marks import writer_of
 from sessions_app.history.public_event import public_body

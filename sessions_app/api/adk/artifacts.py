@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from typing import cast
+from typing import Any, cast
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import ResolverMatch, register_converter, reverse
 from django.urls.converters import StringConverter
 from ninja import Router
 from ninja.errors import ValidationError
+from pydantic import Field
 
-from sessions_app.api.adk.names import person_of
-from sessions_app.api.adk.schemas import ArtifactVersion
+from sessions_app.api.adk.names import AdkSchema, person_of
 from sessions_app.models import Artifact, Scope
-from sessions_app.process.thread_pools import download_threads
-from sessions_app.process.threads import fetch_rows
+from sessions_app.process.threads import download_threads, fetch_rows
 from sessions_app.store.artifact_service import DjangoArtifactService, artifact_versions, load_part
 
 
@@ -29,6 +28,21 @@ ARTIFACTS = "/apps/{app_name}/users/{user_id}/sessions/{session_id}/artifacts"
 VERSIONS = ARTIFACTS + "/{artifact:artifact_name}/versions"
 LATEST = "latest"
 router = Router(tags=["artifacts"], by_alias=True, exclude_none=True)
+
+
+class ArtifactVersion(AdkSchema):
+    """A version of a file.
+
+    Attributes:
+        canonical_uri: address of the download.
+        create_time: seconds since the epoch.
+    """
+
+    version: int
+    canonical_uri: str
+    custom_metadata: dict[str, Any] = Field(default_factory=dict)
+    create_time: float
+    mime_type: str | None
 
 
 @router.get(VERSIONS + "/{version_id}/metadata", response=ArtifactVersion)

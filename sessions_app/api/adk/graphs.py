@@ -14,7 +14,7 @@ from runtime.workflow import START, BaseNode, Edge, FunctionNode, JoinNode, Work
 from runtime.workflow.agent_node import AgentNode
 from runtime.workflow.tool_node import ToolNode
 from sessions_app.api.access.callers import caller_of
-from sessions_app.api.adk.schemas import AdkSchema
+from sessions_app.api.adk.names import AdkSchema
 from sessions_app.errors import NotFoundError
 from sessions_app.models import Scope
 from sessions_app.sessions.agent_access import usable_app

@@ -1,4 +1,4 @@
-"""Lookup of users and sessions by the names that google-adk's clients use: user id, app, and session id."""
+"""Names of google-adk's clients: fields in camelCase, and users and sessions by user id, app and session id."""
 
 from __future__ import annotations
 
@@ -7,12 +7,21 @@ from contextlib import contextmanager
 
 from django.contrib.auth.models import AbstractBaseUser
 from django.http import HttpRequest
+from ninja import Schema
+from pydantic import ConfigDict
+from pydantic.alias_generators import to_camel
 
 from sessions_app.api.access.callers import caller_of
 from sessions_app.conf import HIDDEN, conf
 from sessions_app.errors import InvalidInputError, NotFoundError
 from sessions_app.models import Scope, Session
 from sessions_app.sessions.ownership import own_session_by_key
+
+
+class AdkSchema(Schema):
+    """Base of schemas with fields whose names have several words. Requests may also use the names of Python."""
+
+    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True)
 
 
 @contextmanager

@@ -16,18 +16,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from ag_ui.core import (
-    BaseEvent,
-    Message,
-    MessagesSnapshotEvent,
-    RunErrorEvent,
-    RunFinishedCancelledOutcome,
-    RunFinishedEvent,
-    RunFinishedInterruptOutcome,
-    RunFinishedSuccessOutcome,
-    RunStartedEvent,
-    StateSnapshotEvent,
-)
+from ag_ui import core as ag_ui
 from ag_ui.core.version import PROTOCOL_VERSION
 from ag_ui.encoder import EventEncoder
 from django.db.models import Exists, OuterRef, TextField
@@ -38,7 +27,7 @@ from runtime.events.event import Event
 from runtime.events.rewound import drop_rewound
 from sessions_app.api.adk.adk_encoder import REASONS
 from sessions_app.api.run_stream import FeedStream
-from sessions_app.api.site_encoder import COMMENT
+from sessions_app.api.site_streams import COMMENT
 from sessions_app.base.codec import event_to_show
 from sessions_app.contrib.ag_ui.event_frames import EventFrames, visible_state
 from sessions_app.contrib.ag_ui.interrupts import waiting_for_person
@@ -117,7 +106,7 @@ class ThreadStream(FeedStream):
                 if not notice.is_active:
                     self.feed.greet()  # The status tells whether the thread rests, and the position of its log.
             case EndUpdate(reason=reason):
-                frames.append(self._frame(RunErrorEvent(message=REASONS[reason], code=reason)))
+                frames.append(self._frame(ag_ui.RunErrorEvent(message=REASONS[reason], code=reason)))
         if self._rest_at is not None and self.feed.seq >= self._rest_at:
             frames += await self._last_frames()
             self.is_complete = True
@@ -127,9 +116,11 @@ class ThreadStream(FeedStream):
         """Return the first frames: the beginning of the run, the messages and the state."""
         thread_id = str(self._run.session.pk)
         state, self._frames.state_seq = await in_thread(_state_of, self._run.session)
-        started = RunStartedEvent(thread_id=thread_id, run_id=self._run.id, protocol_version=PROTOCOL_VERSION)
+        started = ag_ui.RunStartedEvent(
+            thread_id=thread_id, run_id=self._run.id, protocol_version=PROTOCOL_VERSION
+        )
         return self._counted(
-            self._run.after, [started, await self._snapshot(), StateSnapshotEvent(snapshot=state)]
+            self._run.after, [started, await self._snapshot(), ag_ui.StateSnapshotEvent(snapshot=state)]
         )
 
     async def _frames_of_event(self, update: EventUpdate) -> list[str]:
@@ -167,7 +158,7 @@ class ThreadStream(FeedStream):
     def _counted(
         self,
         seq: int,
-        events: Sequence[BaseEvent],
+        events: Sequence[ag_ui.BaseEvent],
         texts: dict[TextId, OpenText] | None = None,
         *,
         is_whole: bool = True,
@@ -199,16 +190,16 @@ class ThreadStream(FeedStream):
         if texts is not None:
             self._place.texts = texts
 
-    def _frame(self, event: BaseEvent) -> str:
+    def _frame(self, event: ag_ui.BaseEvent) -> str:
         return f"id: {self._place}\n{_encoder.encode(event)}"
 
-    async def _snapshot(self) -> MessagesSnapshotEvent:
+    async def _snapshot(self) -> ag_ui.MessagesSnapshotEvent:
         before = max(self._place.seq, self._run.after + 1)
         messages = await in_thread(_messages_before, self._run, before)
-        return MessagesSnapshotEvent(messages=messages)
+        return ag_ui.MessagesSnapshotEvent(messages=messages)
 
 
-def _messages_before(run: Run, seq: int) -> list[Message]:
+def _messages_before(run: Run, seq: int) -> list[ag_ui.Message]:
     """Return the messages of the log before an event, and those of the run that are not in the log yet."""
     rows = run.session.events.filter(seq__lt=seq).order_by("-seq").annotate(as_text=Cast("body", TextField()))
     bodies = [json.loads(public_body(text)) for text in rows.values_list("as_text", flat=True)[:MAX_EVENTS]]
@@ -241,18 +232,18 @@ def _rest_of(session: Session) -> int | None:
     return resting.values_list("last_seq", flat=True).first()
 
 
-def _last_event(run: Run) -> BaseEvent:
+def _last_event(run: Run) -> ag_ui.BaseEvent:
     """Return the last event of a run whose thread rests."""
     latest = run.session.invocations.without_details().order_by("-pk").first()
     status = latest.status if latest is not None and run.roots else ""
-    finished = partial(RunFinishedEvent, thread_id=str(run.session.pk), run_id=run.id)
+    finished = partial(ag_ui.RunFinishedEvent, thread_id=str(run.session.pk), run_id=run.id)
     if latest is not None and status == InvocationStatus.FAILED:
-        return RunErrorEvent(
+        return ag_ui.RunErrorEvent(
             message=latest.error_message or "The run failed.", code=latest.error_code or None
         )
     if status == InvocationStatus.CANCELLED:
-        return finished(outcome=RunFinishedCancelledOutcome())
+        return finished(outcome=ag_ui.RunFinishedCancelledOutcome())
     interrupts, tool_calls = waiting_for_person(run.session)
     if interrupts:
-        return finished(outcome=RunFinishedInterruptOutcome(interrupts=interrupts))
-    return finished(outcome=RunFinishedSuccessOutcome(pending_tool_call_ids=tool_calls or None))
+        return finished(outcome=ag_ui.RunFinishedInterruptOutcome(interrupts=interrupts))
+    return finished(outcome=ag_ui.RunFinishedSuccessOutcome(pending_tool_call_ids=tool_calls or None))

@@ -11,7 +11,7 @@ from ninja import Router
 
 from runtime.evaluation.metric import MetricResult
 from sessions_app.api.access.callers import caller_of
-from sessions_app.api.adk.schemas import AdkSchema
+from sessions_app.api.adk.names import AdkSchema
 from sessions_app.base.client_address import client_address
 from sessions_app.contrib.evaluation.comparison import LARGE_COLUMNS
 from sessions_app.contrib.evaluation.staff_reader import StaffReader, cases_within

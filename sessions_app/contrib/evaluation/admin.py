@@ -28,7 +28,7 @@ from sessions_app.asgi.downloads import streamed_download
 from sessions_app.base.actors import Actor
 from sessions_app.contrib.evaluation.admin_page import load_page
 from sessions_app.contrib.evaluation.end import cancel_evaluation
-from sessions_app.contrib.evaluation.eval_set import stream_eval_set
+from sessions_app.contrib.evaluation.sources import stream_eval_set
 from sessions_app.contrib.evaluation.staff_reader import cases_within
 from sessions_app.models import AccessKind, ActionKind, Annotation, Evaluation
 from sessions_app.rendering.audit_values import elapsed_time, excerpt, status_badge

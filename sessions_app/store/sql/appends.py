@@ -40,10 +40,18 @@ from sessions_app.base.actors import Act
 from sessions_app.models.session_act import act_parameter, insert_act
 from sessions_app.process.pool import fetch_one, fetch_one_under_locks
 from sessions_app.store.sql.append_groups import fetch_in_turn
-from sessions_app.store.sql.call_errors import INSERT_ERRORS, StagedError, errors_parameter
 from sessions_app.store.sql.event_log import SessionKey
-from sessions_app.store.sql.recorded_call import INSERT_TEXTS, RecordedCall, texts_parameters
-from sessions_app.store.sql.staged_job import INSERT_JOBS, StagedJob, jobs_parameter
+from sessions_app.store.sql.event_rows import (
+    INSERT_ERRORS,
+    INSERT_JOBS,
+    INSERT_TEXTS,
+    RecordedCall,
+    StagedError,
+    StagedJob,
+    errors_parameter,
+    jobs_parameter,
+    texts_parameters,
+)
 
 
 @dataclass(frozen=True)

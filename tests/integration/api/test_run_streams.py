@@ -20,7 +20,7 @@ from runtime.apps import App
 from runtime.tools import ToolContext
 from sessions_app import use_cases
 from sessions_app.api import run_stream
-from sessions_app.api.site_encoder import SiteEncoder
+from sessions_app.api.site_streams import SiteEncoder
 from sessions_app.invocations.worker import worker
 from sessions_app.live import session_feed
 from sessions_app.live.process import live

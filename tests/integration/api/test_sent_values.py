@@ -15,7 +15,7 @@ from runtime.events import EventActions
 from runtime.tools import LongRunningFunctionTool
 from sessions_app import use_cases
 from sessions_app.api.adk.adk_encoder import AdkEncoder
-from sessions_app.api.site_encoder import SiteEncoder
+from sessions_app.api.site_streams import SiteEncoder
 from sessions_app.base import actors
 from sessions_app.invocations.state_delta import MAX_STATE_CHARACTERS
 from sessions_app.invocations.worker import worker

@@ -29,7 +29,7 @@ from sessions_app.models import (
     SessionText,
     Tombstone,
 )
-from sessions_app.store import unused_texts
+from sessions_app.store import erasing
 from sessions_app.tasks import run_housekeeping
 from tests.integration.admin.audit_rows import append_event, make_artifact, make_job, make_scheduled_task
 
@@ -194,7 +194,7 @@ def test_a_session_that_is_used_while_others_are_erased_is_kept(
 def test_texts_of_model_requests_that_no_session_needs_are_deleted(
     old: Callable[..., Session], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(unused_texts, "TEXTS_PER_TRANSACTION", 2)
+    monkeypatch.setattr(erasing, "TEXTS_PER_TRANSACTION", 2)
     session = old("new", days=1)
     for number in range(7):
         RequestText.objects.create(pk=UUID(int=number), text='"Be kind."')

@@ -31,7 +31,7 @@ from sessions_app.limits.open_sockets import OpenSockets
 from sessions_app.limits.quotas import Quota
 from sessions_app.limits.rates import Rates, rates
 from sessions_app.models import Session
-from sessions_app.process.thread_pools import limit_threads
+from sessions_app.process.threads import limit_threads
 from sessions_app.routing import websocket_urlpatterns
 from tests.fakes import ScriptedModel
 from tests.served_agents import Served

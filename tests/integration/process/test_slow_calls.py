@@ -15,7 +15,7 @@ from django.contrib.auth.models import User
 from runtime.tools import FunctionTool
 from sessions_app.conf import conf
 from sessions_app.models import Session
-from sessions_app.process.thread_pools import broker_threads, download_threads
+from sessions_app.process.threads import broker_threads, download_threads
 from sessions_app.routing import websocket_urlpatterns
 
 pytestmark = pytest.mark.usefixtures("loop_end")

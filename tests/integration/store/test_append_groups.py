@@ -23,7 +23,7 @@ from sessions_app.process.threads import in_thread
 from sessions_app.store import DjangoSessionService
 from sessions_app.store.session_service import Writer
 from sessions_app.store.sql import append_groups
-from sessions_app.store.sql.staged_job import StagedJob
+from sessions_app.store.sql.event_rows import StagedJob
 from tests.integration.locks import blocked, held
 from tests.integration.session_helpers import (
     APP,

@@ -25,7 +25,7 @@ from sessions_app.store import DjangoArtifactService, DjangoSessionService, hist
 from sessions_app.store.history_cache import History, HistoryCache
 from sessions_app.store.session_service import CommittedEvent, Writer
 from sessions_app.store.sql import event_log
-from sessions_app.store.sql.staged_job import StagedJob
+from sessions_app.store.sql.event_rows import StagedJob
 from tests.fakes import text_content
 from tests.integration.session_helpers import (
     APP,

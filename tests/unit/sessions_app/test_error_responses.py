@@ -7,7 +7,7 @@ import json
 import pytest
 
 from runtime.errors import AdkError
-from sessions_app.chat.error_responses import error_response
+from sessions_app.chat.requests import error_response
 from sessions_app.errors import (
     ConflictError,
     InvalidInputError,

@@ -10,7 +10,7 @@ from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 from ninja import NinjaAPI
 
 from sessions_app.api.adk.adk_api import adk_api
-from sessions_app.api.examples import bodies
+from sessions_app.api.document import bodies
 from sessions_app.api.site_api import site_api
 
 FORMATS = Draft202012Validator.FORMAT_CHECKER

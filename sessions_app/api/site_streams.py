@@ -1,4 +1,4 @@
-"""Server-sent events of the site's own API.
+"""Streams of the site's own API: server-sent events with the news of a session, or of one run until it has ended.
 
 The `id` of an event is its `seq`. Clients that connect again send it back as `Last-Event-ID`, so they miss no event.
 """
@@ -10,11 +10,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from sessions_app.api.reachable import reachable_run, reachable_session
+from sessions_app.api.run_stream import RunStream
+from sessions_app.api.stream_server import ApiStream, StreamRequest
 from sessions_app.history.event_marks import writer_of
+from sessions_app.history.invocation_events import log_position_before
 from sessions_app.history.public_event import public_body
 from sessions_app.live.notices import CallNotice, InvocationNotice, Notice
 from sessions_app.live.streamed_text import TextChunk
 from sessions_app.live.updates import EndUpdate, EventUpdate, NoticeUpdate, StatusUpdate, TextUpdate, Update
+from sessions_app.models import Scope
 from sessions_app.store.sql.event_log import SessionStatus
 
 COMMENT = ": \n\n"
@@ -100,3 +105,30 @@ def _status_frame(status: SessionStatus) -> str:
 def sse(name: str, **fields: Any) -> str:
     """Return a server-sent event with the fields as JSON."""
     return f"event: {name}\ndata: {json.dumps(fields, default=str)}\n\n"
+
+
+async def stream_session(request: StreamRequest) -> RunStream:
+    """Follow a session: `status` first, then each `event` with its `seq` as `id`, `text` that grows, and news of a
+    `run`, a `job`, a `schedule` or a `call`. `end` tells why the stream ends.
+
+    A program that connects again with `Last-Event-ID` gets the events after it. Text starts again: `offset` counts
+    UTF-16 code units from the beginning of the text of the event with this `event_id`.
+    """
+    session = await reachable_session(request.caller, request.values["session_id"], Scope.READ)
+    return RunStream(session.pk, session.user_id, SiteEncoder(), after=request.last_event_id or 0)
+
+
+async def stream_run(request: StreamRequest) -> RunStream:
+    """Follow a run, as the stream of its session does, until it has ended; `end` has its status."""
+    run = await reachable_run(request.caller, request.values["run_id"], Scope.READ)
+    after = request.last_event_id
+    if after is None:
+        after = await log_position_before(run)
+    encoder = SiteEncoder(run.invocation_id)
+    return RunStream(run.session_id, run.session.user_id, encoder, after=after, run_id=run.invocation_id)
+
+
+API_STREAMS = (
+    ApiStream("api/v1/sessions/<uuid:session_id>/stream", stream_session, "Follow a session"),
+    ApiStream("api/v1/runs/<str:run_id>/stream", stream_run, "Follow a run"),
+)
