@@ -4,25 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, MutableMapping
-from typing import Any
 
+from sessions_app.asgi.protocol import Application, AsgiScope, Receive, Send
 from sessions_app.process.pool import UNAVAILABLE, fetch_one
 
 logger = logging.getLogger(__name__)
 PATH = "/healthz"
 TIMEOUT_SECONDS = 3.0
 
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-Application = Callable[[Message, Receive, Send], Awaitable[None]]
 
-
-def with_health(application: Any) -> Application:
+def with_health(application: Application) -> Application:
     """Wrap the HTTP application in a handler of `/healthz`: 200 if PostgreSQL answers, otherwise 503."""
 
-    async def handle(scope: Message, receive: Receive, send: Send) -> None:
+    async def handle(scope: AsgiScope, receive: Receive, send: Send) -> None:
         # Before Django's middleware: health checks use neither the site's host name nor HTTPS.
         if scope["path"] == PATH:
             await _send_health(send)

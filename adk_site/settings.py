@@ -242,11 +242,9 @@ CHANNEL_LAYERS: dict[str, Any] = {
 }
 STATIC_URL = "/static/"
 STATIC_ROOT = BASE_DIR / "staticfiles"
-STATIC_STORAGE = (
-    "django.contrib.staticfiles.storage.StaticFilesStorage"
-    if DEV
-    else "adk_site.compression.HashedStaticFiles"
-)
+STATIC_STORAGE = "adk_site.compression.HashedStaticFiles"
+if DEV:
+    STATIC_STORAGE = "django.contrib.staticfiles.storage.StaticFilesStorage"
 MEDIA_ROOT = Path(env.str("MEDIA_ROOT", default=str(DATA_DIR / "media")))
 # All processes must see the same files: use a shared directory or another storage backend.
 MEDIA_BACKEND: str = env.str("MEDIA_BACKEND", default="django.core.files.storage.FileSystemStorage")
@@ -289,15 +287,16 @@ ADK_BANNER = banner(ADK_MODEL, os.environ)
 
 LOG_LEVEL: str = env.str("LOG_LEVEL", default="INFO")
 LOG_FORMAT: str = env.str("LOG_FORMAT", default="plain")  # or "json"
+PLAIN_FORMATTER = "sessions_app.secrets.masking.MaskingFormatter"
+if DEV:
+    PLAIN_FORMATTER = "adk_site.short_logs.OwnFramesFirst"
 LOGGING: dict[str, Any] = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {
         "json": {"()": "sessions_app.process.json_logs.JsonFormatter"},
         "plain": {
-            "()": "adk_site.short_logs.OwnFramesFirst"
-            if DEV
-            else "sessions_app.secrets.masking.MaskingFormatter",
+            "()": PLAIN_FORMATTER,
             "format": "%(asctime)s %(levelname)s %(name)s: %(message)s",
         },
     },

@@ -111,7 +111,7 @@ def _events_until(session_id: UUID, last: int, bounds: Bounds | None) -> tuple[l
                 break
             first = seq
     bodies = rows.filter(seq__gte=first).values_list(Cast("body", TextField()), flat=True)
-    events = [event for body in reversed(bodies) if (event := _event_or_none(body))]
+    events = list(filter(None, map(_event_or_none, reversed(bodies))))
     return events, first <= 1
 
 
@@ -146,8 +146,10 @@ def _shifted(record: Record, derived: Sequence[types.Content], is_whole: bool) -
         return record
     ends = [piece[1] for piece in pieces if isinstance(piece, list)]
     missing = max(0, max(ends, default=0) - len(derived))
-    moved = [
-        piece if isinstance(piece, str) else [max(0, piece[0] - missing), max(0, piece[1] - missing)]
-        for piece in pieces
-    ]
+    moved: list[Any] = []
+    for piece in pieces:
+        if isinstance(piece, str):
+            moved.append(piece)
+        else:
+            moved.append([max(0, position - missing) for position in piece])
     return {**record, "contents": moved}

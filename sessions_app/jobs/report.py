@@ -143,13 +143,7 @@ class JobReporter:
         job = self._job
         with self._lock:
             self._has_changed = False
-            values = {
-                "progress_done": job.progress_done,
-                "progress_total": job.progress_total,
-                "progress_message": job.progress_message,
-                "phases": job.phases,
-                "artifacts": job.artifacts,
-            }
+            values = progress_columns(job)
         # Only as this attempt: after a pause of this process a later attempt may have claimed the job.
         attempt = ToolJob.objects.filter(pk=job.pk, status=JobStatus.RUNNING, attempts=job.attempts)
         is_current = attempt.update(heartbeat_at=Now(), **values)
@@ -157,6 +151,12 @@ class JobReporter:
         self._is_cancelled = row is None or row[0] is not None or row[1] != job.attempts
         if is_current:
             publish_job(job)
+
+
+def progress_columns(job: ToolJob) -> dict[str, Any]:
+    """Return the columns that a running function has changed in memory, for the next write."""
+    names = ("progress_done", "progress_total", "progress_message", "phases", "artifacts")
+    return {name: getattr(job, name) for name in names}
 
 
 def with_phase(phases: list[dict[str, Any]], message: str, now: datetime) -> list[dict[str, Any]]:

@@ -43,7 +43,7 @@ from sessions_app.history.telemetry.trace_contexts import find_trace
 from sessions_app.jobs.api import AnswerRequired, JobCancelled, JobError, save_artifact
 from sessions_app.jobs.cancel import cancellation_error, end_cancelled_job
 from sessions_app.jobs.questions import JobQuestion, record_question
-from sessions_app.jobs.report import JobReporter, publish_job
+from sessions_app.jobs.report import JobReporter, progress_columns, publish_job
 from sessions_app.jobs.response import queue_response
 from sessions_app.jobs.soft_limit import SoftLimit
 from sessions_app.models import JobStatus, ToolJob
@@ -223,11 +223,7 @@ def _pause(job: ToolJob, question: JobQuestion) -> bool:
                 status=JobStatus.WAITING,
                 question=question.as_json(),
                 attempts=F("attempts") - 1,
-                progress_done=job.progress_done,
-                progress_total=job.progress_total,
-                progress_message=job.progress_message,
-                phases=job.phases,
-                artifacts=job.artifacts,
+                **progress_columns(job),
             )
         )
         if is_written:
@@ -258,12 +254,8 @@ def _finish(job: ToolJob, outcome: JobOutcome) -> None:
         result=storable_values(outcome.result),
         error=storable(outcome.error),
         error_detail=outcome.error_detail,
-        artifacts=job.artifacts,
-        progress_done=job.progress_done,
-        progress_total=job.progress_total,
-        progress_message=job.progress_message,
-        phases=job.phases,
         finished_at=Now(),
+        **progress_columns(job),
     )
     if is_written:
         job.refresh_from_db()

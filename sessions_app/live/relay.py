@@ -28,8 +28,8 @@ from channels.layers import get_channel_layer
 
 from sessions_app.conf import conf
 from sessions_app.live.followers import Followers, person_topic, session_of, session_topic
-from sessions_app.live.hub import Hub
-from sessions_app.live.list_news import ListChange
+from sessions_app.live.hub import Hub, Outbox
+from sessions_app.live.list_news import ListChange, ListOutbox
 from sessions_app.live.notices import Notice, notice_from, values_of
 from sessions_app.live.streamed_text import StreamKey, TextChunk
 from sessions_app.process.loop_local import wait_until_set
@@ -46,8 +46,8 @@ LIST_SECONDS = 30.0
 """Interval at which a process sends its topics to all others, in case messages were lost."""
 
 
-class Relay:
-    """Outbox of a hub, and listener for the news of other processes.
+class Relay(Outbox, ListOutbox):
+    """Outbox of a hub and of the news of lists, and listener for the news of other processes.
 
     Attributes:
         on_cancel: called with the id of an invocation to cancel, requested in another process.
@@ -79,27 +79,21 @@ class Relay:
     # Following
 
     def follow(self, session_id: UUID) -> None:
-        """Ask for the news of the session from now on, and for its text so far."""
         self._follow(session_topic(session_id))
 
     def unfollow(self, session_id: UUID) -> None:
-        """Ask for no more news of the session."""
         self._unfollow(session_topic(session_id))
 
     def follow_list(self, user_id: str) -> None:
-        """Ask for the changes of a person's list from now on."""
         self._follow(person_topic(user_id))
 
     def unfollow_list(self, user_id: str) -> None:
-        """Ask for no more changes of a person's list."""
         self._unfollow(person_topic(user_id))
 
     def is_followed(self, session_id: UUID) -> bool:
-        """Return True when another process follows the session, or may follow it."""
         return not self._knows_followers or bool(self._followers.of(session_topic(session_id)))
 
     def follows_lists(self) -> bool:
-        """Return True when another process follows a list, or may follow a list."""
         return not self._knows_followers or bool(self._followers)
 
     @property
@@ -119,15 +113,12 @@ class Relay:
     # Sending
 
     def send_log_position(self, session_id: UUID, seq: int) -> None:
-        """Report that the log has reached `seq`."""
         self._post_about(session_id, {"kind": "event", "seq": seq})
 
     def send_text(self, session_id: UUID, chunk: TextChunk) -> None:
-        """Send text streamed by this process."""
         self._post_about(session_id, {"kind": "text", **vars(chunk), "stream": chunk.stream._asdict()})
 
     def send_notice(self, session_id: UUID, notice: Notice) -> None:
-        """Send a change of an invocation, a job or a scheduled task."""
         if self.is_followed(session_id):
             self._post_about(session_id, {"kind": "notice", "notice": values_of(notice)})
 
@@ -144,7 +135,6 @@ class Relay:
         self._tell_all_now({"kind": "account", "user": user_id})
 
     def send_list_change(self, user_id: str, change: ListChange) -> None:
-        """Report a change of a person's list of sessions, or of the activity."""
         self._post_to_followers(person_topic(user_id), {"kind": change.value, "user": user_id})
 
     @property
@@ -363,4 +353,4 @@ class Relay:
 
 
 def _sessions_of(topics: Iterable[str]) -> list[UUID]:
-    return [session_id for topic in topics if (session_id := session_of(topic)) is not None]
+    return list(filter(None, map(session_of, topics)))

@@ -178,10 +178,11 @@ def _may_be_sent(model: EmbeddingModel) -> QuerySet[MemoryEntry]:
 
 def _waiting(model: EmbeddingModel) -> list[WaitingEntry]:
     rows = _may_be_sent(model).order_by("embedded_by", "pk").values_list("pk", "user_id", "content")
-    return [
-        WaitingEntry(pk, user_pk, text_to_embed("".join(part.get("text", "") for part in content["parts"])))
-        for pk, user_pk, content in rows[:BATCH_SIZE]
-    ]
+    waiting = []
+    for pk, user_pk, content in rows[:BATCH_SIZE]:
+        words = "".join(part.get("text", "") for part in content["parts"])
+        waiting.append(WaitingEntry(pk, user_pk, text_to_embed(words)))
+    return waiting
 
 
 def _store(model: EmbeddingModel, vectors: Mapping[int, list[float] | None]) -> None:
@@ -190,11 +191,12 @@ def _store(model: EmbeddingModel, vectors: Mapping[int, list[float] | None]) -> 
         # Locked: forgetting an entry waits, and then deletes the vector as well.
         rows = _without_vector(model).filter(pk__in=vectors).order_by("pk").select_for_update(of=("self",))
         pks = list(rows.values_list("pk", flat=True))
-        MemoryVector.objects.bulk_create(
-            MemoryVector(entry_id=pk, model=model, numbers=numbers)
-            for pk in pks
-            if (numbers := vectors[pk]) is not None
-        )
+        made = []
+        for pk in pks:
+            numbers = vectors[pk]
+            if numbers is not None:
+                made.append(MemoryVector(entry_id=pk, model=model, numbers=numbers))
+        MemoryVector.objects.bulk_create(made)
         MemoryEntry.objects.filter(pk__in=pks).update(embedded_by=model.pk)
         EmbeddingModel.objects.filter(pk=model.pk).update(claimed_until=Now() + CLAIM)
 

@@ -23,7 +23,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from django.core.checks import CheckMessage, Error, Warning
+from django.core.checks import CheckMessage, Error
 
 from runtime.agents.base_agent import BaseAgent
 from runtime.agents.llm_agent import LlmAgent
@@ -34,6 +34,7 @@ from runtime.tools.base_tool import BaseTool
 from runtime.tools.base_toolset import BaseToolset
 from runtime.workflow import Workflow
 from runtime.workflow.tool_node import ToolCaller
+from sessions_app.agent_apps.checks import check_error, check_warning
 from sessions_app.agent_apps.loading.load_errors import line_of, reason_of
 from sessions_app.agent_apps.loading.sources import folder_directories
 from sessions_app.agent_apps.registry import Registry, discover
@@ -57,54 +58,59 @@ def problems_of(found: Iterable[tuple[str, App | Exception]]) -> Iterator[CheckM
     modules: dict[str, str] = {}
     folders = folder_directories()
     for module_name, app in found:
-        if isinstance(app, AgentFolderError):  # A warning: the other apps are served.
-            yield Warning(str(app), obj=module_name, id="sessions_app.W004")
-            continue
-        if isinstance(app, Exception):
-            yield _error("E001", module_name, reason_of(app), _location_hint(app, module_name))
-            continue
-        if app.name in modules:
-            message = f"The app {app.name!r} is also defined in {modules[app.name]}."
-            yield _error("E002", module_name, message, "Rename one of them.")
-        modules.setdefault(app.name, module_name)
-        problems = _problems_of_app(app, module_name)
-        yield from map(_as_warning, problems) if module_name in folders else problems
+        for problem in _problems_of_module(module_name, app, modules):
+            # A folder must not keep the site from starting.
+            if isinstance(problem, Error) and module_name in folders:
+                problem = check_warning("W005", problem.msg, problem.hint)
+            problem.obj = module_name
+            yield problem
 
 
-def _as_warning(problem: CheckMessage) -> CheckMessage:
-    """Return an error of an agent folder as a warning: a folder must not keep the site from starting."""
-    if not isinstance(problem, Error):
-        return problem
-    return Warning(problem.msg, hint=problem.hint, obj=problem.obj, id="sessions_app.W005")
+def _problems_of_module(
+    module_name: str, app: App | Exception, modules: dict[str, str]
+) -> Iterator[CheckMessage]:
+    """Yield the problems of a module or folder.
+
+    Args:
+        modules: names of the modules so far, by app.
+    """
+    if isinstance(app, AgentFolderError):  # A warning: the other apps are served.
+        yield check_warning("W004", str(app))
+        return
+    if isinstance(app, Exception):
+        yield check_error("E001", reason_of(app), _location_hint(app, module_name))
+        return
+    if app.name in modules:
+        message = f"The app {app.name!r} is also defined in {modules[app.name]}."
+        yield check_error("E002", message, "Rename one of them.")
+    modules.setdefault(app.name, module_name)
+    yield from _problems_of_app(app)
 
 
-def _problems_of_app(app: App, module_name: str) -> Iterator[CheckMessage]:
+def _problems_of_app(app: App) -> Iterator[CheckMessage]:
     for name in _repeated(plugin.name for plugin in app.plugins):
-        yield _error(
-            "E006", module_name, f"App {app.name!r} has several plugins {name!r}.", "Give each its own name."
-        )
+        message = f"App {app.name!r} has several plugins {name!r}."
+        yield check_error("E006", message, "Give each its own name.")
     for root in trees_of(app.root_agent):
         for name in _repeated(agent.name for agent in walk(root)):
             message = f"Several agents in the tree of {root.name!r} are called {name!r}."
             hint = "Give each its own name: transfers and events use it."
             # A resumed invocation finds its agent by name, in the tree of the root agent.
-            is_resumed_by_name = app.is_resumable and root is app.root_agent
-            yield (
-                _error("E003", module_name, message, hint)
-                if is_resumed_by_name
-                else Warning(message, hint=hint, obj=module_name, id="sessions_app.W003")
-            )
+            if app.is_resumable and root is app.root_agent:
+                yield check_error("E003", message, hint)
+            else:
+                yield check_warning("W003", message, hint)
         for agent in walk(root):
-            yield from _problems_of_tools(agent, module_name)
-            yield from _problems_of_toolsets(agent, module_name)
+            yield from _problems_of_tools(agent)
+            yield from _problems_of_toolsets(agent)
             if isinstance(agent, Workflow) and (endless := agent.graph.endless_nodes()):
                 message = f"Workflow {agent.name!r} cannot end after {', '.join(map(repr, endless))}."
                 hint = "Give a node of the circle a route that leads out of it."
-                yield Warning(message, hint=hint, obj=module_name, id="sessions_app.W006")
-    yield from _problems_of_models(app, module_name)
+                yield check_warning("W006", message, hint)
+    yield from _problems_of_models(app)
 
 
-def _problems_of_models(app: App, module_name: str) -> Iterator[Warning]:
+def _problems_of_models(app: App) -> Iterator[CheckMessage]:
     """Yield each problem of a model once, with the names of all agents that use the model."""
     agents: dict[SetupProblem, list[str]] = {}
     for root in trees_of(app.root_agent):
@@ -115,32 +121,32 @@ def _problems_of_models(app: App, module_name: str) -> Iterator[Warning]:
                 agents.setdefault(problem, []).append(agent.name)
     for problem, names in agents.items():
         message = f"{problem.problem} of {', '.join(names)}."
-        yield Warning(message, hint=problem.remedy, obj=module_name, id="sessions_app.W001")
+        yield check_warning("W001", message, problem.remedy)
 
 
-def _problems_of_tools(agent: BaseAgent, module_name: str) -> Iterator[CheckMessage]:
+def _problems_of_tools(agent: BaseAgent) -> Iterator[CheckMessage]:
     tools = [tool for tool in tools_of(agent) if isinstance(tool, BaseTool)]
     for name in _repeated(tool.name for tool in tools):
         message = f"Agent {agent.name!r} has several tools {name!r}."
-        yield _error("E005", module_name, message, "Give each its own name: the model calls tools by name.")
+        yield check_error("E005", message, "Give each its own name: the model calls tools by name.")
     for tool in tools:
         try:
             tool._get_declaration()
         except Exception as error:  # noqa: BLE001 - a tool may raise anything, and the check reports it
             message = f"Tool {tool.name!r} of agent {agent.name!r} cannot be declared: {reason_of(error)}"
-            yield _error("E004", module_name, message, None)
+            yield check_error("E004", message)
 
 
-def _problems_of_toolsets(agent: BaseAgent, module_name: str) -> Iterator[CheckMessage]:
+def _problems_of_toolsets(agent: BaseAgent) -> Iterator[CheckMessage]:
     for toolset in [tool for tool in tools_of(agent) if isinstance(tool, BaseToolset)]:
         subject = f"{type(toolset).__name__} of agent {agent.name!r} cannot be used"
         try:
             problems = toolset.setup_problems()
         except Exception as error:  # noqa: BLE001 - a toolset may raise anything, and the check reports it
-            yield _error("E009", module_name, f"{subject}: {reason_of(error)}", None)
+            yield check_error("E009", f"{subject}: {reason_of(error)}")
             continue
         for problem in problems:
-            yield _error("E009", module_name, f"{subject}: {problem.problem}.", problem.remedy)
+            yield check_error("E009", f"{subject}: {problem.problem}.", problem.remedy)
 
 
 def _repeated(names: Iterable[str]) -> list[str]:
@@ -152,7 +158,3 @@ def _location_hint(error: Exception, module_name: str) -> str | None:
     spec = find_spec(module_name)
     line = line_of(error, Path(spec.origin).parent) if spec and spec.origin else None
     return f"Look at {line}." if line else None
-
-
-def _error(code: str, module_name: str, message: str, hint: str | None) -> Error:
-    return Error(message, hint=hint, obj=module_name, id=f"sessions_app.{code}")

@@ -24,11 +24,12 @@ from urllib.parse import urlsplit
 from celery import current_app
 from django.apps import apps
 from django.conf import settings
-from django.core.checks import CheckMessage, Error, Warning
+from django.core.checks import CheckMessage
 from django.db import connections
 from django.shortcuts import resolve_url
 from django.urls import NoReverseMatch, Resolver404, get_script_prefix, resolve, reverse
 
+from sessions_app.agent_apps.checks import check_error, check_warning
 from sessions_app.process.celery_dispatch import SWEEP
 
 NEEDED_APPS = ("auth", "contenttypes", "postgres", "sessions", "staticfiles")
@@ -43,20 +44,20 @@ def check_project(app_configs: object = None, **kwargs: Any) -> list[CheckMessag
 def _problems_of_storage() -> Iterator[CheckMessage]:
     if connections["default"].vendor != "postgresql":
         engine = connections["default"].settings_dict["ENGINE"]
-        yield _error(
+        yield check_error(
             "E010",
             f"The database is {engine!r}: chats need PostgreSQL.",
             "Set DATABASES['default'] to a PostgreSQL database.",
         )
     for name in NEEDED_APPS:
         if not apps.is_installed(f"django.contrib.{name}"):
-            yield _error(
+            yield check_error(
                 "E011",
                 f"'django.contrib.{name}' is not installed, and chats use it.",
                 "Add it to INSTALLED_APPS.",
             )
     if not getattr(settings, "REDIS_URL", ""):
-        yield _warning(
+        yield check_warning(
             "W009",
             "Each process counts for itself what people use: there is no REDIS_URL.",
             "Set REDIS_URL, such as 'redis://localhost/0'.",
@@ -67,11 +68,13 @@ def _problems_of_channels() -> Iterator[CheckMessage]:
     layer = getattr(settings, "CHANNEL_LAYERS", {}).get("default")
     redis = "Set CHANNEL_LAYERS['default'] to the backend 'channels_redis.pubsub.RedisPubSubChannelLayer'."
     if layer is None:
-        yield _error("E012", "There is no channel layer: answers would not reach browsers.", redis)
+        yield check_error("E012", "There is no channel layer: answers would not reach browsers.", redis)
     elif layer.get("BACKEND") == IN_MEMORY:
-        yield _warning("W006", "The channel layer does not reach other processes, such as workers.", redis)
+        yield check_warning(
+            "W006", "The channel layer does not reach other processes, such as workers.", redis
+        )
     if not getattr(settings, "ASGI_APPLICATION", None):
-        yield _warning(
+        yield check_warning(
             "W008",
             "`manage.py runserver` serves no websockets: there is no ASGI_APPLICATION.",
             "Set it to the application of the project's asgi.py, and put 'daphne' first in INSTALLED_APPS.",
@@ -81,13 +84,13 @@ def _problems_of_channels() -> Iterator[CheckMessage]:
 def _problems_of_celery() -> Iterator[CheckMessage]:
     conf = current_app.conf
     if not conf.broker_url:
-        yield _error(
+        yield check_error(
             "E013",
             "Celery has no broker: work that no web process runs would never start.",
             "Make a Celery app, import it in the project's __init__.py, and set CELERY_BROKER_URL.",
         )
     if not any(entry.get("task") == SWEEP for entry in conf.beat_schedule.values()):
-        yield _warning(
+        yield check_warning(
             "W007",
             f"Celery's beat does not run {SWEEP!r}: after a crash nobody would take up the work.",
             "Add it to CELERY_BEAT_SCHEDULE, every five seconds.",
@@ -98,7 +101,7 @@ def _problems_of_pages() -> Iterator[CheckMessage]:
     try:
         reverse("chat:home")
     except NoReverseMatch:
-        yield _error(
+        yield check_error(
             "E014",
             "The chat pages have no addresses.",
             "Add path('assistant/', include('sessions_app.urls')) to the URL configuration.",
@@ -108,7 +111,7 @@ def _problems_of_pages() -> Iterator[CheckMessage]:
         if not page.netloc:  # The sign-in page may be on another site.
             resolve("/" + page.path.removeprefix(get_script_prefix()))
     except (NoReverseMatch, Resolver404):
-        yield _warning(
+        yield check_warning(
             "W010",
             f"Nobody can sign in: LOGIN_URL, {str(settings.LOGIN_URL)!r}, leads to no page.",
             "Set it to the address or the URL name of the sign-in page.",
@@ -117,22 +120,14 @@ def _problems_of_pages() -> Iterator[CheckMessage]:
     with suppress(NoReverseMatch):  # The HTTP API is optional.
         address = reverse("api-v1:openapi-view")
         if not address.startswith(f"{get_script_prefix()}api/v1/"):
-            yield _error(
+            yield check_error(
                 "E015",
                 f"The HTTP API is at {address!r}, where it has no streams and no problem details.",
                 "Add path('', include('sessions_app.api.urls')) to the URL configuration of the root.",
             )
         if not apps.is_installed("ninja"):
-            yield _warning(
+            yield check_warning(
                 "W011",
                 "The page of the HTTP API, 'docs', loads its files from another site: 'ninja' is not installed.",
                 "Add it to INSTALLED_APPS.",
             )
-
-
-def _error(code: str, message: str, hint: str) -> Error:
-    return Error(message, hint=hint, id=f"sessions_app.{code}")
-
-
-def _warning(code: str, message: str, hint: str) -> Warning:
-    return Warning(message, hint=hint, id=f"sessions_app.{code}")

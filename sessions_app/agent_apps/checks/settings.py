@@ -21,7 +21,7 @@ from typing import Any
 
 from django.apps import apps as django_apps
 from django.conf import settings as site_settings
-from django.core.checks import CheckMessage, Error, Info, Warning
+from django.core.checks import CheckMessage, Info
 from pydantic import ValidationError
 
 from runtime.agents.llm_agent import LlmAgent
@@ -30,6 +30,7 @@ from runtime.apps.app import App
 from runtime.models.registry import LLMRegistry
 from runtime.tools.load_memory_tool import LoadMemoryTool
 from runtime.tools.preload_memory_tool import PreloadMemoryTool
+from sessions_app.agent_apps.checks import check_error, check_warning
 from sessions_app.agent_apps.registry import discover
 from sessions_app.conf import RENAMED, Conf, conf
 from sessions_app.errors import AgentFolderError
@@ -59,10 +60,10 @@ def _renamed_settings() -> Iterator[CheckMessage]:
     values = getattr(site_settings, "ADK", {})
     for named in (values, *values.get("apps", {}).values()):
         for name in sorted(RENAMED.keys() & named.keys()):
-            yield Warning(
+            yield check_warning(
+                "W011",
                 f"The setting {name!r} of settings.ADK is now called {RENAMED[name]!r}.",
-                hint="Rename it: the earlier name is read in this release only.",
-                id="sessions_app.W011",
+                "Rename it: the earlier name is read in this release only.",
             )
 
 
@@ -77,7 +78,7 @@ def _problems_of_title_model(settings: Conf) -> Iterator[CheckMessage]:
 def _problems_of_price(settings: Conf, name: str, purpose: str) -> Iterator[CheckMessage]:
     if settings.max_cost_per_user and settings.price(name) is None:
         message = f"The cost of people is limited, but {name}, the model of {purpose}, has no price."
-        yield Warning(message, hint="Add it to settings.ADK['prices'].", id="sessions_app.W002")
+        yield check_warning("W002", message, "Add it to settings.ADK['prices'].")
 
 
 def _problems_of_embeddings(settings: Conf, apps: Iterable[App]) -> Iterator[CheckMessage]:
@@ -85,16 +86,16 @@ def _problems_of_embeddings(settings: Conf, apps: Iterable[App]) -> Iterator[Che
         yield from _problems_of_model(name, "settings.ADK['embeddings']")
         yield from _problems_of_price(settings, name, "embeddings")
         if LLMRegistry.supports(name) and not LLMRegistry.resolve(name).makes_embeddings:
-            yield Error(
+            yield check_error(
+                "E019",
                 f"settings.ADK['embeddings'] names {name!r}, whose class of models makes none.",
-                hint="Name a model of Gemini or OpenAICompatible.",
-                id="sessions_app.E019",
+                "Name a model of Gemini or OpenAICompatible.",
             )
     if settings.embeddings and find_spec("pgvector") is None:
-        yield Warning(
+        yield check_warning(
+            "W013",
             "Memory finds words only: the package 'pgvector' is not installed.",
-            hint="pip install -r requirements-memory.txt",
-            id="sessions_app.W013",
+            "pip install -r requirements-memory.txt",
         )
     recalling = sorted(app.name for app in apps if _recalls(app))
     if recalling and not settings.embeddings:
@@ -115,44 +116,34 @@ def _recalls(app: App) -> bool:
 def _problems_of_model(name: str, setting: str) -> Iterator[CheckMessage]:
     if not LLMRegistry.supports(name):
         message = f"{setting} names {name!r}, which no registered class of models supports."
-        yield Error(
-            message, hint="Name a model as agents do, or leave the setting out.", id="sessions_app.E015"
-        )
+        yield check_error("E015", message, "Name a model as agents do, or leave the setting out.")
         return
     for problem in LLMRegistry.new_llm(name).setup_problems():
-        yield Warning(f"{problem.problem} of {setting}.", hint=problem.remedy, id="sessions_app.W001")
+        yield check_warning("W001", f"{problem.problem} of {setting}.", problem.remedy)
 
 
 def _problems_of_a2a(settings: Conf, names: Collection[str]) -> Iterator[CheckMessage]:
     for name in sorted({*settings.a2a_apps} - {*names}):
         message = f"settings.ADK['a2a_apps'] names {name!r}, which no agents.py or agent folder defines."
-        yield Error(
-            message,
-            hint=f"The apps of the site: {', '.join(sorted(names)) or 'none'}.",
-            id="sessions_app.E016",
-        )
+        yield check_error("E016", message, f"The apps of the site: {', '.join(sorted(names)) or 'none'}.")
     if settings.a2a_apps and find_spec("a2a") is None:
-        yield Error(
+        yield check_error(
+            "E017",
             "settings.ADK['a2a_apps'] serves apps by A2A, but the package 'a2a-sdk' is not installed.",
-            hint="pip install -r requirements-a2a.txt",
-            id="sessions_app.E017",
+            "pip install -r requirements-a2a.txt",
         )
     if settings.a2a_apps and not django_apps.is_installed(A2A_APP):
-        yield Error(
+        yield check_error(
+            "E018",
             f"settings.ADK['a2a_apps'] serves apps by A2A, but {A2A_APP!r} is not installed.",
-            hint="Add it to INSTALLED_APPS.",
-            id="sessions_app.E018",
+            "Add it to INSTALLED_APPS.",
         )
 
 
 def _problems_of_app(settings: Conf, name: str, apps: dict[str, App]) -> Iterator[CheckMessage]:
     if name not in apps:
         message = f"settings.ADK['apps'] names {name!r}, which no agents.py or agent folder defines."
-        yield Error(
-            message,
-            hint=f"The apps of the site: {', '.join(sorted(apps)) or 'none'}.",
-            id="sessions_app.E008",
-        )
+        yield check_error("E008", message, f"The apps of the site: {', '.join(sorted(apps)) or 'none'}.")
         return
     try:
         of_app = settings.of_app(name)
@@ -165,7 +156,7 @@ def _problems_of_app(settings: Conf, name: str, apps: dict[str, App]) -> Iterato
     unpriced = sorted(model for model in models if of_app.price(model) is None)
     if (of_app.invocation_cost or settings.max_cost_per_user) and unpriced:
         message = f"The cost of invocations of {name!r} is limited, but {', '.join(unpriced)} has no price."
-        yield Warning(message, hint="Add it to settings.ADK['prices'].", id="sessions_app.W002")
+        yield check_warning("W002", message, "Add it to settings.ADK['prices'].")
 
 
 def _models(app: App) -> Iterator[str]:
@@ -178,4 +169,4 @@ def _models(app: App) -> Iterator[str]:
 def _errors(error: ValidationError, path: str) -> Iterator[CheckMessage]:
     for detail in error.errors(include_url=False):
         keys = "".join(f"[{key!r}]" for key in detail["loc"])
-        yield Error(f"{path}{keys}: {detail['msg']}.", hint=HINT, id="sessions_app.E007")
+        yield check_error("E007", f"{path}{keys}: {detail['msg']}.", HINT)

@@ -76,10 +76,13 @@ def is_agent_folder(folder: Path) -> bool:
 def site_code_in(directory: Path) -> Path | None:
     """Return a directory with code of the site below an agent directory; None if there is none."""
     # A reload imports all modules below an agent directory again: with code of the site there would be two sites.
-    base = getattr(settings, "BASE_DIR", None)
-    packages = [*runtime.__path__, *(config.path for config in django_apps.get_app_configs())]
-    places = [_resolved(str(place)) for place in [*([base] if base else []), *packages]]
-    return next((place for place in places if place.is_relative_to(directory.resolve())), None)
+    code = [*runtime.__path__, *(config.path for config in django_apps.get_app_configs())]
+    if base := getattr(settings, "BASE_DIR", None):
+        code.insert(0, base)
+    for place in map(_resolved, map(str, code)):
+        if place.is_relative_to(directory.resolve()):
+            return place
+    return None
 
 
 @lru_cache  # Each check for changes calls it, several times a second.

@@ -27,7 +27,7 @@ def task_of(task: SiteTask, artifacts: Iterable[a2a.Artifact], history_length: i
     Args:
         history_length: maximum number of messages; None and larger values mean `MAX_HISTORY`.
     """
-    messages = [message for event in task.events if (message := message_of(task, event))]
+    messages = list(filter(None, (message_of(task, event) for event in task.events)))
     kept = MAX_HISTORY
     if history_length is not None and 0 <= history_length < MAX_HISTORY:
         kept = history_length
@@ -104,7 +104,7 @@ def message_of(task: SiteTask, event: Event) -> a2a.Message | None:
     """Return the user's message in an event; None for other events."""
     if event.author != "user":
         return None
-    parts = [converted for part in parts_of(event) if (converted := _part_of_message(part))]
+    parts = list(filter(None, map(_part_of_message, parts_of(event))))
     return _message(task, event.id, a2a.Role.ROLE_USER, parts) if parts else None
 
 

@@ -59,7 +59,7 @@ def answers_in(message: Message, task: SiteTask) -> Sequence[Answer]:
         InvalidParamsError: the message does not tell which question it answers.
         InvalidInputError: the message has no valid answer.
     """
-    responses = [found for part in message.parts if (found := function_response_in(part))]
+    responses = list(filter(None, map(function_response_in, message.parts)))
     if responses:
         waiting = {call.id: call for call in task.asked}
         return [_named_answer(response, waiting) for response in responses]
@@ -74,9 +74,9 @@ def answers_in(message: Message, task: SiteTask) -> Sequence[Answer]:
     if task.questions:
         return [answer_to_job(task.questions[0], text)]
     call = task.asked[0]
-    data = next((value for part in message.parts if isinstance(value := data_of(part), dict)), None)
-    if data is not None:
-        return [AnswerToCall(call.id or "", call.name or "", data)]
+    for data in map(data_of, message.parts):
+        if isinstance(data, dict):
+            return [AnswerToCall(call.id or "", call.name or "", data)]
     return [answer_to_call(call, text)]
 
 

@@ -155,10 +155,9 @@ def _result(reader: StaffReader, result_id: str) -> SetResult:
 
 def _case_result(evaluation: Evaluation, case: EvaluatedCase) -> CaseResult:
     results = list(map(MetricResult.model_validate, case.results))
-    scores_by_metric = [[score.score for score in result.invocations] for result in results]
     by_invocation = []
-    for scores in zip(*scores_by_metric, strict=False):
-        metrics = [_score(result, score) for result, score in zip(results, scores, strict=True)]
+    for number in range(min((len(result.invocations) for result in results), default=0)):
+        metrics = [_score(result, result.invocations[number].score) for result in results]
         by_invocation.append(InvocationResult(eval_metric_results=metrics))
     return CaseResult(
         eval_set_id=evaluation.set_id,

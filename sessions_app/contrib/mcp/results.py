@@ -77,12 +77,10 @@ def result_of(task: SiteTask, at: Addresses, output: OutputSchema | None) -> wir
     said = [text for text in said if text]
     texts = [*said, *_state_in_words(task, at.chat(task)), f"session_id: {task.context_id}"]
     content: list[wire.ContentBlock] = [wire.TextContent(text=text) for text in texts]
-    content += [
-        wire.ResourceLink(name=valid_text(name), uri=at.file(task, name, version))
-        for event in task.events
-        for name, version in event.actions.artifact_delta.items()
-        if event.author != "user"
-    ]
+    for event in task.events:
+        if event.author != "user":
+            for name, version in event.actions.artifact_delta.items():
+                content.append(wire.ResourceLink(name=valid_text(name), uri=at.file(task, name, version)))
     is_error = task.state in (TaskState.FAILED, TaskState.CANCELED)
     structured = None
     if output:
