@@ -25,7 +25,7 @@ from sessions_app.errors import ConflictError, InvalidInputError, LimitExceededE
 from sessions_app.models import Artifact, PersonUsage, Session
 from sessions_app.models.artifact import path_of_upload
 from sessions_app.models.stored_files import available_files
-from sessions_app.process.threads import in_thread
+from sessions_app.process.threads import fetch_rows, in_thread
 
 USER_PREFIX = "user:"
 NAME_LENGTH = 1024
@@ -45,23 +45,35 @@ class DjangoArtifactService(BaseArtifactService):
     async def load_artifact(
         self, *, app_name: str, user_id: str, session_id: str, filename: str, version: int | None = None
     ) -> types.Part | None:
-        return await in_thread(_load, app_name, user_id, session_id, filename, version)
+        rows = _newest_first(app_name, user_id, session_id, filename, version)
+        return await in_thread(_load_first, rows)
 
     async def list_artifact_keys(self, *, app_name: str, user_id: str, session_id: str) -> list[str]:
-        return await in_thread(_names, app_name, user_id, session_id)
+        rows = Artifact.objects.filter(app_name=app_name, user_id=user_pk(user_id))
+        visible = rows.filter(Q(session__key=session_id) | Q(session__isnull=True))
+        return sorted(set(await fetch_rows(visible.values_list("filename", flat=True))))
 
     async def delete_artifact(self, *, app_name: str, user_id: str, session_id: str, filename: str) -> None:
-        await in_thread(_delete, app_name, user_id, session_id, filename)
+        await in_thread(artifact_versions(app_name, user_pk(user_id), session_id, filename).delete)
 
     async def list_versions(
         self, *, app_name: str, user_id: str, session_id: str, filename: str
     ) -> list[int]:
-        return await in_thread(_version_numbers, app_name, user_id, session_id, filename)
+        rows = artifact_versions(app_name, user_pk(user_id), session_id, filename)
+        return await fetch_rows(rows.order_by("version").values_list("version", flat=True))
 
     async def get_artifact_version(
         self, *, app_name: str, user_id: str, session_id: str, filename: str, version: int | None = None
     ) -> ArtifactVersion | None:
-        return await in_thread(_facts, app_name, user_id, session_id, filename, version)
+        row = await in_thread(_newest_first(app_name, user_id, session_id, filename, version).first)
+        if row is None:
+            return None
+        return ArtifactVersion(
+            version=row.version,
+            canonical_uri=ArtifactReference(filename, row.version, row.mime_type).uri,
+            create_time=row.created_at.timestamp(),
+            mime_type=row.mime_type or None,
+        )
 
 
 def _content_of(filename: str, part: types.Part) -> tuple[bytes, str, str]:
@@ -193,34 +205,19 @@ def check_artifact_size(user: Any, more: int) -> None:
         )
 
 
-def _load(
+def _newest_first(
     app_name: str, user_id: str, session_id: str, filename: str, version: int | None
-) -> types.Part | None:
-    artifact = _find(app_name, user_id, session_id, filename, version)
-    return None if artifact is None else load_part(artifact)
-
-
-def _facts(
-    app_name: str, user_id: str, session_id: str, filename: str, version: int | None
-) -> ArtifactVersion | None:
-    row = _find(app_name, user_id, session_id, filename, version)
-    if row is None:
-        return None
-    return ArtifactVersion(
-        version=row.version,
-        canonical_uri=ArtifactReference(filename, row.version, row.mime_type).uri,
-        create_time=row.created_at.timestamp(),
-        mime_type=row.mime_type or None,
-    )
-
-
-def _find(
-    app_name: str, user_id: str, session_id: str, filename: str, version: int | None
-) -> Artifact | None:
+) -> QuerySet[Artifact]:
+    """Return the versions of a file, or only the version with this number."""
     rows = artifact_versions(app_name, user_pk(user_id), session_id, filename)
     if version is not None:
         rows = rows.filter(version=version)
-    return rows.order_by("-version").first()
+    return rows.order_by("-version")
+
+
+def _load_first(rows: QuerySet[Artifact]) -> types.Part | None:
+    row = rows.first()
+    return None if row is None else load_part(row)
 
 
 def load_part(artifact: Artifact) -> types.Part:
@@ -235,18 +232,3 @@ def load_part(artifact: Artifact) -> types.Part:
     if artifact.part_kind == "text":
         return types.Part(text=data.decode())
     return types.Part(inline_data=types.Blob(data=data, mime_type=artifact.mime_type))
-
-
-def _names(app_name: str, user_id: str, session_id: str) -> list[str]:
-    rows = Artifact.objects.filter(app_name=app_name, user_id=user_pk(user_id))
-    visible = rows.filter(Q(session__key=session_id) | Q(session__isnull=True))
-    return sorted(set(visible.values_list("filename", flat=True)))
-
-
-def _delete(app_name: str, user_id: str, session_id: str, filename: str) -> None:
-    artifact_versions(app_name, user_pk(user_id), session_id, filename).delete()
-
-
-def _version_numbers(app_name: str, user_id: str, session_id: str, filename: str) -> list[int]:
-    rows = artifact_versions(app_name, user_pk(user_id), session_id, filename)
-    return list(rows.order_by("version").values_list("version", flat=True))
