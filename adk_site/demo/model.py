@@ -193,8 +193,8 @@ class _Script:
             days = "1-5" if found["day"].lower() == "weekday" else "*"
             start = {"every": f"{found['minute'] or 0} {found['hour']} * * {days}"}
         else:
-            count = found["count"] if (found["count"] or "").isdecimal() else 1
-            span = f"{count} {found['unit'].lower()}"
+            count = found["count"] or ""
+            span = f"{count if count.isdecimal() else 1} {found['unit'].lower()}"
             start = {"run_at": f"in {span}"} if found["word"].lower() == "in" else {"every": span}
         calls = self._play(task)
         call = calls[0].function_call if calls else None
@@ -209,9 +209,8 @@ class _Script:
         """Return the calls that the message requests; nothing if it matches no pattern."""
         for tool, pattern in SCRIPT.items():
             match = re.fullmatch(pattern, message, re.IGNORECASE)
-            if match is None:
-                continue
-            return self._call(tool, *_arguments_of(tool, match))
+            if match:
+                return self._call(tool, *_arguments_of(tool, match))
         return []
 
     def _call(self, tool: str, *calls: dict[str, Any]) -> list[types.Part]:

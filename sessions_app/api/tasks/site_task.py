@@ -201,7 +201,9 @@ def _first_row(user: User, app_name: str, task_id: str) -> Invocation | None:
         session__user=user.pk,
         session__deleted_at=None,
     )
-    return (own.filter(session__app_name=app_name) if app_name else own).first()
+    if app_name:
+        own = own.filter(session__app_name=app_name)
+    return own.first()
 
 
 def _load(first: Invocation) -> tuple[list[Invocation], list[tuple[int, Event]], list[ToolJob]]:

@@ -87,10 +87,15 @@ class _Request:
         session = await self._find_session()
         before = session.last_seq if session else 0
         message = self._message()
-        known = await self._find_sent(message) if session and message else None
+        known = None
+        if session is not None and message is not None:
+            known = await self._find_sent(message)
         is_same_run = known is not None and known.client_id == self._client_id(message)
         if session is not None:
-            await self._answer_all(session, {} if is_same_run else await self._state_changes(session))
+            delta: dict[str, Any] = {}
+            if not is_same_run:  # A repeated request has made its changes of the state.
+                delta = await self._state_changes(session)
+            await self._answer_all(session, delta)
         elif self.given.resume:
             raise NotFoundError(NO_SESSION)
         if known is not None and (is_same_run or not self.roots):
@@ -101,12 +106,11 @@ class _Request:
         if session is None:
             raise NotFoundError(NO_SESSION)
         roots = [self.roots[pk] for pk in sorted(self.roots)]
+        after = before
         if roots:
             after = min([await log_position_before(row) for row in roots])
         elif place is not None:  # Nothing new, and the client has been here before.
-            after = place.seq - (not place.is_opening)
-        else:
-            after = before
+            after = place.seq if place.is_opening else place.seq - 1
         return ThreadStream(Run(self.run_id, session, roots, after, self._result_ids()), place)
 
     async def _find_session(self) -> Session | None:
@@ -141,14 +145,15 @@ class _Request:
         client that has lost a run and begins another. Only a failed or cancelled run is begun again by another run.
         """
         sent = Invocation.objects.filter(session=self.session_id, client_id__startswith=CLIENT_ID)
-        rows = await fetch_rows(
-            sent.without_details().filter(client_id__endswith=f":{message.id}").order_by("-pk")
-        )
+        sent = sent.filter(client_id__endswith=f":{message.id}").order_by("-pk")
+        rows = await fetch_rows(sent.without_details())
         rows = [row for row in rows if message_id_in(row.client_id) == message.id]
-        same_run = [row for row in rows if row.client_id == self._client_id(message)]
-        answers = bool(self.given.resume)
-        going_on = [row for row in rows[:1] if answers or row.status not in _ENDED_BADLY]
-        return next(iter(same_run + going_on), None)
+        for row in rows:
+            if row.client_id == self._client_id(message):
+                return row
+        if rows and (self.given.resume or rows[0].status not in _ENDED_BADLY):
+            return rows[0]
+        return None
 
     async def _send(self, message: UserMessage, session: Session | None) -> None:
         client_id = self._client_id(message)

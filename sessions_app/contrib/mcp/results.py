@@ -73,14 +73,18 @@ def result_of(task: SiteTask, at: Addresses, output: OutputSchema | None) -> wir
 
     Of a task that has not ended, the text tells what it waits for and where to answer.
     """
-    said = [valid_text(event.text()) for event in task.events if event.author != "user"]
-    said = [text for text in said if text]
-    texts = [*said, *_state_in_words(task, at.chat(task)), f"session_id: {task.context_id}"]
-    content: list[wire.ContentBlock] = [wire.TextContent(text=text) for text in texts]
+    said = []
+    links = []
     for event in task.events:
-        if event.author != "user":
-            for name, version in event.actions.artifact_delta.items():
-                content.append(wire.ResourceLink(name=valid_text(name), uri=at.file(task, name, version)))
+        if event.author == "user":
+            continue
+        text = valid_text(event.text())
+        if text:
+            said.append(text)
+        for name, version in event.actions.artifact_delta.items():
+            links.append(wire.ResourceLink(name=valid_text(name), uri=at.file(task, name, version)))
+    texts = [*said, *_state_in_words(task, at.chat(task)), f"session_id: {task.context_id}"]
+    content = [wire.TextContent(text=text) for text in texts]
     is_error = task.state in (TaskState.FAILED, TaskState.CANCELED)
     structured = None
     if output:
@@ -88,7 +92,7 @@ def result_of(task: SiteTask, at: Addresses, output: OutputSchema | None) -> wir
             structured = output.read_json(said[-1] if said else "")
         except ValidationError:
             is_error = True
-    return wire.CallToolResult(content=content, structured_content=structured, is_error=is_error)
+    return wire.CallToolResult(content=[*content, *links], structured_content=structured, is_error=is_error)
 
 
 def wire_task(task: SiteTask, at: Addresses, *, can_ask: bool) -> dict[str, Any]:
@@ -133,10 +137,15 @@ def answers_in(task: SiteTask, responses: wire.InputResponses) -> Iterator[Answe
     """
     for key, question in questions_of(task).items():
         response = responses.get(key)
-        text = _text_in(response, question) if isinstance(response, wire.ElicitResult) else None
-        if text is not None:
-            answer = answer_to_job if isinstance(question, ToolJob) else answer_to_call
-            yield answer(question, text)  # type: ignore[arg-type]
+        if not isinstance(response, wire.ElicitResult):
+            continue
+        text = _text_in(response, question)
+        if text is None:
+            continue
+        if isinstance(question, ToolJob):
+            yield answer_to_job(question, text)
+        else:
+            yield answer_to_call(question, text)
 
 
 def questions_of(task: SiteTask) -> Mapping[str, types.FunctionCall | ToolJob]:
@@ -166,10 +175,14 @@ def _text_in(response: wire.ElicitResult, question: types.FunctionCall | ToolJob
     """Return the answer of a form as a text; None if the form was closed without an answer."""
     if response.action == "accept":
         value = (response.content or {}).get(FIELD)
+        if value is None:
+            return ""
         if isinstance(value, bool):
             return "yes" if value else "no"
-        return "" if value is None else str(value)
-    return "no" if response.action == "decline" and _is_yes_or_no(question) else None
+        return str(value)
+    if response.action == "decline" and _is_yes_or_no(question):
+        return "no"
+    return None
 
 
 def _state_in_words(task: SiteTask, chat_url: str) -> Iterator[str]:
@@ -186,7 +199,9 @@ def _state_in_words(task: SiteTask, chat_url: str) -> Iterator[str]:
 
 
 def _words(question: types.FunctionCall | ToolJob) -> str:
-    return valid_text(words_of_job(question) if isinstance(question, ToolJob) else words_of_call(question))
+    if isinstance(question, ToolJob):
+        return valid_text(words_of_job(question))
+    return valid_text(words_of_call(question))
 
 
 def _is_yes_or_no(question: types.FunctionCall | ToolJob) -> bool:
