@@ -56,7 +56,9 @@ def run_id_of(path: str) -> str:
 def child_path(path: str, name: str, run_id: str | int) -> str:
     """Return the path of a run of the node `name` below the run at `path`, which is empty for a workflow itself."""
     # An id of other code, such as that of a model's call, may contain the signs that divide a path.
-    segment = f"{name}@{str(run_id).translate(_QUOTED)}"
+    if isinstance(run_id, str):
+        run_id = run_id.translate(_QUOTED)
+    segment = f"{name}@{run_id}"
     return f"{path}/{segment}" if path else segment
 
 

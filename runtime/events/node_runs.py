@@ -16,7 +16,7 @@ from runtime.events.event import Event
 from runtime.events.node_info import is_at_or_below
 
 
-@dataclass
+@dataclass(slots=True)
 class RunRecord:
     """One run of a node, as its events tell it.
 
@@ -25,7 +25,7 @@ class RunRecord:
         has_ended: True if the run is complete and must not run again.
         output: output of the complete run; None without one.
         route: route that the run chose; None without one.
-        message: text of the latest message of the run.
+        said: the events of the run with a content, oldest first.
         failed_attempts: number of attempts that have failed.
         retry_at: time of the next attempt after a failure (seconds since the epoch).
         calls: the function calls of the run, oldest first, also its questions to the person.
@@ -35,10 +35,19 @@ class RunRecord:
     has_ended: bool = False
     output: Any = None
     route: Any = None
-    message: str = ""
+    said: list[Event] = field(default_factory=list)
     failed_attempts: int = 0
     retry_at: float = 0.0
     calls: list[MadeCall] = field(default_factory=list)
+
+    @property
+    def message(self) -> str:
+        """Text of the latest message of the run; empty without one."""
+        for event in reversed(self.said):
+            text = event.text()
+            if text and not event.get_function_calls():
+                return text
+        return ""
 
     @property
     def questions(self) -> list[MadeCall]:
@@ -111,10 +120,11 @@ class NodeRuns:
             return
         path = info.path
         record = self._records[path]
-        self._note_begin(path)
-        text = event.text()
-        if text and not event.get_function_calls():
-            record.message = text
+        if not record.has_begun:
+            self._note_begin(path)
+        # The text is read when it is asked for: a resume notes all events of the invocation.
+        if event.content is not None:
+            record.said.append(event)
         if info.failed_attempts is not None:
             record.failed_attempts = info.failed_attempts
             record.retry_at = info.retry_at or 0.0

@@ -19,7 +19,8 @@ from runtime.workflow.base_node import START, BaseNode
 from runtime.workflow.graph import Graph
 
 
-@dataclass(frozen=True)
+# Not frozen, as `MadeCall`: a resume plans all runs before.
+@dataclass(slots=True)
 class NodeRun:
     """A run of a node that has to happen.
 
