@@ -87,6 +87,24 @@ def test_a_first_message_that_was_written_without_a_connection_is_not_lost(chat:
     expect(chat.box).to_have_value("A draft")
 
 
+@pytest.mark.forwarded
+def test_the_home_page_says_that_it_has_no_connection_and_is_up_to_date_after_it(
+    chat: ChatPage, open_tab: OpenTab
+) -> None:
+    with chat.page.expect_response("**/chats/?*"):  # read again as soon as the page is connected
+        chat.page.goto(chat.base_url)
+    outage = chat.page.get_by_text("No connection. What you see here may be out of date.")
+    chat.connection.cut()
+    expect(outage).to_be_visible()
+    assert serious_problems_in_both_schemes(chat.page) == []
+    other = open_tab().open_new_chat()
+    title = unique("Made meanwhile")
+    say(other, title)
+    chat.connection.restore()
+    expect(chat.chats.filter(has_text=title)).to_have_count(1)
+    expect(outage).to_have_count(0)
+
+
 def test_the_list_is_not_replaced_between_the_press_and_the_release_of_the_mouse(chat: ChatPage) -> None:
     title, lists = unique("Pressed"), "**/chats/?*"
     say(chat, title)

@@ -4,8 +4,11 @@ import { make } from "./dom.js";
 import { t } from "./language.js";
 import { ChatSocket } from "./socket.js";
 
+// A restart of the server takes less: a page that is up to date again so soon has nothing to say.
+const OUTAGE_DELAY = 3000;
+
 /**
- * Follow the news, on a connection without a chat.
+ * Follow the news, on a connection without a chat. Say so above the page's content while it cannot be followed.
  *
  * @param onSessions - Callback when the list of chats may have changed.
  * @param onActivity - Callback when the activity in the chats may have changed.
@@ -18,19 +21,41 @@ export function followListNews({ onSessions = () => {}, onActivity }) {
     sessions: [onSessions, onActivity],
     activity: [onActivity],
   };
+  const outage = new Notice(main, "status");
+  const signedOut = new Notice(main, "alert");
   new ChatSocket(main.dataset.socket, {
     after: () => 0,
     onFrame: ({ type }) => {
       for (const handle of handlers[type] ?? []) handle();
     },
     onState: (state) => {
-      if (state === "signed-out") main.prepend(signedOutNotice());
+      if (state === "reconnecting" || state === "offline") {
+        outage.showAfter(OUTAGE_DELAY, t("No connection. What you see here may be out of date."));
+        return;
+      }
+      outage.hide();
+      if (state === "signed-out") signedOut.showAfter(0, t("You are signed out. Reload the page to sign in."));
     },
   }).start();
 }
 
-function signedOutNotice() {
-  const notice = make("p", "notice", t("You are signed out. Reload the page to sign in."));
-  notice.setAttribute("role", "alert");
-  return notice;
+class Notice {
+  #timer = 0;
+
+  constructor(main, role) {
+    this.box = make("div");
+    this.box.setAttribute("role", role); // in the page before its words: screen readers read out what is added
+    main.prepend(this.box);
+  }
+
+  /** Show the sentence in `delay` ms. A sentence that is shown, or waits to be, stays. */
+  showAfter(delay, sentence) {
+    this.#timer ||= setTimeout(() => this.box.append(make("p", "notice", sentence)), delay);
+  }
+
+  hide() {
+    clearTimeout(this.#timer);
+    this.#timer = 0;
+    this.box.replaceChildren();
+  }
 }

@@ -67,6 +67,7 @@ globalThis.sentences = {
 "Answered elsewhere": "تمت الإجابة في مكان آخر",
 "The key is selected. Copy it with Ctrl+C.": "المفتاح محدد. انسخه بالضغط على Ctrl+C.",
 ", ": "، ",
+"No connection. What you see here may be out of date.": "لا يوجد اتصال. قد لا يكون ما تراه هنا محدَّثًا.",
 "Thinking": "يفكّر",
 "Rename": "إعادة التسمية",
 "Unarchive": "إلغاء الأرشفة",

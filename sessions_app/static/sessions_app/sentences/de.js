@@ -67,6 +67,7 @@ globalThis.sentences = {
 "Answered elsewhere": "Anderswo beantwortet",
 "The key is selected. Copy it with Ctrl+C.": "Der Schlüssel ist markiert. Kopieren Sie ihn mit Strg+C.",
 ", ": ", ",
+"No connection. What you see here may be out of date.": "Keine Verbindung. Was Sie hier sehen, ist vielleicht nicht aktuell.",
 "Thinking": "Denkt nach",
 "Rename": "Umbenennen",
 "Unarchive": "Aus dem Archiv holen",

@@ -67,6 +67,7 @@ globalThis.sentences = {
 "Answered elsewhere": "Respondida en otro lugar",
 "The key is selected. Copy it with Ctrl+C.": "La clave está seleccionada. Cópiela con Ctrl+C.",
 ", ": ", ",
+"No connection. What you see here may be out of date.": "Sin conexión. Lo que ve aquí puede no estar actualizado.",
 "Thinking": "Pensando",
 "Rename": "Cambiar nombre",
 "Unarchive": "Sacar del archivo",
