@@ -5,11 +5,10 @@ sentence, and the rest of the page is shown.
 """
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from itertools import pairwise
-from typing import Any, Protocol
-from uuid import UUID
+from typing import Any
 
 from django.template.loader import render_to_string
 from django.utils.html import format_html
@@ -24,7 +23,8 @@ from sessions_app.base.statuses import JOB_CANCELLED, JobStatus
 from sessions_app.conf import conf
 from sessions_app.history.costs import cost_of, tokens_of
 from sessions_app.history.event_marks import is_resumed, is_stopped_by_staff
-from sessions_app.models import ToolJob
+from sessions_app.live.notices import JobNotice, ScheduleNotice
+from sessions_app.models import ScheduledTask, ToolJob
 from sessions_app.rendering.article import article, node_mark
 from sessions_app.rendering.blocks import (
     Block,
@@ -71,63 +71,7 @@ def render_event(
         )
 
 
-class JobLike(Protocol):
-    """Fields of a job's card: of the row, or of a notice."""
-
-    @property
-    def id(self) -> object: ...
-    @property
-    def session_id(self) -> UUID | str: ...
-    @property
-    def call_id(self) -> str: ...
-    @property
-    def tool_name(self) -> str: ...
-    @property
-    def status(self) -> str: ...
-    @property
-    def attempts(self) -> int: ...
-    @property
-    def most_attempts(self) -> int: ...
-    @property
-    def percent(self) -> int | None: ...
-    @property
-    def phases(self) -> Sequence[Mapping[str, Any]]: ...
-    @property
-    def error(self) -> str: ...
-    @property
-    def question(self) -> Mapping[str, Any] | None: ...
-    @property
-    def answers(self) -> Sequence[Mapping[str, Any]]: ...
-    @property
-    def artifacts(self) -> Mapping[str, int]: ...
-    @property
-    def is_delayed(self) -> bool: ...
-    @property
-    def run_at(self) -> datetime | None: ...
-    @property
-    def started_at(self) -> datetime | None: ...
-    @property
-    def finished_at(self) -> datetime | None: ...
-
-
-class ScheduleLike(Protocol):
-    """Fields of a scheduled task's card: of the row, or of a notice."""
-
-    @property
-    def id(self) -> int: ...
-    @property
-    def status(self) -> str: ...
-    @property
-    def task(self) -> str: ...
-    @property
-    def next_at(self) -> datetime | None: ...
-    @property
-    def how_often(self) -> str: ...
-    @property
-    def error(self) -> str: ...
-
-
-def render_job(job: JobLike) -> SafeString:
+def render_job(job: ToolJob | JobNotice) -> SafeString:
     """Render a job as `<section class="job">`: status, progress, questions and answers, files, error."""
     try:
         return _render_job(job)
@@ -143,7 +87,7 @@ def render_job(job: JobLike) -> SafeString:
         )
 
 
-def render_schedule(task: ScheduleLike) -> SafeString:
+def render_schedule(task: ScheduledTask | ScheduleNotice) -> SafeString:
     """Render a scheduled task as `<li class="schedule">`: text, next time, recurrence, cancel button."""
     try:
         return render_to_string("chat/schedule.html", {"task": task})
@@ -209,7 +153,7 @@ def _render_event(view: SessionView, seq: int, event: Event, jobs: Mapping[str, 
     return article(context)
 
 
-def _render_job(job: JobLike) -> SafeString:
+def _render_job(job: ToolJob | JobNotice) -> SafeString:
     error = job.error
     if error == JOB_CANCELLED:  # no more than its status says
         error = ""
@@ -260,7 +204,7 @@ def _is_cut(event: Event) -> bool:
     return event.finish_reason is types.FinishReason.MAX_TOKENS and not event.error_code
 
 
-def _phases(job: JobLike) -> list[dict[str, Any]]:
+def _phases(job: ToolJob | JobNotice) -> list[dict[str, Any]]:
     """Return the phases of a job, each with its begin `at`, its end `until` and its `status`."""
     phases = [{**_parse_times(phase), "status": JobStatus.SUCCEEDED} for phase in job.phases]
     for phase, following in pairwise(phases):
