@@ -50,8 +50,6 @@ class AnnotationForm(forms.ModelForm):  # type: ignore[type-arg]
     """Label, note or both."""
 
     class Meta:
-        """Fields of a new annotation."""
-
         model = Annotation
         fields = ("session", "seq", "label", "note")
         labels: ClassVar = {"seq": _("Number of the event, if it is about one")}

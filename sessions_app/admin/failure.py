@@ -87,8 +87,6 @@ class FailureAdmin(KeysetAdmin, SessionRowAdmin):
     short_cause = excerpt_column("cause", _("Cause"))
 
     class Media:
-        """Style sheet of the pages with figures."""
-
         css = {"all": ["sessions_app/admin/figures.css"]}
 
     def changelist_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:

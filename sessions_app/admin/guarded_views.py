@@ -76,8 +76,6 @@ class GuardedViewsMixin(admin.ModelAdmin):  # type: ignore[type-arg]
     show_facets = admin.ShowFacets.NEVER
 
     class Media:
-        """Style sheet of the audit pages."""
-
         css = {"all": ["sessions_app/admin/audit.css"]}
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:

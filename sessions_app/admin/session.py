@@ -82,8 +82,6 @@ class SessionAdmin(StateCorrectionMixin, SessionActionsMixin, SessionExportMixin
     )
 
     class Media:
-        """Style sheet of the pages with figures."""
-
         css = {"all": ["sessions_app/admin/figures.css"]}
 
     def get_urls(self) -> list[URLPattern]:

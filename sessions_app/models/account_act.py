@@ -36,8 +36,6 @@ class AccountAct(ActorColumns):
     objects = AccountActManager()
 
     class Meta:
-        """Acts are found by their subject."""
-
         default_permissions = ("view",)
         indexes = [models.Index(fields=["subject_kind", "subject_id"], name="account_act_subject")]
 

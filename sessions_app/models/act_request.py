@@ -78,8 +78,6 @@ class ActRequest(ActorColumns):
     objects = ActRequestQuerySet.as_manager()
 
     class Meta:
-        """Requests are found by their subject."""
-
         verbose_name = "request to a second person"
         verbose_name_plural = "requests to a second person"
         default_permissions = ("view",)
@@ -104,8 +102,7 @@ class ActRequestStep(ActorColumns):
     at = models.DateTimeField(db_default=Now())
 
     class Meta:
-        """The first answer counts, and an agreement is for one act."""
-
+        # The first answer counts, and an agreement is for one act.
         default_permissions = ()
         constraints = [models.UniqueConstraint(fields=["request", "kind"], name="act_request_step_once")]
 

@@ -23,6 +23,4 @@ class ActorColumns(models.Model):
     address = models.GenericIPAddressField(null=True, blank=True)
 
     class Meta:
-        """Base class without a table."""
-
         abstract = True

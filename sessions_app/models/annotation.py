@@ -27,8 +27,6 @@ class Annotation(models.Model):
     created_at = models.DateTimeField(db_default=Now())
 
     class Meta:
-        """Sessions are found by a label."""
-
         default_permissions = ("view", "add", "delete")
         indexes = [models.Index(fields=["label", "session"], name="annotation_by_label")]
 

@@ -84,8 +84,6 @@ class AnswerRequest(models.Model):
     objects = AnswerRequestQuerySet.as_manager()
 
     class Meta:
-        """A call has one request. The index gives the order of the inbox."""
-
         verbose_name = "request for an answer"
         verbose_name_plural = "approvals inbox"
         default_permissions = ("view",)

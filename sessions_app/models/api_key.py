@@ -94,8 +94,6 @@ class ApiKey(models.Model):
     objects = ApiKeyQuerySet.as_manager()
 
     class Meta:
-        """Staff see all keys with a permission, and revoke them with another."""
-
         verbose_name = "API key"
         default_permissions = ("view", "add")
         permissions = [("revoke_apikey", "Can revoke API key")]

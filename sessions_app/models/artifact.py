@@ -63,8 +63,6 @@ class Artifact(models.Model):
     created_at = models.DateTimeField(db_default=Now())
 
     class Meta:
-        """A filename has each version once."""
-
         constraints = [
             models.UniqueConstraint(
                 fields=["app_name", "user", "session", "filename", "version"],

@@ -24,8 +24,7 @@ class CallError(models.Model):
     at = models.DateTimeField(db_default=Now())
 
     class Meta:
-        """Staff with the permission `view_error_detail` see errors. An index finds them by their event."""
-
+        # Staff need the permission `view_error_detail`.
         default_permissions = ()
         indexes = [models.Index(fields=["session", "seq"], name="call_error_of_event")]
 

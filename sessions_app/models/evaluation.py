@@ -49,8 +49,6 @@ class Evaluation(models.Model):
     objects = EvaluationQuerySet.as_manager()
 
     class Meta:
-        """Runs are listed by age, and found by app and set."""
-
         default_permissions = ("view",)
         permissions = [("cancel_evaluation", "Can stop evaluation")]
         indexes = [
@@ -102,8 +100,6 @@ class EvaluatedCase(models.Model):
     finished_at = models.DateTimeField(null=True)
 
     class Meta:
-        """An evaluation has each case once; an index finds the open cases."""
-
         default_permissions = ()
         constraints = [
             models.UniqueConstraint(fields=["evaluation", "eval_id"], name="evaluated_case_once"),

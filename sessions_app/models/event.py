@@ -152,8 +152,6 @@ class Event(models.Model):
     objects = EventQuerySet.as_manager()
 
     class Meta:
-        """The order of the log is unique in a session."""
-
         ordering = ["session", "seq"]
         constraints = [models.UniqueConstraint(fields=["session", "seq"], name="event_unique_seq")]
         indexes = [
@@ -186,8 +184,6 @@ class EventWords(models.Model):
     details = models.TextField()
 
     class Meta:
-        """Only searches read the rows."""
-
         default_permissions = ()
         indexes = [GinIndex(fields=["words"], name="words_of_event")]
 

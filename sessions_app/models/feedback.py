@@ -30,8 +30,6 @@ class Feedback(models.Model):
     updated_at = models.DateTimeField(auto_now=True)
 
     class Meta:
-        """A user has one opinion of an event."""
-
         verbose_name_plural = "feedback"
         constraints = [
             models.UniqueConstraint(fields=["session", "seq", "user"], name="feedback_one_per_event")

@@ -69,8 +69,6 @@ class SessionFigures(models.Model):
     flaw_seq = models.BigIntegerField(null=True)
 
     class Meta:
-        """Indexes for the filters of lists, and for the sweep to find unsettled figures."""
-
         default_permissions = ()
         indexes = [
             GinIndex(fields=["labels"], name="session_figures_labels"),
@@ -101,8 +99,6 @@ class DayFigure(models.Model):
     amount = models.FloatField(default=0.0)
 
     class Meta:
-        """Shown as the overview."""
-
         verbose_name = "figure of a day"
         verbose_name_plural = "overview"
         default_permissions = ("view",)
@@ -124,8 +120,6 @@ class ActiveDay(models.Model):
     day = models.DateField()
 
     class Meta:
-        """One row for each user and day."""
-
         default_permissions = ()
         constraints = [models.UniqueConstraint(fields=["day", "user"], name="active_day_unique")]
 
@@ -150,8 +144,6 @@ class Failure(models.Model):
     cause = models.CharField(max_length=CAUSE_LENGTH)
 
     class Meta:
-        """Indexes for lists by day, and by tool and cause."""
-
         default_permissions = ("view",)
         permissions = (("resolve_failure", "Can assign and resolve causes of failures"),)
         indexes = [
@@ -201,8 +193,6 @@ class FiguresProgress(models.Model):
     words_newest = models.DateTimeField(null=True)
 
     class Meta:
-        """Only the sweep reads and writes the row."""
-
         default_permissions = ()
 
     def __str__(self) -> str:

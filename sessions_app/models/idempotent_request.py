@@ -43,8 +43,6 @@ class IdempotentRequest(models.Model):
     created_at = models.DateTimeField(db_default=Now())
 
     class Meta:
-        """A caller uses a key for one request. Staff do not see the rows."""
-
         default_permissions = ()
         # The claim of a key: of two requests with the same key at the same time, one inserts the row.
         constraints = [models.UniqueConstraint(fields=["caller", "key"], name="idempotent_request_key")]

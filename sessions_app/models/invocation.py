@@ -92,8 +92,6 @@ class Invocation(ActorColumns):
     objects = InvocationQuerySet.as_manager()
 
     class Meta:
-        """The database enforces one invocation for a client id and one running invocation in a session."""
-
         permissions = [
             ("cancel_invocation", "Can stop invocation"),
             ("view_error_detail", "Can view details of errors of invocations and jobs"),

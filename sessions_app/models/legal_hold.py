@@ -55,8 +55,6 @@ class LegalHold(models.Model):
     objects = LegalHoldQuerySet.as_manager()
 
     class Meta:
-        """A hold has one subject. Setting and lifting need a permission each."""
-
         default_permissions = ("view",)
         permissions = [("set_legalhold", "Can set legal hold"), ("lift_legalhold", "Can lift legal hold")]
         constraints = [

@@ -62,8 +62,6 @@ class MemoryEntry(models.Model):
     objects = MemoryEntryQuerySet.as_manager()
 
     class Meta:
-        """One entry for an event; a GIN index serves the search."""
-
         verbose_name_plural = "memory entries"
         constraints = [
             models.UniqueConstraint(fields=["session", "event_id"], name="memory_entry_unique_event"),

@@ -50,8 +50,6 @@ class Remit(models.Model):
     objects = RemitQuerySet.as_manager()
 
     class Meta:
-        """A group has each remit once."""
-
         constraints = [
             # NULL in `people` stands for all users, and is a value like any other here.
             models.UniqueConstraint(

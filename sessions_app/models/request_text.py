@@ -27,8 +27,6 @@ class SessionText(models.Model):
     text_id = models.UUIDField(db_index=True)
 
     class Meta:
-        """A session refers to a text once."""
-
         constraints = [
             models.UniqueConstraint(fields=["session", "text_id"], name="session_text_unique"),
         ]

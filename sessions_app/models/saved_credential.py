@@ -23,8 +23,6 @@ class SavedCredential(models.Model):
     saved_at = models.DateTimeField()
 
     class Meta:
-        """One credential for a key of a user in an app; an index finds the old credentials."""
-
         constraints = [
             models.UniqueConstraint(fields=["user", "app_name", "key"], name="saved_credential_unique"),
         ]

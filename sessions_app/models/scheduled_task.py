@@ -83,8 +83,6 @@ class ScheduledTask(models.Model):
     objects = ScheduledTaskQuerySet.as_manager()
 
     class Meta:
-        """A call schedules one task. Times are before `END_OF_CALENDAR`. A partial index finds the active tasks."""
-
         permissions = [("cancel_scheduledtask", "Can stop scheduled task")]
         constraints = [
             models.UniqueConstraint(fields=["session", "call_id"], name="scheduled_task_unique_call"),

@@ -121,8 +121,7 @@ class Session(models.Model):
     objects = SessionQuerySet.as_manager()
 
     class Meta:
-        """Unique by app name, user and key, the names of the ADK API. The permissions cover all rows of a session."""
-
+        # The permissions cover all rows of a session.
         permissions = [
             ("correct_state", "Can correct the state of sessions"),
             ("view_text", "Can read the words of conversations"),

@@ -64,8 +64,6 @@ class SessionAct(ActorColumns):
     objects = SessionActManager()
 
     class Meta:
-        """Acts are found by their session, and by their event."""
-
         default_permissions = ("view",)
         indexes = [
             models.Index(fields=["session", "-id"], name="session_act_of_session"),

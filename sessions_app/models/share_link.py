@@ -41,8 +41,6 @@ class ShareLink(models.Model):
     objects = ShareLinkQuerySet.as_manager()
 
     class Meta:
-        """A session has one link in force. Staff need a permission to revoke it."""
-
         default_permissions = ("view",)
         permissions = [("revoke_sharelink", "Can revoke share link")]
         constraints = [

@@ -33,8 +33,6 @@ class StaffAccess(ActorColumns):
     at = models.DateTimeField(db_default=Now())
 
     class Meta:
-        """Accesses are found by their subject, actor and address, and deleted by their time."""
-
         default_permissions = ("view",)
         verbose_name_plural = "staff accesses"
         indexes = [

@@ -29,8 +29,6 @@ class StaffAct(ActorColumns):
     at = models.DateTimeField(db_default=Now())
 
     class Meta:
-        """Acts are found by their subject, actor and address."""
-
         default_permissions = ("view",)
         indexes = [
             models.Index(fields=["subject_kind", "subject_id"], name="staff_act_subject"),

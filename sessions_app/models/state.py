@@ -22,8 +22,6 @@ class UserState(models.Model):
     state = models.JSONField(default=dict, db_default=models.Value({}, models.JSONField()))
 
     class Meta:
-        """One row for each user in an app."""
-
         constraints = [
             models.UniqueConstraint(fields=["app_name", "user"], name="user_state_unique"),
         ]

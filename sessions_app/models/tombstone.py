@@ -40,8 +40,6 @@ class Tombstone(models.Model):
     finished_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
-        """At most one erasure of a subject is unfinished."""
-
         default_permissions = ("view",)
         constraints = [
             models.UniqueConstraint(
@@ -76,8 +74,6 @@ class ErasedSession(models.Model):
     acts = models.JSONField(default=list, db_default=models.Value([], models.JSONField()))
 
     class Meta:
-        """Without a page in the admin, so without permissions."""
-
         default_permissions = ()
 
     def __str__(self) -> str:

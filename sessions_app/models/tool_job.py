@@ -126,8 +126,6 @@ class ToolJob(models.Model):
     objects = ToolJobQuerySet.as_manager()
 
     class Meta:
-        """A call has one job. A start is before `END_OF_CALENDAR`. Indexes find undelivered and running jobs."""
-
         permissions = [("cancel_tooljob", "Can stop tool job")]
         constraints = [
             models.UniqueConstraint(fields=["session", "call_id"], name="tool_job_unique_call"),

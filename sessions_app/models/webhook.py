@@ -64,8 +64,6 @@ class Webhook(models.Model):
     task_id = models.CharField(max_length=128, blank=True, default="", db_default="")
 
     class Meta:
-        """Staff view webhooks and cannot change them."""
-
         default_permissions = ("view",)
 
     def __str__(self) -> str:
@@ -111,8 +109,6 @@ class WebhookDelivery(models.Model):
     objects = WebhookDeliveryQuerySet.as_manager()
 
     class Meta:
-        """Due deliveries are found by their time, others by their webhook."""
-
         default_permissions = ("view",)
         verbose_name_plural = "webhook deliveries"
         indexes = [

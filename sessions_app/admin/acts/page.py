@@ -42,8 +42,6 @@ class StaffActAdmin(StaffRecordAdmin):
     )  # fmt: skip
 
     class Media:
-        """Style sheet of the pages with figures, for the form and the table."""
-
         css = {"all": ["sessions_app/admin/figures.css"]}
 
     def get_urls(self) -> list[URLPattern]:

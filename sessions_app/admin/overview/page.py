@@ -48,8 +48,6 @@ class OverviewAdmin(ReadOnlyAdmin):
     """Today at a glance, and the last days, in place of a list of the figures."""
 
     class Media:
-        """Style sheet of the pages with figures."""
-
         css = {"all": ["sessions_app/admin/figures.css"]}
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
