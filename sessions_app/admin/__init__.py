@@ -14,6 +14,9 @@ An admin of this package is built from these parts:
 Staff with these permissions stop work, answer requests, annotate and erase sessions, correct state, set and lift legal
 holds, revoke share links and API keys, make the keys of services, and collect and seal case files. `second_person` lets
 another agree first.
+
+A view refuses with PermissionDenied a user without the right to it, and a request that could write if it only reads.
+It raises Http404 for a row that does not exist or is outside of the user's remits: both look alike.
 """
 
 from sessions_app.admin import (  # noqa: F401 (each registers its admins)

@@ -166,11 +166,7 @@ class ApiKeyAdmin(ConfirmedActionAdmin, ReadOnlyAdmin):
         check_person(row.user_id)
 
     def add_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        """Make the key of a service, and show it this once.
-
-        Raises:
-            PermissionDenied: the user may not make keys.
-        """
+        """Make the key of a service, and show it this once."""
         if not self.has_add_permission(request):
             raise PermissionDenied
         title = _("Make the key of a service")

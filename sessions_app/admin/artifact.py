@@ -64,11 +64,6 @@ class ArtifactAdmin(KeysetAdmin, SessionRowAdmin):
 
         The name of a file that is not the stored one begins with "altered-", and that of a text with masked secrets
         with "masked-".
-
-        Raises:
-            Http404: there is no such artifact within the remits of the user, or its file is missing.
-            PermissionDenied: the user may not see artifacts, the request could write, or the file is a text too large
-                to be masked.
         """
         self.require_reading(request)
         artifact = self.get_row(request, str(artifact_id))

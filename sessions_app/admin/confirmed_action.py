@@ -135,12 +135,7 @@ class ConfirmedActionAdmin(RecordedActsMixin):
         return super().render_change_form(request, context, *args, **kwargs)
 
     def confirm_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        """Ask for a reason, do the action, and redirect to the page where staff clicked the link.
-
-        Raises:
-            Http404: there is no such row within the remits of the user.
-            PermissionDenied: the user may not do the action.
-        """
+        """Ask for a reason, do the action, and redirect to the page where staff clicked the link."""
         if not self.has_action_permission(request):
             raise PermissionDenied
         row = self.get_row(request, object_id)

@@ -100,12 +100,7 @@ class FailureAdmin(KeysetAdmin, SessionRowAdmin):
         return [self.view_path("cause/", self.cause_view, "cause"), *super().get_urls()]
 
     def cause_view(self, request: HttpRequest) -> HttpResponse:
-        """Assign or resolve the cause in the query string.
-
-        Raises:
-            Http404: no failure within the remits of the user has this cause.
-            PermissionDenied: the user may not see failures, or not resolve them.
-        """
+        """Assign or resolve the cause in the query string."""
         if not (self.has_view_permission(request) and may(request, Right.RESOLVE_FAILURE)):
             raise PermissionDenied
         tool = request.GET.get("tool", "")

@@ -60,12 +60,7 @@ class RunAdmin(StoppableAdmin, KeysetAdmin):
         return super().render_change_form(request, context, *args, **kwargs)
 
     def live_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        """Return the live fields of a row as they are now.
-
-        Raises:
-            PermissionDenied: the user may not see the rows, or the request could write.
-            Http404: there is no such row within the remits of the user.
-        """
+        """Return the live fields of a row as they are now."""
         self.require_reading(request)
         row = self.get_row(request, object_id)
         # No access is recorded: the live fields have no words, and a page asks every two seconds.

@@ -157,11 +157,7 @@ class SessionActionsMixin(SecondPersonMixin):
         return HttpResponseRedirect(session_url(session.pk))
 
     def mask_view(self, request: HttpRequest, session_id: UUID) -> HttpResponseBase:
-        """Mask the values of the session again.
-
-        Raises:
-            PermissionDenied: the request is no POST.
-        """
+        """Mask the values of the session again."""
         # A GET could be caused by a link or a picture of another site.
         if request.method != "POST":
             raise PermissionDenied

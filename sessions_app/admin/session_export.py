@@ -65,10 +65,6 @@ class SessionExportMixin(KeysetAdmin):
 
         Args:
             ending: key of `FORMS`.
-
-        Raises:
-            BadRequest: the list has no such filter.
-            PermissionDenied: the user lacks a permission, or the request could write.
         """
         self.require_reading(request)
         require(request, Right.EXPORT)

@@ -77,12 +77,7 @@ class ErasingUserAdmin(SecondPersonMixin, BASE):  # type: ignore[misc]
         return {name: action for name, action in actions.items() if name != "delete_selected"}
 
     def export_view(self, request: HttpRequest, id: str) -> HttpResponseBase:
-        """Show the numbers of rows and ask for a reason, then return the data of the person as a file.
-
-        Raises:
-            Http404: there is no such user within the remits of the user of the request.
-            PermissionDenied: the user of the request lacks a permission.
-        """
+        """Show the numbers of rows and ask for a reason, then return the data of the person as a file."""
         if not self._may_export(request):
             raise PermissionDenied
         person = self.get_row(request, id)

@@ -102,8 +102,8 @@ class ActRequestStep(ActorColumns):
     at = models.DateTimeField(db_default=Now())
 
     class Meta:
-        # The first answer counts, and an agreement is for one act.
         default_permissions = ()
+        # The first answer counts, and an agreement is for one act.
         constraints = [models.UniqueConstraint(fields=["request", "kind"], name="act_request_step_once")]
 
     def __str__(self) -> str:

@@ -48,11 +48,7 @@ class StaffActAdmin(StaffRecordAdmin):
         return [self.view_path("all/", self.all_view, ALL_ACTS), *super().get_urls()]
 
     def all_view(self, request: HttpRequest) -> HttpResponse:
-        """Return the page with the acts of staff, people, API keys and agents, newest first.
-
-        Raises:
-            Http404: the position in the query string is invalid.
-        """
+        """Return the page with the acts of staff, people, API keys and agents, newest first."""
         self.require_reading(request)
         form = ActFilterForm(request.GET, auto_id="filter-%s")
         filters = Filters(**form.cleaned_data) if form.is_valid() else None

@@ -167,11 +167,7 @@ class AnswerRequestAdmin(RecordedActsMixin, SessionRowAdmin, KeysetAdmin):
         return self._page(request, row) if row else self._report_gone(request)
 
     def answer_view(self, request: HttpRequest, object_id: int) -> HttpResponse:
-        """Give the posted answer, and redirect to the inbox.
-
-        Raises:
-            PermissionDenied: the user may not see or answer the request.
-        """
+        """Give the posted answer, and redirect to the inbox."""
         row: AnswerRequest | None = self.get_object(request, str(object_id))
         if not self.has_view_permission(request) or (row and _why_not(request, row)):
             raise PermissionDenied
@@ -196,11 +192,7 @@ class AnswerRequestAdmin(RecordedActsMixin, SessionRowAdmin, KeysetAdmin):
         return HttpResponseRedirect(self.url_of("changelist"))
 
     def decide_view(self, request: HttpRequest) -> HttpResponse:
-        """Approve or reject the chosen requests with one reason, and redirect to the same list.
-
-        Raises:
-            PermissionDenied: the user may not see the inbox, or not decide one of the requests.
-        """
+        """Approve or reject the chosen requests with one reason, and redirect to the same list."""
         if not self.has_view_permission(request):
             raise PermissionDenied
         keys = [key for key in request.POST.getlist("request") if key.isascii() and key.isdecimal()][

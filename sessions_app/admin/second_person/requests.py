@@ -118,12 +118,7 @@ class ActRequestAdmin(RecordedActsMixin, StaffRecordAdmin):
         return super().render_change_form(request, context, *args, **kwargs)
 
     def answer_view(self, request: HttpRequest, object_id: int) -> HttpResponse:
-        """Ask for an answer and a reason, and store them. The first answer counts.
-
-        Raises:
-            Http404: there is no such request within the remits of the user.
-            PermissionDenied: the user may not see the request, or not do the act.
-        """
+        """Ask for an answer and a reason, and store them. The first answer counts."""
         if not self.has_view_permission(request):
             raise PermissionDenied
         row: ActRequest = self.get_row(request, str(object_id))
@@ -149,12 +144,7 @@ class ActRequestAdmin(RecordedActsMixin, StaffRecordAdmin):
         )
 
     def withdraw_view(self, request: HttpRequest, object_id: int) -> HttpResponse:
-        """Ask for a reason, and withdraw the user's own request, which nobody has answered.
-
-        Raises:
-            Http404: there is no such request within the remits of the user.
-            PermissionDenied: the user may not see the request.
-        """
+        """Ask for a reason, and withdraw the user's own request, which nobody has answered."""
         if not self.has_view_permission(request):
             raise PermissionDenied
         row: ActRequest = self.get_row(request, str(object_id))

@@ -48,12 +48,7 @@ class StateCorrectionMixin(SessionActionsMixin):
         ]
 
     def correction_view(self, request: HttpRequest, session_id: UUID) -> HttpResponse:
-        """Show the keys, then the form for the chosen keys; append the posted correction.
-
-        Raises:
-            Http404: there is no such session within the remits of the user.
-            PermissionDenied: the user lacks a permission.
-        """
+        """Show the keys, then the form for the chosen keys; append the posted correction."""
         require(request, Right.CORRECT_STATE)
         session = self.get_session(request, session_id)
         unmask_if_granted(request, session.pk)
