@@ -19,14 +19,13 @@ from celery import Task, shared_task
 from celery.signals import worker_process_shutdown
 
 from sessions_app.agent_apps import registry
-from sessions_app.data_protection.deleted import deleted_session_repair
 from sessions_app.data_protection.leftovers import (
     clear_expired_logins,
     delete_old_accesses,
     delete_orphaned_files,
 )
 from sessions_app.data_protection.reading_alerts import reading_alerts
-from sessions_app.data_protection.retain import erase_expired_sessions
+from sessions_app.data_protection.retain import deleted_session_repair, erase_expired_sessions
 from sessions_app.extensions import extensions
 from sessions_app.history.figures.batches import count_figures, recount_all_sessions
 from sessions_app.history.figures.checked_logs import check_some_logs

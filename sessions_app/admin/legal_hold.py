@@ -3,6 +3,7 @@
 from typing import Any
 
 from django.contrib import admin
+from django.db.models.functions import Now
 from django.http import HttpRequest
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -16,7 +17,6 @@ from sessions_app.admin.keyset_list import KeysetAdmin
 from sessions_app.admin.permissions import OF_PERSON, OF_SESSION, OF_USER, OWN, Right, may, within_remits
 from sessions_app.admin.staff_records import staff_of
 from sessions_app.base.actors import Actor
-from sessions_app.data_protection.holds import lift_hold, set_hold
 from sessions_app.models import ActionKind, LegalHold
 
 
@@ -63,7 +63,10 @@ class LegalHoldAdmin(ConfirmedActionAdmin, KeysetAdmin):
         return field
 
     def save_model(self, request: HttpRequest, obj: LegalHold, form: Any, change: bool) -> None:
-        set_hold(obj, by=staff_of(request))
+        by = staff_of(request)
+        obj.set_by_id = by.user_pk
+        obj.set_by_name = by.name
+        obj.save(force_insert=True)
 
     def has_action_permission(self, request: HttpRequest) -> bool:
         return may(request, Right.LIFT_HOLD)
@@ -75,4 +78,5 @@ class LegalHoldAdmin(ConfirmedActionAdmin, KeysetAdmin):
         return format_html("<b>{}</b>: <bdi>{}</bdi>", row, Truncator(row.reason).chars(300))
 
     def act(self, row: LegalHold, by: Actor, reason: str) -> None:
-        lift_hold(row, by=by, reason=reason)
+        lifted = {"lifted_by_id": by.user_pk, "lifted_by_name": by.name, "lift_reason": reason}
+        LegalHold.objects.active().filter(pk=row.pk).update(lifted_at=Now(), **lifted)

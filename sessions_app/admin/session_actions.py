@@ -22,9 +22,9 @@ from sessions_app.admin.second_person.consent import RIGHTS, Consent, SecondPers
 from sessions_app.admin.staff_records import note_access, staff_of
 from sessions_app.admin.unmasking import end_unmasking, grant_unmasking
 from sessions_app.asgi.downloads import as_download
-from sessions_app.data_protection.counts import as_text, count_rows_of_sessions
 from sessions_app.data_protection.erase import ErasureOrder, erase_session
 from sessions_app.data_protection.export import export_session
+from sessions_app.data_protection.personal_data import as_text, count_rows_of_sessions
 from sessions_app.data_protection.transcripts.record import write_record
 from sessions_app.errors import LegalHoldError
 from sessions_app.models import AccessKind, ActionKind, GuardedAct, LegalHold, Session

@@ -26,9 +26,9 @@ from sessions_app.admin.permissions import OF_PERSON, Right, may, within_remits
 from sessions_app.admin.second_person.consent import Consent, SecondPersonMixin, load_consent
 from sessions_app.admin.staff_records import RecordedActsMixin, note_access, staff_of
 from sessions_app.asgi.downloads import as_download
-from sessions_app.data_protection.counts import as_text, count_rows_of_user
 from sessions_app.data_protection.erase import ErasureOrder, erase_user
 from sessions_app.data_protection.export import export_user
+from sessions_app.data_protection.personal_data import as_text, count_rows_of_user
 from sessions_app.models import AccessKind, GuardedAct, LegalHold
 
 USER_MODEL: type[Model] = get_user_model()

@@ -21,8 +21,7 @@ from django.db.models import QuerySet
 from django.db.models.functions import Now
 
 from sessions_app.base.actors import Actor
-from sessions_app.data_protection.counts import count_rows_of_sessions
-from sessions_app.data_protection.personal_data import rows_of_user
+from sessions_app.data_protection.personal_data import count_rows_of_sessions, rows_of_user
 from sessions_app.data_protection.stop_work import stop_work
 from sessions_app.errors import NotFoundError
 from sessions_app.models import (

@@ -1,7 +1,8 @@
-"""Retention: erase sessions that were never begun, or not used for the `retention_days` of their app."""
+"""Erasure of sessions after a time: unused for `retention_days`, never begun, or deleted by their user."""
 
 import logging
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
@@ -13,9 +14,17 @@ from django.utils import timezone
 
 from sessions_app.conf import conf
 from sessions_app.data_protection.erase import ErasureOrder, erase_session
-from sessions_app.data_protection.holds import without_held
 from sessions_app.errors import LegalHoldError, NotFoundError
-from sessions_app.models import Invocation, InvocationStatus, JobStatus, ScheduledTask, Session, ToolJob
+from sessions_app.models import (
+    Invocation,
+    InvocationStatus,
+    JobStatus,
+    LegalHold,
+    ScheduledTask,
+    Session,
+    ToolJob,
+)
+from sessions_app.process.sweeping import OverdueRows, Repair
 
 logger = logging.getLogger(__name__)
 UNSENT_DAYS = 7
@@ -61,7 +70,14 @@ def _exclude_in_use(sessions: QuerySet[Session]) -> QuerySet[Session]:
     )
     for rows in in_use:
         sessions = sessions.exclude(pk__in=rows.values("session"))
-    return without_held(sessions)
+    return _without_held(sessions)
+
+
+def _without_held(sessions: QuerySet[Session]) -> QuerySet[Session]:
+    """Return the sessions without an active hold on them or on their user."""
+    holds = LegalHold.objects.active()
+    sessions = sessions.exclude(pk__in=holds.filter(session__isnull=False).values("session"))
+    return sessions.exclude(user__in=holds.filter(user__isnull=False).values("user"))
 
 
 def erase_expired_sessions() -> int:
@@ -87,3 +103,24 @@ def _try_erase(session_pk: UUID, order: ErasureOrder, expired: QuerySet[Session]
         )
         return False
     return True
+
+
+def deleted_session_repair() -> Repair:
+    """Return the repair that erases deleted sessions. A session under legal hold stays hidden."""
+    return OverdueRows(_overdue, _erase_deleted)
+
+
+def _overdue() -> QuerySet[Session]:
+    return _without_held(_deleted_long_ago()).only("pk", "user_id").order_by("deleted_at")
+
+
+def _deleted_long_ago() -> QuerySet[Session]:
+    deleted_before = timezone.now() - timedelta(seconds=conf().deletion_undo_seconds)
+    return Session.objects.filter(deleted_at__lt=deleted_before)
+
+
+def _erase_deleted(session: Session) -> None:
+    order = ErasureOrder(reason="Deleted by its user.", by=session.user_id)
+    # `among` repeats the condition under the lock of the row.
+    with suppress(NotFoundError, LegalHoldError):  # restored, erased or held in the meantime
+        erase_session(session.pk, order, among=_deleted_long_ago())

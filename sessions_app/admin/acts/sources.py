@@ -28,7 +28,7 @@ from sessions_app.admin.session_page.calls import answer_state
 from sessions_app.base import actors
 from sessions_app.base.actors import ActionKind, ActorKind
 from sessions_app.base.codec import json_object
-from sessions_app.data_protection.counts import as_text
+from sessions_app.data_protection.personal_data import as_text
 from sessions_app.history.event_marks import ANSWER
 from sessions_app.models import (
     AccessKind,

@@ -7,8 +7,8 @@ from collections import Counter
 from typing import Any
 from uuid import UUID
 
-from sessions_app.data_protection.counts import as_text, count_rows_of_sessions, count_rows_of_user
 from sessions_app.data_protection.erase import ErasureOrder, erase_session, erase_user
+from sessions_app.data_protection.personal_data import as_text, count_rows_of_sessions, count_rows_of_user
 from sessions_app.errors import NotFoundError
 from sessions_app.management.site_command import SiteCommand, add_subject_arguments, user_named
 from sessions_app.models import LegalHold, Session, Tombstone
