@@ -15,8 +15,8 @@ from django.utils.translation import gettext_lazy as _
 from sessions_app.admin.filters import MAX_CHOICES, ValueFilter
 from sessions_app.admin.permissions import sums_within_remits
 from sessions_app.history.figures.days import local_day
-from sessions_app.history.figures.labels import AGENT, OUTCOME, TOOL, label
 from sessions_app.models import DayFigure, DayMetric, Failure, Invocation, InvocationStatus, Session
+from sessions_app.models.figures import AGENT, OUTCOME, TOOL, label
 
 RECENT = timedelta(days=90)
 """Age of the oldest figures whose agents and tools are offered as choices."""

@@ -16,8 +16,8 @@ from django.urls import URLPattern
 from sessions_app.admin.keyset_list import KeysetAdmin, KeysetChangeList
 from sessions_app.admin.permissions import Right, may, may_collect, require
 from sessions_app.asgi.downloads import streamed_download
-from sessions_app.history.figures.labels import AGENT, OUTCOME, TOOL, names_of
 from sessions_app.models import AccessKind, Session, SessionFigures
+from sessions_app.models.figures import AGENT, OUTCOME, TOOL, names_of
 from sessions_app.process.threads import in_thread
 from sessions_app.secrets.masking import mask_text
 

@@ -11,6 +11,17 @@ from sessions_app.models.event import WordsOf
 
 NAME_LENGTH = 128
 CAUSE_LENGTH = 300
+AGENT, TOOL, OUTCOME = "agent", "tool", "outcome"
+MAX_LABELS = 200
+
+
+def label(kind: str, name: str) -> str:
+    """Return a label, such as `tool:refund`."""
+    return f"{kind}:{name}"
+
+
+def names_of(kind: str, labels: list[str]) -> list[str]:
+    return [name.removeprefix(f"{kind}:") for name in labels if name.startswith(f"{kind}:")]
 
 
 class DayMetric(models.TextChoices):
@@ -21,7 +32,7 @@ class DayMetric(models.TextChoices):
     INVOCATIONS = "invocations"
     """By status."""
     FIRST_WORD = "first_word"
-    """Invocations by the bucket of the time until their first text: see `figures.buckets`."""
+    """Invocations by the bucket of the time until their first text: see `bucket_of`."""
     CALLS = "calls"
     """Answered calls by tool."""
     FAILURES = "failures"
@@ -40,7 +51,7 @@ class SessionFigures(models.Model):
     Attributes:
         errors: failed calls and events with an error.
         seconds: runtime of the invocations.
-        labels: properties for the filters of lists, such as `tool:refund`: see `figures.labels`.
+        labels: properties for the filters of lists, such as `tool:refund`: see `label`.
         outcomes: numbers of invocations by day and status, as counted in `DayFigure`.
         began_at: time of the first event of the newest invocation.
         has_word: True from the first text of the newest invocation on.

@@ -31,8 +31,7 @@ from sessions_app.admin.permissions import (
     within_remits,
 )
 from sessions_app.conf import conf
-from sessions_app.history.figures.buckets import percentile
-from sessions_app.history.figures.days import DayAmounts, load_days, local_day
+from sessions_app.history.figures.days import DayAmounts, load_days, local_day, percentile
 from sessions_app.models import DayFigure, DayMetric, InvocationStatus, PersonUsage, SessionFigures
 from sessions_app.rendering.audit_values import format_cost, format_duration
 from sessions_app.rendering.plots import Draw, Series, lines, stacked_bars

@@ -25,10 +25,10 @@ from django.utils import timezone
 
 from sessions_app.conf import conf
 from sessions_app.history.figures import log_facts
-from sessions_app.history.figures.day_amounts import add_amounts
+from sessions_app.history.figures.days import BatchAmounts, add_amounts
 from sessions_app.history.figures.event_words import store_words
 from sessions_app.history.figures.log_facts import uncounted_facts
-from sessions_app.history.figures.session_counts import BatchAmounts, Outcomes, SessionCounter
+from sessions_app.history.figures.session_counts import Outcomes, SessionCounter
 from sessions_app.models import FiguresProgress, Invocation, InvocationStatus, Session, SessionFigures
 from sessions_app.models.scheduled_task import END_OF_CALENDAR
 

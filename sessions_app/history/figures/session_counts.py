@@ -2,32 +2,18 @@
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from datetime import date
-from typing import Any
 
 from django.utils import timezone
 
 from sessions_app.conf import Conf
-from sessions_app.history.figures.buckets import bucket_of
-from sessions_app.history.figures.days import local_day
-from sessions_app.history.figures.labels import AGENT, MAX_LABELS, OUTCOME, TOOL, label, names_of
+from sessions_app.history.figures.days import BatchAmounts, bucket_of, local_day
 from sessions_app.history.figures.log_facts import LogFacts
 from sessions_app.models import DayMetric, Failure, Session, SessionFigures
+from sessions_app.models.figures import AGENT, MAX_LABELS, OUTCOME, TOOL, label, names_of
 
-DayKey = tuple[date, str, str, str, str]
-"""Day, app, metric, name and detail of a `DayFigure`."""
 Outcomes = dict[tuple[str, str], tuple[int, float]]
 """Number and runtime of invocations by day, as ISO text, and status."""
-
-
-@dataclass
-class BatchAmounts:
-    """Amounts of the sessions of a batch by day, with their failures and active people."""
-
-    days: Counter[DayKey] = field(default_factory=Counter)
-    failures: list[Failure] = field(default_factory=list)
-    active: set[tuple[date, Any]] = field(default_factory=set)
 
 
 class SessionCounter:

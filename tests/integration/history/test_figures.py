@@ -18,10 +18,7 @@ from runtime.events.calls import CallFailure
 from sessions_app.history.event_marks import INTERRUPTED_CALL, STOPPED_CALL
 from sessions_app.history.figures import batches
 from sessions_app.history.figures.batches import count_figures, recount_all_sessions
-from sessions_app.history.figures.buckets import bucket_of, percentile
-from sessions_app.history.figures.day_amounts import delete_old_days
-from sessions_app.history.figures.days import local_day
-from sessions_app.history.figures.labels import AGENT, OUTCOME, TOOL, names_of
+from sessions_app.history.figures.days import bucket_of, delete_old_days, local_day, percentile
 from sessions_app.history.figures.log_facts import MAX_SENTENCE, cause_of
 from sessions_app.models import (
     ActiveDay,
@@ -34,6 +31,7 @@ from sessions_app.models import (
     Session,
     SessionFigures,
 )
+from sessions_app.models.figures import AGENT, OUTCOME, TOOL, names_of
 from sessions_app.store.erasing import delete_session_row
 from tests.integration.admin.audit_rows import START, append_event
 
