@@ -37,8 +37,7 @@ from sessions_app.models import AnswerRequest, Invocation, InvocationStatus, Req
 from sessions_app.models.answer_request import CALL_ID_LENGTH, EFFECT_LENGTH, NAME_LENGTH
 from sessions_app.process import threads
 from sessions_app.process.threads import in_thread
-from sessions_app.rendering.call_words import describe_call
-from sessions_app.rendering.called_tool import find_tool
+from sessions_app.rendering.call_words import describe_call, find_tool
 from sessions_app.rendering.outline import as_words, one_line
 from sessions_app.rendering.questions import CHOICE_TOOL
 from sessions_app.secrets.masking import mask, masking

@@ -8,7 +8,7 @@ like one, so nothing would mask it.
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
@@ -20,7 +20,6 @@ from django.utils.text import Truncator
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from sessions_app.rendering.json_text import indent_json
 from sessions_app.secrets.masking import LOOK_AHEAD, beginning_of, mask, mask_json, mask_member, mask_text
 
 NOTHING = "-"
@@ -31,6 +30,10 @@ TRUNCATE_AT = 20_000
 """Maximum characters of a value. A page shows a hundred events, each with several values."""
 _SIGNATURE = re.compile(r'(?<="thoughtSignature":)( ?)"([\w+/=-]+)"')
 """Signature of a thought in Base64: long, and readable by its model only."""
+DEEPEST_INDENT = 20
+"""Maximum indent in levels. A deeper value would consist mostly of spaces."""
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"?|[^\s,:\[\]{}"]+|[,:\[\]{}]', re.DOTALL)
+_EMPTY = {"{": "}", "[": "]"}
 
 
 def format_json(value: object) -> str:
@@ -144,3 +147,31 @@ def elapsed_time(started: datetime | None, finished: datetime | None) -> str | N
     if started is None:
         return None
     return format_duration((finished or timezone.now()) - started)
+
+
+def indent_json(text: str) -> str:
+    """Return JSON text with one value per line. The text may be cut anywhere.
+
+    It is not parsed: parsing would round numbers, and fail for truncated or very deep values.
+    """
+    return "".join(_pieces(_TOKEN.findall(text)))
+
+
+def _pieces(tokens: list[str]) -> Iterator[str]:
+    depth = 0
+    before = ""
+    for piece in tokens:
+        if piece in ("}", "]"):
+            depth -= 1
+            if _EMPTY.get(before) != piece:
+                yield _new_line(depth)
+        elif before in _EMPTY or before == ",":
+            yield _new_line(depth)
+        yield ": " if piece == ":" else piece
+        if piece in _EMPTY:
+            depth += 1
+        before = piece
+
+
+def _new_line(depth: int) -> str:
+    return "\n" + "  " * min(depth, DEEPEST_INDENT)

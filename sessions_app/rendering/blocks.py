@@ -31,8 +31,7 @@ from sessions_app.history.event_marks import answerer_in, scheduled_task_in
 from sessions_app.history.response_state import state_of, status_of
 from sessions_app.models import ToolJob
 from sessions_app.models.scheduled_task import recurrence_in_words
-from sessions_app.rendering.call_words import CallWords, describe_call
-from sessions_app.rendering.called_tool import argument_order, find_tool
+from sessions_app.rendering.call_words import CallWords, argument_order, describe_call, find_tool
 from sessions_app.rendering.citations import Citation
 from sessions_app.rendering.faces import face_of
 from sessions_app.rendering.files import FileLink, file_link

@@ -5,8 +5,12 @@ title goes by its name. Catalogues of a project may translate titles.
 
 Tenses are made for English phrases that begin with a known verb. "order" in `order_status` is a noun, so the name of a
 tool counts as a phrase only if the tool's description begins with the same word.
+
+A call may be older than the present code: its tool may be gone, or an agent may not load. A page must show the call
+anyway, so nothing here raises.
 """
 
+import logging
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,12 +18,18 @@ from typing import Any
 
 from django.utils.translation import gettext, gettext_noop
 
+from runtime.agents.tree import agents_named, tools_of
 from runtime.tools.base_tool import BaseTool
+from runtime.tools.declared_parameters import parameter_names
 from runtime.workflow.wait_node import WaitTool
+from sessions_app.agent_apps import registry
 from sessions_app.base.languages import shown_language
+from sessions_app.rendering.failures import once
 from sessions_app.rendering.outline import as_words
 from sessions_app.secrets.masking import shortened
 
+logger = logging.getLogger(__name__)
+logger.addFilter(once)
 MAX_ARGUMENT_LENGTH = 60
 ARGUMENT = re.compile(r"\{(\w+)\}")
 CONSONANT, VOWEL = "[bcdfghjklmnpqrstvwxyz]", "[aeiou]"
@@ -125,3 +135,28 @@ def _argument(args: Mapping[str, Any], name: str) -> str:
 def _sentence(verb: str, rest: str) -> str:
     words = f"{verb} {rest}".strip()
     return words[:1].upper() + words[1:]
+
+
+def find_tool(app_name: str, agent_name: str, tool_name: str) -> BaseTool | None:
+    """Return a tool of an agent; None if there is no such tool, or the agents cannot be loaded.
+
+    Tools of toolsets are not found: a toolset may need the network to list them.
+    """
+    try:
+        app = registry.apps().get(app_name)
+    except Exception:  # An agents.py may raise anything.
+        logger.exception("The agents cannot be loaded")
+        return None
+    agents = agents_named(app.root_agent, agent_name) if app else ()
+    tools = (tool for agent in agents for tool in tools_of(agent) if isinstance(tool, BaseTool))
+    return next((tool for tool in tools if tool.name == tool_name), None)
+
+
+def argument_order(tool: BaseTool | None) -> dict[str, int]:
+    """Return the position of each parameter in the tool's declaration; empty if the tool cannot be declared."""
+    try:
+        declaration = tool._get_declaration() if tool else None
+    except Exception:  # A tool may raise anything.
+        logger.exception("Tool %r cannot be declared", tool and tool.name)
+        return {}
+    return {name: place for place, name in enumerate(parameter_names(declaration))} if declaration else {}

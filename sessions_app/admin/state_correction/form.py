@@ -15,8 +15,8 @@ from django.utils.translation import gettext as _
 from runtime.errors import StateValueError
 from sessions_app.admin.confirmed_action import ReasonForm
 from sessions_app.invocations.state_delta import as_given_json
+from sessions_app.rendering.audit_values import indent_json
 from sessions_app.rendering.hidden_characters import escape_in_json
-from sessions_app.rendering.json_text import indent_json
 from sessions_app.store.stored_values import StoredValue
 
 

@@ -18,7 +18,7 @@ from django.core.management import CommandError, call_command
 from django.test.utils import modify_settings, override_settings
 
 from sessions_app.agent_apps import registry
-from sessions_app.rendering.called_tool import find_tool
+from sessions_app.rendering.call_words import find_tool
 from sessions_app.rendering.failures import once
 from tests.integration.agent_apps.reported_problems import problems
 

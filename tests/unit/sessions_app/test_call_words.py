@@ -7,8 +7,7 @@ from django.utils.translation import override
 
 from runtime import types
 from runtime.tools import BaseTool, FunctionTool, load_artifacts, load_memory
-from sessions_app.rendering.call_words import describe_call, tenses
-from sessions_app.rendering.called_tool import argument_order, find_tool
+from sessions_app.rendering.call_words import argument_order, describe_call, find_tool, tenses
 
 
 def look_up(order_id: str, detail: str = "") -> str:
