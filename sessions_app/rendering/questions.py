@@ -226,38 +226,72 @@ class RepliedBlock:
         return format_html(pattern, text=self.text, time=time)
 
 
+@dataclass(frozen=True)
+class StoppedBlock:
+    """The end of a question when staff stopped its invocation."""
+
+    kind: ClassVar = "stopped"
+    verdict: ClassVar = "given"
+    call_id: str
+
+    def sentence(self, time: SafeString) -> SafeString:
+        """Return the sentence for the page; `time` is the HTML of the time of the end."""
+        return format_html(gettext("Stopped by staff, {time}"), time=time)
+
+
 def form_block(
     call: types.FunctionCall, event: Event, agent: str
 ) -> ChoiceBlock | CredentialRequestBlock | RemoteQuestionBlock | InputRequestBlock | None:
     """Return the block of a call that is answered in a form; None for other calls. `agent` names who asks."""
-    return (
-        choice_block(call, event)
-        or credential_request_block(call, event)
-        or remote_question_block(call, event, agent)
-        or input_request_block(call, event, agent)
+    if call.id not in (event.long_running_tool_ids or ()):
+        return None
+    if call.name == CHOICE_TOOL:
+        return _choice_block(call)
+    if call.name == REQUEST_CREDENTIAL:
+        return _credential_request_block(call)
+    if call.name == REQUEST_INPUT:
+        return _input_request_block(call, agent)
+    if call.name in REMOTE_QUESTIONS:
+        text = next(iter((call.args or {}).values()), "")
+        is_sign_in = call.name == REMOTE_AUTH
+        return RemoteQuestionBlock(call.id or "", call.name, agent, str(text), is_sign_in)
+    return None
+
+
+def _choice_block(call: types.FunctionCall) -> ChoiceBlock | None:
+    """Return the block of a pending choice; None without options."""
+    options = (call.args or {}).get("options")
+    if not isinstance(options, list) or not options:
+        return None
+    return ChoiceBlock(call.id or "", [_option_text(option) for option in options])
+
+
+def _credential_request_block(call: types.FunctionCall) -> CredentialRequestBlock | None:
+    """Return the block of a request for a credential; None if its arguments cannot be read."""
+    try:
+        config = AuthToolArguments.model_validate(call.args).auth_config
+    except ValidationError:
+        return None
+    description = config.auth_scheme.description or ""
+    if service := _sign_in_service(config):
+        title = gettext("Your sign-in is needed")
+        return CredentialRequestBlock(
+            call.id or "", REQUEST_CREDENTIAL, title, description, [], [], service=service
+        )
+    title, fields, constants, link = _form_of(config)
+    return CredentialRequestBlock(
+        call.id or "", REQUEST_CREDENTIAL, title, description, fields, constants, link
     )
 
 
-def input_request_block(call: types.FunctionCall, event: Event, agent: str) -> InputRequestBlock | None:
-    """Return the block of a question of a workflow's node; None for other calls."""
-    if call.name != REQUEST_INPUT or call.id not in (event.long_running_tool_ids or ()):
-        return None
+def _input_request_block(call: types.FunctionCall, agent: str) -> InputRequestBlock:
     args = call.args or {}
     values = _by_name(args.get("payload"))
     labels = labels_of(values)
     shown = [ShownArgument(labels[name], outline(value, None)[0]) for name, value in values.items()]
     schema = json_object(args.get("response_schema"))
     text = str(args.get("message") or "")
-    return InputRequestBlock(call.id or "", call.name, agent, text, shown, schema_fields(schema))
-
-
-def remote_question_block(call: types.FunctionCall, event: Event, agent: str) -> RemoteQuestionBlock | None:
-    """Return the block of a remote agent's question; None for other calls."""
-    if call.name not in REMOTE_QUESTIONS or call.id not in (event.long_running_tool_ids or ()):
-        return None
-    text = next(iter((call.args or {}).values()), "")
-    is_sign_in = call.name == REMOTE_AUTH
-    return RemoteQuestionBlock(call.id or "", call.name, agent, str(text), is_sign_in)
+    return InputRequestBlock(call.id or "", REQUEST_INPUT, agent, text, shown, schema_fields(schema))
 
 
 def replied_block(response: types.FunctionResponse, event: Event) -> RepliedBlock | None:
@@ -272,29 +306,6 @@ def replied_block(response: types.FunctionResponse, event: Event) -> RepliedBloc
     return RepliedBlock(response.id or "", text, response.name == REMOTE_AUTH, answerer_in(event)[1])
 
 
-def choice_block(call: types.FunctionCall, event: Event) -> ChoiceBlock | None:
-    """Return the block of a pending call of `get_user_choice`; None for other calls."""
-    options = (call.args or {}).get("options")
-    if call.name != CHOICE_TOOL or call.id not in (event.long_running_tool_ids or ()):
-        return None
-    if not isinstance(options, list) or not options:
-        return None
-    return ChoiceBlock(call.id or "", [_option_text(option) for option in options])
-
-
-@dataclass(frozen=True)
-class StoppedBlock:
-    """The end of a question when staff stopped its invocation."""
-
-    kind: ClassVar = "stopped"
-    verdict: ClassVar = "given"
-    call_id: str
-
-    def sentence(self, time: SafeString) -> SafeString:
-        """Return the sentence for the page; `time` is the HTML of the time of the end."""
-        return format_html(gettext("Stopped by staff, {time}"), time=time)
-
-
 def chosen_block(response: types.FunctionResponse, event: Event) -> ChosenBlock | None:
     """Return the block of an answer to a choice; None for other responses."""
     if response.name != CHOICE_TOOL or event.author != "user":
@@ -302,22 +313,6 @@ def chosen_block(response: types.FunctionResponse, event: Event) -> ChosenBlock 
     content = response.response or {}
     option = _option_text(unwrapped(content))
     return ChosenBlock(response.id or "", option, answerer_in(event)[1])
-
-
-def credential_request_block(call: types.FunctionCall, event: Event) -> CredentialRequestBlock | None:
-    """Return the block of a request for a credential; None if the engine did not make the request."""
-    if call.name != REQUEST_CREDENTIAL or call.id not in (event.long_running_tool_ids or ()):
-        return None
-    try:
-        config = AuthToolArguments.model_validate(call.args).auth_config
-    except ValidationError:
-        return None
-    description = config.auth_scheme.description or ""
-    if service := _sign_in_service(config):
-        title = gettext("Your sign-in is needed")
-        return CredentialRequestBlock(call.id or "", call.name, title, description, [], [], service=service)
-    title, fields, constants, link = _form_of(config)
-    return CredentialRequestBlock(call.id or "", call.name, title, description, fields, constants, link)
 
 
 def payload_fields(payload: Any) -> list[Field]:
