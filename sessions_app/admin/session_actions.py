@@ -147,7 +147,7 @@ class SessionActionsMixin(SecondPersonMixin):
         session = self._open(request, session_id, UNMASK)
         consent = load_consent(request, GuardedAct.UNMASK, session)
         if not consent.form.is_valid():
-            return self._ask_by(request, session, UNMASK.wording, consent, SafeString())
+            return self._ask_with_consent(request, session, UNMASK.wording, consent, SafeString())
         if consent.asks:
             self.ask_second_person(request, consent)
             return HttpResponseRedirect(session_url(session.pk))
@@ -189,7 +189,9 @@ class SessionActionsMixin(SecondPersonMixin):
         if held:
             note = _("Nothing may be erased: %(hold)s is in force.") % {"hold": held}
             description = format_html('{}<br><strong class="audit-bad">{}</strong>', description, note)
-        return self._ask_by(request, session, ERASE.wording, consent, description, is_held=held is not None)
+        return self._ask_with_consent(
+            request, session, ERASE.wording, consent, description, is_held=held is not None
+        )
 
     def may_do(self, request: HttpRequest, act: GuardedAct, session: Session) -> bool:
         """Return True if the user may do the act on a session within the remits."""
@@ -200,7 +202,7 @@ class SessionActionsMixin(SecondPersonMixin):
         require(request, action.right)
         return self.get_session(request, session_id)
 
-    def _ask_by(
+    def _ask_with_consent(
         self,
         request: HttpRequest,
         session: Session,
@@ -210,14 +212,10 @@ class SessionActionsMixin(SecondPersonMixin):
         *,
         is_held: bool = False,
     ) -> HttpResponseBase:
-        return self._ask(
-            request,
-            session,
-            consent.wording(wording),
-            consent.form,
-            consent.with_note(description),
-            may_confirm=not (is_held or consent.waits),
-        )
+        may_confirm = not (is_held or consent.waits)
+        words = consent.wording(wording)
+        note = consent.with_note(description)
+        return self._ask(request, session, words, consent.form, note, may_confirm=may_confirm)
 
     def _ask(
         self,
@@ -226,18 +224,11 @@ class SessionActionsMixin(SecondPersonMixin):
         wording: Wording,
         form: forms.Form,
         description: SafeString,
-        *,
-        may_confirm: bool = True,
+        **options: bool,
     ) -> HttpResponseBase:
+        url = session_url(session.pk)
         return confirmation_page(
-            self,
-            request,
-            wording,
-            form,
-            row=session,
-            description=description,
-            return_url=session_url(session.pk),
-            may_confirm=may_confirm,
+            self, request, wording, form, row=session, description=description, return_url=url, **options
         )
 
 
