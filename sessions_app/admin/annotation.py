@@ -9,7 +9,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.translation import gettext_lazy as _
 
 from sessions_app.admin.base import SessionRowAdmin
-from sessions_app.admin.columns import excerpt_column
+from sessions_app.admin.columns import shown_column
 from sessions_app.admin.filters import AppFilter, ValueFilter, values_within_remits
 from sessions_app.admin.keyset_list import KeysetAdmin
 from sessions_app.admin.links import session_url
@@ -80,7 +80,7 @@ class AnnotationAdmin(RecordedActsMixin, KeysetAdmin, SessionRowAdmin):
     list_filter = (LabelFilter, AppFilter)
     ordering = ("-id",)
     raw_id_fields = ("session",)
-    short_note = excerpt_column("note", _("Note"))
+    short_note = shown_column("note", _("Note"))
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return may(request, "sessions_app.add_annotation") and may(request, Right.VIEW_TEXT)

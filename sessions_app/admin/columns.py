@@ -26,12 +26,14 @@ def field_column(field: Field[Any, Any], show: Callable[[Any], str | None]) -> C
     return column
 
 
-def excerpt_column(field_name: str, description: Any) -> Callable[[Any, Any], str]:
-    """Return a method of an admin: a column with the beginning of a text."""
+def shown_column(
+    field_name: str, description: Any, show: Callable[[Any], str] = excerpt
+) -> Callable[[Any, Any], str]:
+    """Return a method of an admin: a column with the value of a field as `show` writes it."""
 
     @admin.display(description=description)
     def column(model_admin: Any, row: Any) -> str:
-        return excerpt(getattr(row, field_name))
+        return show(getattr(row, field_name))
 
     return column
 

@@ -10,6 +10,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
 from sessions_app.admin.base import SessionRowAdmin
+from sessions_app.admin.columns import shown_column
 from sessions_app.admin.filters import AppFilter, ValueFilter
 from sessions_app.admin.keyset_list import KeysetAdmin
 from sessions_app.admin.links import event_link, session_url
@@ -44,6 +45,7 @@ class EventAdmin(KeysetAdmin, SessionRowAdmin):
     search_help_text = _(
         "Whole words of texts, calls, results and errors, the name of a file, or the id of an event or invocation."
     )
+    event_kind = shown_column("kind", _("Kind"), status_badge)
 
     def get_queryset(self, request: HttpRequest) -> EventQuerySet:
         return with_stored(cast(EventQuerySet, super().get_queryset(request)))
@@ -57,10 +59,6 @@ class EventAdmin(KeysetAdmin, SessionRowAdmin):
     @admin.display(description=_("Event"), ordering="id")
     def number(self, event: Event) -> SafeString:
         return event_link(event.session_id, event.seq)
-
-    @admin.display(description=_("Kind"))
-    def event_kind(self, event: Event) -> SafeString:
-        return status_badge(event.kind)
 
     @admin.display(description=_("Summary"))
     def summary(self, event: Event) -> SafeString | str:

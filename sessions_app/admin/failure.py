@@ -26,7 +26,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from sessions_app.admin.base import OF_SESSION_IN_WORDS, SessionRowAdmin
-from sessions_app.admin.columns import excerpt_column
+from sessions_app.admin.columns import shown_column
 from sessions_app.admin.confirmed_action import GO_BACK, ReasonForm, Wording, confirmation_page
 from sessions_app.admin.figure_filters import FailedToolFilter
 from sessions_app.admin.filters import ValueFilter
@@ -84,7 +84,7 @@ class FailureAdmin(KeysetAdmin, SessionRowAdmin):
     ordering = ("-day", "-id")
     fields = ("event", "day", "tool", "cause", "of_session")
     change_list_template = "admin/sessions_app/failure/change_list.html"
-    short_cause = excerpt_column("cause", _("Cause"))
+    short_cause = shown_column("cause", _("Cause"))
 
     class Media:
         css = {"all": ["sessions_app/admin/figures.css"]}

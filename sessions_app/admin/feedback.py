@@ -12,7 +12,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
 from sessions_app.admin.base import OF_SESSION_IN_WORDS, SessionRowAdmin
-from sessions_app.admin.columns import excerpt_column
+from sessions_app.admin.columns import shown_column
 from sessions_app.admin.filters import AppFilter
 from sessions_app.admin.keyset_list import KeysetAdmin
 from sessions_app.admin.links import event_link
@@ -39,7 +39,8 @@ class FeedbackAdmin(KeysetAdmin, SessionRowAdmin):
     ordering = ("-id",)
     search_fields = ("comment",)
     fields = ("badge", "comment", "of_session", "answer", "user", "created_at", "updated_at")
-    short_comment = excerpt_column("comment", _("Comment"))
+    short_comment = shown_column("comment", _("Comment"))
+    badge = shown_column("rating", _("Rating"), status_badge)
 
     def complete_rows(self, request: HttpRequest, rows: list[Any], query: str) -> None:
         """Add the text of the rated answer to each row, in one query."""
@@ -54,10 +55,6 @@ class FeedbackAdmin(KeysetAdmin, SessionRowAdmin):
     @admin.display(description=_("Text of the answer"))
     def answer_text(self, row: Feedback) -> str:
         return excerpt(row.answer_text or "")  # type: ignore[attr-defined]
-
-    @admin.display(description=_("Rating"))
-    def badge(self, row: Feedback) -> SafeString:
-        return status_badge(row.rating)
 
     @admin.display(description=_("Answer"))
     def answer(self, row: Feedback) -> SafeString:

@@ -6,7 +6,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
 from sessions_app.admin.base import OF_SESSION_IN_WORDS
-from sessions_app.admin.columns import excerpt_column
+from sessions_app.admin.columns import shown_column
 from sessions_app.admin.filters import AgentVersionFilter, AppFilter
 from sessions_app.admin.links import session_url, trace_url
 from sessions_app.admin.records import actor_in_words, acts_on
@@ -48,7 +48,8 @@ class InvocationAdmin(RunAdmin):
         "error_detail", "earlier_attempts", "earlier_details", "content",
     )  # fmt: skip
     live_fields = (("badge", "attempts"), "took")
-    error = excerpt_column("error_message", _("Error"))
+    error = shown_column("error_message", _("Error"))
+    content = shown_column("message", _("Message"), json_block)
 
     def version(self, row: Invocation) -> str:
         return f"{row.status} {row.attempts} {row.cancel_requested_at}"
@@ -77,7 +78,3 @@ class InvocationAdmin(RunAdmin):
     def trace(self, invocation: Invocation) -> SafeString:
         url = trace_url(invocation.session_id, invocation.invocation_id)
         return format_html('<a href="{}">{}</a>', url, _("Trace"))
-
-    @admin.display(description=_("Message"))
-    def content(self, invocation: Invocation) -> SafeString:
-        return json_block(invocation.message)

@@ -12,7 +12,7 @@ from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext_lazy as _
 
 from sessions_app.admin.base import OF_CALL_IN_WORDS, CallRowMixin
-from sessions_app.admin.columns import exact_time, excerpt_column
+from sessions_app.admin.columns import exact_time, shown_column
 from sessions_app.admin.filters import AppFilter, ToolFilter
 from sessions_app.admin.links import row_url
 from sessions_app.admin.runs import ERRORS_IN_WORDS, RunAdmin
@@ -67,7 +67,8 @@ class ToolJobAdmin(CallRowMixin, RunAdmin):
         "open_question", "answered_questions", "outcome", "files",
     )  # fmt: skip
     live_fields = (("badge", "attempts", "lost_attempts"), "progress", "worker", "heartbeat", "took")
-    short_error = excerpt_column("error", _("Error"))
+    short_error = shown_column("error", _("Error"))
+    arguments = shown_column("args", _("Arguments"), json_block)
 
     def version(self, row: ToolJob) -> str:
         # A job may ask, be answered and ask again between two refreshes: the time tells the questions apart.
@@ -101,10 +102,6 @@ class ToolJobAdmin(CallRowMixin, RunAdmin):
         if job.heartbeat_at is None:
             return NOTHING
         return _("%(age)s ago") % {"age": format_duration(timezone.now() - job.heartbeat_at)}
-
-    @admin.display(description=_("Arguments"))
-    def arguments(self, job: ToolJob) -> SafeString:
-        return json_block(job.args)
 
     @admin.display(description=_("Open question"))
     def open_question(self, job: ToolJob) -> str:

@@ -19,7 +19,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from sessions_app.admin.base import OF_SESSION_IN_WORDS, SessionRowAdmin
-from sessions_app.admin.columns import exact_time, excerpt_column
+from sessions_app.admin.columns import exact_time, shown_column
 from sessions_app.admin.keyset_list import KeysetAdmin
 from sessions_app.admin.links import row_url, session_link
 from sessions_app.admin.permissions import OF_USER, Right, may, remits_of, within_remits
@@ -207,7 +207,7 @@ class SessionActAdmin(SessionRowAdmin, KeysetAdmin):
         "at", "action", "actor_kind", "actor_name", "actor_id", "address", "subject_kind", "subject_id",
         "of_session", "event", "reason",
     )  # fmt: skip
-    short_reason = excerpt_column("reason", _("Reason"))
+    short_reason = shown_column("reason", _("Reason"))
 
     @admin.display(description=_("Who"))
     def actor(self, act: SessionAct) -> SafeString:

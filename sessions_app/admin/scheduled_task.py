@@ -6,7 +6,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
 from sessions_app.admin.base import OF_CALL_IN_WORDS, CallRowMixin
-from sessions_app.admin.columns import excerpt_column
+from sessions_app.admin.columns import shown_column
 from sessions_app.admin.filters import AppFilter
 from sessions_app.admin.keyset_list import KeysetAdmin
 from sessions_app.admin.links import session_url
@@ -37,7 +37,9 @@ class ScheduledTaskAdmin(CallRowMixin, StoppableAdmin, KeysetAdmin):
         "every", "time_zone", "runs", "newest_runs", "most_runs", "ends_at", "last_run_at", "created_at",
         "error", "cancelled_at", "cancelled_by_name", "acts",
     )  # fmt: skip
-    short_task = excerpt_column("task", _("Task"))
+    short_task = shown_column("task", _("Task"))
+    repeats = shown_column("how_often", _("How often"), str)
+    badge = shown_column("status", _("Status"), status_badge)
 
     def describe(self, row: ScheduledTask) -> SafeString:
         """Return the number of the task and its user."""
@@ -48,14 +50,6 @@ class ScheduledTaskAdmin(CallRowMixin, StoppableAdmin, KeysetAdmin):
         """Stop the task, and show the stop in open tabs. A running invocation of the task is not cancelled."""
         task = cancel_task(row.session_id, row.pk, by, reason)
         publish_notice_from_thread(task.session_id, schedule_notice(task))
-
-    @admin.display(description=_("Status"))
-    def badge(self, task: ScheduledTask) -> SafeString:
-        return status_badge(task.status)
-
-    @admin.display(description=_("How often"))
-    def repeats(self, task: ScheduledTask) -> str:
-        return task.how_often
 
     @admin.display(description=_("Newest runs"))
     def newest_runs(self, task: ScheduledTask) -> str:

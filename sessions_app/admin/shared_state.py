@@ -9,6 +9,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
 from sessions_app.admin.base import ReadOnlyAdmin
+from sessions_app.admin.columns import shown_column
 from sessions_app.admin.filters import SessionAppFilter
 from sessions_app.admin.keyset_list import KeysetAdmin
 from sessions_app.admin.links import list_url
@@ -21,14 +22,11 @@ class SharedStateAdmin(ReadOnlyAdmin):
     """Admin of rows of shared state. Keys are shown without the prefix of their scope."""
 
     is_text = True
+    values = shown_column("state", _("State"), json_block)
 
     @admin.display(description=_("Keys"))
     def keys(self, shared: AppState | UserState) -> str:
         return ", ".join(sorted(shared.state))
-
-    @admin.display(description=_("State"))
-    def values(self, shared: AppState | UserState) -> SafeString:
-        return json_block(shared.state)
 
 
 @admin.register(AppState)

@@ -15,7 +15,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from sessions_app.admin.columns import exact_time, excerpt_column
+from sessions_app.admin.columns import exact_time, shown_column
 from sessions_app.admin.confirmed_action import ReasonForm, Wording, confirmation_page
 from sessions_app.admin.filters import ValueFilter
 from sessions_app.admin.permissions import may
@@ -89,7 +89,8 @@ class ActRequestAdmin(RecordedActsMixin, StaffRecordAdmin):
         "act", "stage_badge", "at", "subject_kind", "subject_id", "subject", "actor_name", "actor_id", "address",
         "reason", "answer", "done",
     )  # fmt: skip
-    short_reason = excerpt_column("reason", gettext_lazy("Reason"))
+    short_reason = shown_column("reason", gettext_lazy("Reason"))
+    stage_badge = shown_column("stage", gettext_lazy("Stage"), status_badge)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[ActRequest]:
         requests: ActRequestQuerySet = super().get_queryset(request)  # type: ignore[assignment]
@@ -193,10 +194,6 @@ class ActRequestAdmin(RecordedActsMixin, StaffRecordAdmin):
             _("Reason"),
             row.reason,
         )
-
-    @admin.display(description=gettext_lazy("Stage"))
-    def stage_badge(self, row: Any) -> SafeString:
-        return status_badge(row.stage)
 
     @admin.display(description=gettext_lazy("Waits for"))
     def age(self, row: Any) -> str:
