@@ -3,7 +3,6 @@
 A source has the rights and remits of the table's own admin, so the page shows nothing that no other page shows.
 """
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
@@ -24,7 +23,7 @@ from runtime.events.tool_confirmation import call_to_confirm
 from sessions_app.admin.links import event_link, session_link, session_url
 from sessions_app.admin.permissions import Right, may, remits_of
 from sessions_app.admin.records import SubjectAdmin, kind_in_words
-from sessions_app.admin.session_page.calls import answer_state
+from sessions_app.admin.session_page.calls import MAX_ARGUMENT_BYTES, answer_state, parse_object
 from sessions_app.base import actors
 from sessions_app.base.actors import ActionKind, ActorKind
 from sessions_app.base.codec import json_object
@@ -47,7 +46,6 @@ from sessions_app.models.actor_columns import ActorColumns
 from sessions_app.rendering.audit_values import ARGUMENT_LENGTH, NOTHING, excerpt, one_line_json, status_badge
 from sessions_app.secrets.masking import mask
 
-MAX_ARGUMENT_BYTES = 16_384
 MAX_DISTANCE = 2_000
 """Number of events before an answer among which its call is looked for."""
 
@@ -399,7 +397,7 @@ class _Answer:
         is_of_person = self.author == "user"
         if not is_of_person and (state in ("pending", "declined") or self.name in FRAMEWORK_CALLS):
             return
-        call = _parsed(self.call)
+        call = parse_object(self.call)
         args = json_object(call, "args")
         asked = call_to_confirm(args) if self.name == REQUEST_CONFIRMATION else {}
         if asked:
@@ -450,14 +448,6 @@ ORDER BY e.id DESC
 
 def _actor_of(author: str) -> actors.Actor:
     return actors.Actor(ActorKind.PERSON, "") if author == "user" else actors.agent(author)
-
-
-def _parsed(text: str | None) -> Mapping[str, Any]:
-    """Return a call; empty for one that Python cannot parse, or that is too large for a list."""
-    try:
-        return json_object(json.loads(text or "{}"))
-    except (ValueError, RecursionError):
-        return {}
 
 
 def act_in_words(action: str, subject_kind: str) -> str:

@@ -1,6 +1,5 @@
 """The call behind a request of the inbox, as stored in the log."""
 
-import json
 from collections.abc import Iterable, Mapping
 from typing import Any, Self
 
@@ -8,7 +7,7 @@ from django.db import connection
 
 from runtime.engine.human_input.confirmation import default_hint
 from runtime.events.tool_confirmation import call_to_confirm, question_in
-from sessions_app.admin.session_page.calls import parts_of
+from sessions_app.admin.session_page.calls import MAX_ARGUMENT_BYTES, parse_object, parts_of
 from sessions_app.admin.session_page.event_links import find_call
 from sessions_app.admin.session_page.event_rows import read_stored_or_none
 from sessions_app.admin.stored_events import with_stored
@@ -18,7 +17,6 @@ from sessions_app.models.staff_act import DETAIL_LENGTH
 from sessions_app.rendering.audit_values import format_json
 from sessions_app.secrets.masking import mask
 
-MAX_ARGUMENT_BYTES = 16_384
 _ARGUMENTS = """
 SELECT r.id, CASE WHEN octet_length(called.args) <= %(most)s THEN called.args END
 FROM sessions_app_answerrequest r, LATERAL (
@@ -79,16 +77,8 @@ class StoredCall:
         with connection.cursor() as cursor:
             keys = [row.pk for row in rows if row.pk not in of_jobs]
             cursor.execute(_ARGUMENTS, {"requests": keys, "most": MAX_ARGUMENT_BYTES})
-            of_calls = {key: _parsed(text) for key, text in cursor.fetchall()}
+            of_calls = {key: parse_object(text) for key, text in cursor.fetchall()}
         return {row.pk: cls(None, {**of_jobs, **of_calls}.get(row.pk, {})) for row in rows}
-
-
-def _parsed(text: str | None) -> Mapping[str, Any]:
-    """Return the arguments; none for JSON that Python cannot parse, or that is too large for a list."""
-    try:
-        return {**json_object({"args": json.loads(text or "{}")}, "args")}
-    except (ValueError, RecursionError):
-        return {}
 
 
 def _args_in(body: Any, call_id: str) -> Mapping[str, Any]:

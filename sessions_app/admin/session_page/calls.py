@@ -3,6 +3,7 @@
 All functions take an event's JSON of any shape: clients may append odd events, and these must not take down the page.
 """
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -17,6 +18,8 @@ from sessions_app.models import Event, ToolJob
 from sessions_app.models.actor_columns import ActorColumns
 from sessions_app.rendering.audit_values import excerpt, format_duration, one_line_json
 
+MAX_ARGUMENT_BYTES = 16_384
+"""Size of the largest arguments that a list reads."""
 PartName = Literal["functionCall", "functionResponse"]
 
 
@@ -95,6 +98,14 @@ def parts_of(body: object) -> list[dict[str, Any]]:
     if not isinstance(parts, list):
         return []
     return [part for part in parts if isinstance(part, dict)]
+
+
+def parse_object(text: str | None) -> Mapping[str, Any]:
+    """Return a JSON object; an empty one for JSON that Python cannot parse, or that PostgreSQL has left out."""
+    try:
+        return json_object(json.loads(text or "{}"))
+    except (ValueError, RecursionError):
+        return {}
 
 
 def call_ids(body: object, key: PartName) -> list[str]:
