@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -12,11 +13,15 @@ from django.utils.translation import gettext, gettext_lazy
 
 from runtime.workflow.steps import OPEN_STATES, Step, StepState, WorkflowSteps
 from sessions_app.agent_apps.loading.faces import Face
-from sessions_app.history.workflow_steps import InvocationSteps
+from sessions_app.history.workflow_steps import InvocationSteps, load_steps
+from sessions_app.models import Session
 from sessions_app.rendering.faces import face_of
+from sessions_app.rendering.failures import once
 from sessions_app.rendering.outline import as_words, outline
 from sessions_app.secrets.masking import mask_keys
 
+logger = logging.getLogger(__name__)
+logger.addFilter(once)
 STATE_WORDS = {
     StepState.PENDING: gettext_lazy("Not begun"),
     StepState.RUNNING: gettext_lazy("Running"),
@@ -113,6 +118,14 @@ class CardMaker:
     app_name: str
     in_transcript: bool = False
     has_outputs: bool = True
+
+    def load(self, session: Session, invocation_id: str) -> list[StepCard]:
+        """Load the cards of an invocation of the session; none if they cannot be shown, logged once."""
+        try:
+            return self.cards(load_steps(session, invocation_id))
+        except Exception:  # One odd event must not take down the page or the transcript.
+            logger.exception("Steps of %s in session %s cannot be shown", invocation_id, session.pk)
+            return []
 
     def cards(self, invocation: InvocationSteps) -> list[StepCard]:
         """Return the cards of an invocation's workflows."""

@@ -12,7 +12,6 @@ from sessions_app.admin.session_page.event_rows import UNREADABLE, read_stored_o
 from sessions_app.base.codec import event_to_show
 from sessions_app.data_protection.transcripts.entries import Entry, EntryContext, build_entry
 from sessions_app.history.rewinds import Rewinds
-from sessions_app.history.workflow_steps import load_steps
 from sessions_app.models import Event, Session
 from sessions_app.rendering.failures import once
 from sessions_app.rendering.session_view import Reader, SessionView
@@ -42,13 +41,8 @@ def load_begun_steps(session: Session, events: Sequence[Event]) -> dict[str, lis
     firsts = of_nodes.values("invocation_id").annotate(first=Min("seq"))
     begun = firsts.filter(first__in=[event.seq for event in events])
     maker = CardMaker(session.app_name, in_transcript=True, has_outputs=False)
-    cards = {}
-    for invocation_id in begun.values_list("invocation_id", flat=True):
-        try:
-            cards[invocation_id] = maker.cards(load_steps(session, invocation_id))
-        except Exception:  # One odd event must not take down the page.
-            logger.exception("Steps of %s in session %s cannot be shown", invocation_id, session.pk)
-    return cards
+    ids = begun.values_list("invocation_id", flat=True)
+    return {invocation_id: maker.load(session, invocation_id) for invocation_id in ids}
 
 
 def load_seen_events(

@@ -23,7 +23,6 @@ from sessions_app.data_protection.transcripts.markdown_file import markdown_head
 from sessions_app.history.public_event import without_app_state
 from sessions_app.history.response_state import waits
 from sessions_app.history.rewinds import Rewinds, find_rewinds, without_rewound
-from sessions_app.history.workflow_steps import load_steps
 from sessions_app.models import Artifact, Session, ToolJob
 from sessions_app.models import Event as Row
 from sessions_app.process.threads import download_threads, fetch_rows, in_thread
@@ -136,12 +135,8 @@ def _read_batch(batch: EventBatch) -> tuple[list[Event], set[tuple[str, bool]]]:
 
 def _read_cards(session: Session, view: SessionView, invocation_id: str) -> list[StepCard]:
     maker = CardMaker(session.app_name, in_transcript=True, has_outputs=view.shows_details)
-    try:
-        with view.reader.reading():
-            return maker.cards(load_steps(session, invocation_id))
-    except Exception:  # one odd event must not break the transcript
-        logger.exception("Steps of %s in session %s cannot be shown", invocation_id, session.pk)
-        return []
+    with view.reader.reading():
+        return maker.load(session, invocation_id)
 
 
 def _write_batch(batch: EventBatch, events: list[Event], context: EntryContext, write: WriteEntry) -> str:
