@@ -110,9 +110,9 @@ class GuardedViewsMixin(admin.ModelAdmin):  # type: ignore[type-arg]
             Http404: there is no such row.
         """
         row = self.get_object(request, object_id)
-        return (
-            row if row is not None else self._get_obj_does_not_exist_redirect(request, self.opts, object_id)
-        )
+        if row is None:
+            self._get_obj_does_not_exist_redirect(request, self.opts, object_id)
+        return row
 
     def _get_obj_does_not_exist_redirect(self, request: HttpRequest, opts: Any, object_id: str) -> Never:
         # Not Django's redirect: the answer is the same for a missing row and for a row outside of the remits.

@@ -367,13 +367,16 @@ def _answer_block(response: types.FunctionResponse, event: Event) -> Block | Non
     if response.name == REQUEST_CONFIRMATION:
         is_for_session = bool(given.get("forSession") or given.get("for_session"))
         kind, staff = answerer_in(event)
+        reason = ""
+        if kind:
+            reason = in_language(one_line(given.get("reason") or ""))
         return ConfirmationBlock(
             call_id=call_id,
             is_confirmed=bool(given.get("confirmed")),
             is_for_session=is_for_session,
             staff=staff,
             is_automatic=kind == ActorKind.SITE,
-            reason=in_language(one_line(given.get("reason") or "")) if kind else "",
+            reason=reason,
         )
     if response.name == REQUEST_CREDENTIAL:
         return CredentialBlock(call_id, bool(given.get("given")))
@@ -421,11 +424,13 @@ def _confirmation_request_block(
     words, whole_args = _words_and_arguments(view, event.author, tool, args, whole=True)
     labels = labels_of(args)
     hint = str(question.get("hint") or "")
+    # The default hint, in English, says no more than the words of the call, in the reader's language.
+    if hint == default_hint(tool):
+        hint = ""
     return ConfirmationRequestBlock(
         call_id=call.id or "",
         asking_call_id=str(original.get("id") or ""),
-        # The default hint, in English, says no more than the words of the call, in the reader's language.
-        hint="" if hint == default_hint(tool) else hint,
+        hint=hint,
         words=words,
         args=[ShownArgument(labels[name], text) for name, text in whole_args],
         agent=event.author,
@@ -475,7 +480,10 @@ def _shown_argument(value: Any, view: SessionView, longest: int | None) -> str:
 def _response_block(response: types.FunctionResponse, view: SessionView, event: Event) -> ResponseBlock:
     allowed_at = used_allowance(event, response.id or "")
     content = response.response or {}
-    text, hidden = _shown_result(content["result"] if content.keys() == {"result"} else content, view)
+    result: Any = content
+    if content.keys() == {"result"}:
+        result = content["result"]
+    text, hidden = _shown_result(result, view)
     return ResponseBlock(
         call_id=response.id or "",
         name=response.name or "",

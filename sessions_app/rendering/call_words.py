@@ -104,15 +104,17 @@ def tenses(verb: str) -> tuple[str | None, str | None]:
     """Return the present participle and the past tense of a verb; (None, None) for an unknown word."""
     if verb not in REGULAR_VERBS and verb not in IRREGULAR_PAST:
         return None, None
-    doubled = verb + verb[-1] if _doubles_its_end(verb) else verb
-    participle = (verb[:-1] if verb.endswith("e") else doubled) + "ing"
-    if verb in IRREGULAR_PAST:
-        return participle, IRREGULAR_PAST[verb]
+    stem = verb
+    past = f"{verb}ed"
     if verb.endswith("e"):
-        return participle, f"{verb}d"
-    if re.search(f"{CONSONANT}y$", verb):
-        return participle, f"{verb[:-1]}ied"
-    return participle, f"{doubled}ed"
+        stem = verb[:-1]
+        past = f"{verb}d"
+    elif re.search(f"{CONSONANT}y$", verb):
+        past = f"{verb[:-1]}ied"
+    elif _doubles_its_end(verb):
+        stem = verb + verb[-1]
+        past = f"{stem}ed"
+    return f"{stem}ing", IRREGULAR_PAST.get(verb, past)
 
 
 def _is_imperative(tool: BaseTool, verb: str) -> bool:

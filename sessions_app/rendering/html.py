@@ -110,12 +110,15 @@ def content_of(view: SessionView, event: Event, jobs: Mapping[str, ToolJob]) -> 
     blocks = blocks_of(view, event, jobs, sources.citations)
     actions = event.actions
     withdrawn = withdrawn_tool(event)
+    changes: list[tuple[str, str]] = []
+    if view.shows_details:
+        changes = list(_state_changes(actions.state_delta))
     content = {
         "blocks": blocks,
         "sources": sources.listed,
         "has_suggestions": bool(sources.suggestions),
         "transfer": actions.transfer_to_agent and face_of(view.app_name, actions.transfer_to_agent),
-        "changes": list(_state_changes(actions.state_delta)) if view.shows_details else [],
+        "changes": changes,
         "files": _files(view, event, blocks),
         "error": _error_text(event),
         "is_interrupted": bool(event.interrupted),
@@ -139,17 +142,19 @@ def _render_event(view: SessionView, seq: int, event: Event, jobs: Mapping[str, 
     content = content_of(view, event, jobs)
     if not content:
         return node_mark(seq, event) if event.node_info else mark_safe("")
+    is_of_texts = all(isinstance(block, TextBlock | UploadBlock) for block in content["blocks"])
     context = {
         **content,
         "session_id": view.session_id,
         "seq": seq,
         "event": event,
-        "is_editable": event.author == "user"
-        and all(isinstance(block, TextBlock | UploadBlock) for block in content["blocks"]),
+        "is_editable": event.author == "user" and is_of_texts,
         "shows_details": view.shows_details,
-        "tokens": tokens_of(event) if view.shows_details else 0,
-        "cost": cost_of(event, conf()) if view.shows_details else 0,
+        "tokens": 0,
+        "cost": 0,
     }
+    if view.shows_details:
+        context |= {"tokens": tokens_of(event), "cost": cost_of(event, conf())}
     return article(context)
 
 

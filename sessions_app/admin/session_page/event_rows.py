@@ -180,6 +180,9 @@ def build_row(event: Event, stored: AuditEvent, *, gap: timedelta | None, links:
         ArtifactView(name, version, links.artifacts.get((name, version)))
         for name, version in (actions.get("artifactDelta") or {}).items()
     ]
+    sources: Sequence[Source] = ()
+    if "groundingMetadata" in stored.body:
+        sources = sources_of(event_to_show(stored.body)).listed
     items = (stored_parts, changes, artifacts)
     return Row(
         event,
@@ -196,7 +199,7 @@ def build_row(event: Event, stored: AuditEvent, *, gap: timedelta | None, links:
         body=stored.body,
         actor=links.actors.get(event.seq),
         cause=links.causes.get(event.seq, {}).get("", ""),
-        sources=sources_of(event_to_show(stored.body)).listed if "groundingMetadata" in stored.body else (),
+        sources=sources,
         left_out=sum(max(0, len(found) - MAX_ITEMS) for found in items),
     )
 
@@ -216,11 +219,14 @@ def _part_view(event: Event, part: Mapping[str, Any], links: EventLinks) -> Part
     if response := part.get("functionResponse"):
         call_id = response.get("id") or ""
         state = answer_state(response.get("name"), response.get("response"))
+        partners = []
+        if call_id in links.calls:
+            partners.append(links.calls[call_id])
         return PartView(
             "response",
             response.get("name") or "",
             format_json(response.get("response")),
-            partners=[links.calls[call_id]] if call_id in links.calls else [],
+            partners=partners,
             job=links.jobs.get(call_id),
             is_failed=call_id in causes or state == "failed",
             cause=causes.get(call_id, ""),

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 from urllib.parse import urlencode
 
 from django.core.paginator import Page, Paginator
@@ -90,7 +91,14 @@ def load_session_page(session: Session, query: QueryDict) -> SessionPage:
     page = _paginate(parsed.apply(events), parsed.requested_page, highlighted)
     summary = SessionTotals.of(events)
     facets = Facets.of(session)
-    view = parsed.shown_view
+    rows: dict[str, Any] = {}
+    match parsed.shown_view:
+        case "raw":
+            rows["entries"] = _unlinked_entries(page)
+        case "person":
+            rows["seen"] = _load_seen(session, page)
+        case _:
+            rows["groups"] = _load_groups(session, page, summary)
     return SessionPage(
         session=session,
         totals=summary.totals,
@@ -104,9 +112,7 @@ def load_session_page(session: Session, query: QueryDict) -> SessionPage:
         at=at,
         state=load_state_snapshot(session, at),
         minimap=Minimap.of(events, session.last_seq, [event.seq for event in page.object_list]),
-        groups=[] if view else _load_groups(session, page, summary),
-        entries=_unlinked_entries(page) if view == "raw" else [],
-        seen=_load_seen(session, page) if view == "person" else [],
+        **rows,
     )
 
 

@@ -159,8 +159,6 @@ def _invocations_of(ids: Iterable[UUID]) -> tuple[defaultdict[UUID, Outcomes], s
         if status in InvocationStatus.active():
             active.add(session_id)
         else:
-            outcomes[session_id][created.isoformat(), status] = (
-                number,
-                took.total_seconds() if took else 0.0,
-            )
+            seconds = took.total_seconds() if took else 0.0
+            outcomes[session_id][created.isoformat(), status] = number, seconds
     return outcomes, active

@@ -94,37 +94,50 @@ def emit(
         "session.id": str(session_id),
         "adk.invocation_id": invocation_id,
     }
-    of_root = {**common, INFERENCE_KIND: CHAIN, **(contents.of_root() if contents else {})}
-    ends = [span.start if span.end is None else span.end for span in shown]
-    root = tracer.start_span(
-        "invocation", context=parent, attributes=of_root, start_time=_ns(min(s.start for s in shown))
-    )
+    of_root = {**common, INFERENCE_KIND: CHAIN}
+    if contents:
+        of_root |= contents.of_root()
+    begin = min(span.start for span in shown)
+    root = tracer.start_span("invocation", context=parent, attributes=of_root, start_time=_ns(begin))
     below_root = trace.set_span_in_context(root)
     # An agent's span ends after its children: they come after it in the list and need its context.
     agent = None
     agent_end = 0.0
-    for span, end in zip(shown, ends, strict=True):
+    context = below_root
+    last_end = begin
+    for span in shown:
         is_agent = span.kind is SpanKind.AGENT
-        if is_agent and agent is not None:
-            agent.end(_ns(agent_end))
-        context = below_root if is_agent or agent is None else trace.set_span_in_context(agent)
-        made = tracer.start_span(
-            _name_of(span),
-            context=context,
-            kind=trace.SpanKind.CLIENT if span.kind is SpanKind.MODEL else trace.SpanKind.INTERNAL,
-            attributes={**common, **attributes_of(span), **(contents.of(span) if contents else {})},
-            start_time=_ns(span.start),
-        )
-        if span.error:
-            made.set_status(trace.StatusCode.ERROR)
+        if is_agent:
+            if agent is not None:
+                agent.end(_ns(agent_end))
+            context = below_root
+        attributes = {**common, **attributes_of(span)}
+        if contents:
+            attributes |= contents.of(span)
+        made = _start(tracer, span, context, attributes)
+        end = span.start if span.end is None else span.end
+        last_end = max(last_end, end)
         if is_agent:
             agent = made
             agent_end = end
+            context = trace.set_span_in_context(agent)
         else:
             made.end(_ns(end))
     if agent is not None:
         agent.end(_ns(agent_end))
-    root.end(_ns(max(ends)))
+    root.end(_ns(last_end))
+
+
+def _start(tracer: Any, span: Span, context: Any, attributes: Attributes) -> Any:
+    kind = trace.SpanKind.INTERNAL
+    if span.kind is SpanKind.MODEL:
+        kind = trace.SpanKind.CLIENT
+    started = tracer.start_span(
+        _name_of(span), context=context, kind=kind, attributes=attributes, start_time=_ns(span.start)
+    )
+    if span.error:
+        started.set_status(trace.StatusCode.ERROR)
+    return started
 
 
 def _export(session_id: UUID, invocation_id: str, since: float, ids: InvocationTrace) -> None:
