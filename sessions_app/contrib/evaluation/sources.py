@@ -22,7 +22,7 @@ from sessions_app.agent_apps.loading.sources import folder_directories, package_
 from sessions_app.agent_apps.registry import registry
 from sessions_app.base.codec import event_to_show
 from sessions_app.data_protection.archive import as_json
-from sessions_app.data_protection.transcripts.batches import EventBatch, read_batches
+from sessions_app.data_protection.transcripts.stream import EventBatch, read_batches
 from sessions_app.models import Annotation, Session
 from sessions_app.process import threads
 from sessions_app.process.threads import download_threads, in_thread

@@ -6,6 +6,7 @@ memory of a download is bounded by the size of a batch.
 
 import logging
 from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from django.db.models import Q
@@ -17,7 +18,6 @@ from runtime.valid_text import storable
 from sessions_app.base.codec import event_to_show
 from sessions_app.data_protection.archive import as_json
 from sessions_app.data_protection.export import session_head
-from sessions_app.data_protection.transcripts.batches import EventBatch, read_batches
 from sessions_app.data_protection.transcripts.entries import Entry, EntryContext, Piece, build_entry
 from sessions_app.data_protection.transcripts.markdown_file import markdown_head, write_markdown
 from sessions_app.history.public_event import without_app_state
@@ -33,8 +33,45 @@ from sessions_app.secrets.masking import mask_keys
 
 logger = logging.getLogger(__name__)
 logger.addFilter(once)
-
 WriteEntry = Callable[[Entry], str]
+EVENTS_OF_BATCH = 50
+EVENTS_AHEAD = 10
+
+
+@dataclass(frozen=True)
+class EventBatch:
+    """Consecutive events, oldest first.
+
+    Attributes:
+        ahead: first events of the next batch, which may have responses to the last calls of this batch.
+        rewinds: the rewinds of the log.
+    """
+
+    events: list[Row]
+    ahead: list[Row]
+    rewinds: Rewinds
+
+
+async def read_batches(
+    session: Session, *, with_undone: bool = False, only: int = 0
+) -> AsyncIterator[EventBatch]:
+    """Yield the effective events up to `session.last_seq`, as the chat page shows them (contract R3).
+
+    With `with_undone`, yield all events; with `only`, the event of this number alone.
+    """
+    # Up to `last_seq` as loaded: a rewind during a long download must not change the rest of the file.
+    rewinds = await in_thread(find_rewinds, session.pk, session.last_seq)
+    events = session.events.filter(seq__lte=session.last_seq)
+    if not with_undone:
+        events = without_rewound(events, rewinds)
+    if only:
+        events = events.filter(seq=only)
+    seq = 0
+    wanted = EVENTS_OF_BATCH + EVENTS_AHEAD
+    while rows := await fetch_rows(events.after(seq).only("seq", "body", "session_id")[:wanted]):
+        batch = EventBatch(rows[:EVENTS_OF_BATCH], rows[EVENTS_OF_BATCH:], rewinds)
+        yield batch
+        seq = batch.events[-1].seq
 
 
 async def stream_entries(

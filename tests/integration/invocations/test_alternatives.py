@@ -18,7 +18,7 @@ from runtime.sessions.deltas import ScopedState
 from runtime.tools import FunctionTool
 from sessions_app import use_cases
 from sessions_app.base import actors
-from sessions_app.data_protection.transcripts.batches import read_batches
+from sessions_app.data_protection.transcripts.stream import read_batches
 from sessions_app.errors import ConflictError, NotFoundError
 from sessions_app.history.alternatives import find_forks
 from sessions_app.history.rewinds import find_rewinds
