@@ -147,7 +147,9 @@ class FailureAdmin(KeysetAdmin, SessionRowAdmin):
             for (tool, cause), numbers in groups[:MAX_SERIES]
         }
         title = gettext("Failures by cause")
-        labels = [date_format(day, "j M") for day in days]
+        plot = ""
+        if series:
+            plot = stacked_bars(title, [date_format(day, "j M") for day in days], series)
         return {
             "days": DAYS,
             "is_cut": len(rows) == MAX_GROUPED,
@@ -155,7 +157,7 @@ class FailureAdmin(KeysetAdmin, SessionRowAdmin):
             "may_resolve": may(request, Right.RESOLVE_FAILURE),
             "rejections": _rejections(request, days),
             "title": title,
-            "plot": stacked_bars(title, labels, series) if series else "",
+            "plot": plot,
         }
 
     def _days_of(self, request: HttpRequest, causes: list[Cause]) -> dict[Cause, tuple[date, date]]:

@@ -84,4 +84,7 @@ class RecordedActsMixin(GuardedViewsMixin):
     ) -> None:
         """Record an action of the site, and show it in the row's history."""
         record_act(request, action, row, reason, detail)
-        super().log_change(request, row, f"{action.label}: {reason}" if reason else str(action.label))
+        message = str(action.label)
+        if reason:
+            message = f"{message}: {reason}"
+        super().log_change(request, row, message)

@@ -131,7 +131,8 @@ def load_acts(request: HttpRequest, filters: Filters, position: str) -> ActPage:
         is_full = len(page.entries) >= ROWS and (entry is None or entry.key != reader.key)
         if entry is None or is_full:
             page.position = "-".join(str(reader.key) for reader in readers)
-            page.looked_back_to = None if is_full else at
+            if not is_full:
+                page.looked_back_to = at
             return page
         page.entries.append(entry)
         reader.key = entry.key

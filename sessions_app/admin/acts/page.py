@@ -6,7 +6,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import URLPattern
 from django.utils.translation import gettext_lazy as _
 
-from sessions_app.admin.acts.merged_list import load_acts
+from sessions_app.admin.acts.merged_list import ActPage, load_acts
 from sessions_app.admin.acts.sources import Filters
 from sessions_app.admin.columns import exact_time, short_time
 from sessions_app.admin.permissions import Right, may
@@ -51,31 +51,34 @@ class StaffActAdmin(StaffRecordAdmin):
         """Return the page with the acts of staff, people, API keys and agents, newest first."""
         self.require_reading(request)
         form = ActFilterForm(request.GET, auto_id="filter-%s")
-        filters = Filters(**form.cleaned_data) if form.is_valid() else None
-        page = None
-        if filters:
-            if may(request, Right.VIEW_TEXT):
-                # The arguments of calls are words of conversations.
-                self.note_access(request, AccessKind.OPEN, detail=request.GET.urlencode())
-            try:
-                page = load_acts(request, filters, request.GET.get(POSITION, ""))
-            except ValueError as error:
-                raise Http404("There is no such page of acts.") from error
+        page = ActPage()
+        if form.is_valid():
+            page = self._load(request, Filters(**form.cleaned_data))
         query = request.GET.copy()
-        query.pop(POSITION, None)
-        newest = query.urlencode()
+        newest = None
+        if POSITION in query:
+            del query[POSITION]
+            newest = query.urlencode()
         next_page = ""
-        if page and page.position:
+        if page.position:
             query[POSITION] = page.position
             next_page = query.urlencode()
-        entries = page.entries if page else []
         return self.show(
             request,
             "admin/sessions_app/staffact/all.html",
             _("Who did what"),
             form=form,
-            rows=[(entry, exact_time(entry.at), actor_in_words(entry.actor)) for entry in entries],
+            rows=[(entry, exact_time(entry.at), actor_in_words(entry.actor)) for entry in page.entries],
             next_page=next_page,
-            newest=newest if POSITION in request.GET else None,
-            looked_back_to=short_time(page.looked_back_to) if page else None,
+            newest=newest,
+            looked_back_to=short_time(page.looked_back_to),
         )
+
+    def _load(self, request: HttpRequest, filters: Filters) -> ActPage:
+        if may(request, Right.VIEW_TEXT):
+            # The arguments of calls are words of conversations.
+            self.note_access(request, AccessKind.OPEN, detail=request.GET.urlencode())
+        try:
+            return load_acts(request, filters, request.GET.get(POSITION, ""))
+        except ValueError as error:
+            raise Http404("There is no such page of acts.") from error

@@ -218,16 +218,20 @@ class SessionActSource(Source):
 
     def entries(self, rows: Iterable[SessionAct]) -> Iterator[Entry]:
         for act in rows:
-            is_of_tool = act.subject_kind == "tool"
             place = self.link_to(act) if act.seq is None else event_link(act.session_id, act.seq)
+            tool = ""
+            arguments = ""
+            if act.subject_kind == "tool":
+                tool = act.subject_id
+            elif act.subject_kind == "state":
+                arguments = act.subject_id  # names of the changed keys
             yield Entry(
                 act.pk,
                 act.at,
                 act,
                 act_in_words(act.get_action_display(), act.subject_kind),
-                act.subject_id if is_of_tool else "",
-                # Names of the changed keys.
-                act.subject_id if act.subject_kind == "state" else "",
+                tool,
+                arguments,
                 place=place,
                 reason=act.reason,
             )

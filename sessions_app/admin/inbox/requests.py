@@ -118,13 +118,8 @@ class AnswerRequestAdmin(RecordedActsMixin, SessionRowAdmin, KeysetAdmin):
         if not _may_open_sessions(request):
             columns[-1] = self.of_session_key
         if tool := request.GET.get(TOOL_FILTER):
-            oldest = (
-                self.get_queryset(request)
-                .filter(tool_name=tool)
-                .select_related("job")
-                .order_by(*self.ordering)
-            )
-            calls = StoredCall.of_all(list(oldest[:1]))
+            of_tool = self.get_queryset(request).filter(tool_name=tool).select_related("job")
+            calls = StoredCall.of_all(list(of_tool.order_by(*self.ordering)[:1]))
             names = [name for call in calls.values() for name in call.values]
             columns[4:7] = [_argument_column(name) for name in names[:MAX_ARGUMENTS]]
         return (self.choice, *columns)
@@ -195,9 +190,8 @@ class AnswerRequestAdmin(RecordedActsMixin, SessionRowAdmin, KeysetAdmin):
         """Approve or reject the chosen requests with one reason, and redirect to the same list."""
         if not self.has_view_permission(request):
             raise PermissionDenied
-        keys = [key for key in request.POST.getlist("request") if key.isascii() and key.isdecimal()][
-            :MAX_CHOSEN
-        ]
+        given = request.POST.getlist("request")
+        keys = [key for key in given if key.isascii() and key.isdecimal()][:MAX_CHOSEN]
         rows = list(self.get_queryset(request).filter(pk__in=keys).select_related("session__user", "job"))
         if any(_why_not(request, row) or not is_yes_or_no(row) for row in rows):
             raise PermissionDenied
@@ -209,8 +203,10 @@ class AnswerRequestAdmin(RecordedActsMixin, SessionRowAdmin, KeysetAdmin):
                     request,
                     ngettext("%d waits for nobody any more.", "%d wait for nobody any more.", gone) % gone,
                 )
-        query = request.POST.get("query", "")
-        return HttpResponseRedirect(self.url_of("changelist") + (f"?{query}" if query else ""))
+        url = self.url_of("changelist")
+        if query := request.POST.get("query", ""):
+            url = f"{url}?{query}"
+        return HttpResponseRedirect(url)
 
     def _decide(self, request: HttpRequest, rows: list[AnswerRequest], answer: bool, reason: str) -> None:
         connection.close()  # as for a single answer
@@ -240,6 +236,9 @@ class AnswerRequestAdmin(RecordedActsMixin, SessionRowAdmin, KeysetAdmin):
         why_not = _why_not(request, row)
         if form is None and not why_not:
             form = AnswerForm(row, call.args, None)
+        url = ""
+        if _may_open_sessions(request):
+            url = session_url(row.session_id, seq=call.seq)
         return self.show(
             request,
             "admin/sessions_app/answerrequest/change_form.html",
@@ -249,7 +248,7 @@ class AnswerRequestAdmin(RecordedActsMixin, SessionRowAdmin, KeysetAdmin):
             age=self.age(row),
             answerers=self.answerers(row),
             seen_events=seen_before(row.session, call.seq),
-            session_url=session_url(row.session_id, seq=call.seq) if _may_open_sessions(request) else "",
+            session_url=url,
             why_not=why_not,
             form=form,
         )

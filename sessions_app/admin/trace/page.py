@@ -108,16 +108,15 @@ class TracePage:
     @property
     def previous_step(self) -> str:
         """URL of the model call before the shown call."""
-        return self._step_url(
-            max((seq for seq in self.steps if self.step and seq < self.step.seq), default=0)
-        )
+        shown = self.step.seq if self.step else 0
+        return self._step_url(max((seq for seq in self.steps if seq < shown), default=0))
 
     @property
     def next_step(self) -> str:
         """URL of the model call after the shown call."""
-        return self._step_url(
-            min((seq for seq in self.steps if self.step and seq > self.step.seq), default=0)
-        )
+        if self.step is None:
+            return ""
+        return self._step_url(min((seq for seq in self.steps if seq > self.step.seq), default=0))
 
     def _step_url(self, seq: int) -> str:
         return step_url(self.session.pk, self.invocation_id, seq) if seq else ""
@@ -145,6 +144,9 @@ def load_trace_page(session: Session, query: QueryDict) -> TracePage | None:
     axis = Axis(spans)
     begin = min((span.start for span in spans), default=0.0)
     last = max((span.end or span.start for span in spans), default=begin)
+    url = ""
+    if any(entry.node for entry in entries):
+        url = graph_url(session.pk, invocation_id)
     return TracePage(
         session=session,
         invocation_id=invocation_id,
@@ -156,7 +158,7 @@ def load_trace_page(session: Session, query: QueryDict) -> TracePage | None:
         has_breaks=axis.has_breaks,
         is_cut=is_cut,
         events_url=session_url(session.pk, invocation=invocation_id),
-        graph_url=graph_url(session.pk, invocation_id) if any(entry.node for entry in entries) else "",
+        graph_url=url,
         steps=steps,
         step=step,
     )

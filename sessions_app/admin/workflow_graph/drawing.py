@@ -37,11 +37,13 @@ def draw(graph: Graph | None, steps: Sequence[Step]) -> dict[str, Any]:
     for step in steps:
         by_name[step.name].append(step)
     edges: list[tuple[str, str, str]] = []
-    for before, leaving in (graph.edges_from if graph else {}).items():
-        if before == START.name:
-            continue
-        edges += [(before, edge.to_node.name, _routes(edge.routes())) for edge in leaving]
-    names = _folded(by_name, edges) if len(by_name) > MAX_UNFOLDED else {name: name for name in by_name}
+    if graph:
+        for before, leaving in graph.edges_from.items():
+            if before != START.name:
+                edges += [(before, edge.to_node.name, _routes(edge.routes())) for edge in leaving]
+    names = {name: name for name in by_name}
+    if len(by_name) > MAX_UNFOLDED:
+        names = _folded(by_name, edges)
     members: dict[str, list[str]] = defaultdict(list)
     for name, shown in names.items():
         members[shown].append(name)
