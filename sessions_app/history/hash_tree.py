@@ -56,5 +56,7 @@ def _parent(left: bytes, right: bytes) -> bytes:
 
 
 def _parents(level: Sequence[bytes]) -> list[bytes]:
-    pairs = [level[start : start + 2] for start in range(0, len(level), 2)]
-    return [_parent(*pair) if len(pair) == 2 else pair[0] for pair in pairs]
+    parents = [_parent(level[left], level[left + 1]) for left in range(0, len(level) - 1, 2)]
+    if len(level) % 2:
+        parents.append(level[-1])
+    return parents

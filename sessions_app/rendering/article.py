@@ -81,13 +81,18 @@ def node_mark(seq: int, event: Event) -> SafeString:
 
 def _origin(seq: int, event: Event) -> dict[str, Any]:
     """Return the attributes that tell the page where an event comes from."""
-    writer = writer_of(event.invocation_id, event.custom_metadata)
+    writer: str | None = writer_of(event.invocation_id, event.custom_metadata)
+    if writer in ("", event.invocation_id):
+        writer = None
+    node = None
+    if event.node_info and not event.isolation_scope:
+        node = event.node_info.path
     return {
         "data_seq": seq,
         "data_event_id": event.id,
         "data_invocation": event.invocation_id,
-        "data_writer": writer if writer not in ("", event.invocation_id) else None,
-        "data_node": event.node_info.path if event.node_info and not event.isolation_scope else None,
+        "data_writer": writer,
+        "data_node": node,
         "data_time": event.timestamp,
     }
 

@@ -54,11 +54,14 @@ def file_link(
     query = urlencode({"version": version})
     name = filename.removeprefix(State.USER_PREFIX)
     _, dot, suffix = name.rpartition(".")
+    kind = ""
+    if dot and len(suffix) <= 5 and suffix.isalnum():
+        kind = suffix.upper()
     return FileLink(
         filename=filename,
         version=version,
         name=escape_hidden(name),  # U+202E in a name can show a program as a picture.
-        kind=suffix.upper() if dot and len(suffix) <= 5 and suffix.isalnum() else "",
+        kind=kind,
         url=f"{reverse(f'{prefix}artifact', args=[key, filename])}?{query}",
         preview_url=f"{reverse(f'{prefix}preview', args=[key, filename])}?{query}",
         is_image=(mime_type or named_type(filename)) in INLINE_IMAGES,

@@ -148,9 +148,11 @@ class GrowingMarkdown:
             mark = FENCE.search(self._open, self._open.rfind("\n", 0, self._drawn) + 1)
         else:
             # From the last drawn character, which may be half a mark, or from the start of a URL.
+            start = self._drawn - 1
             word = self._open.rfind(" ", 0, self._drawn) + 1
-            is_url = self._open.find("://", word, self._drawn) >= 0
-            mark = MARK.search(self._open, word if is_url else self._drawn - 1)
+            if self._open.find("://", word, self._drawn) >= 0:
+                start = word
+            mark = MARK.search(self._open, start)
             if NEW_LINE.search(new) or len(self._open) > MAX_CHARACTERS:
                 return True
         if mark is None:
@@ -224,4 +226,6 @@ def _beginning(text: str) -> str:
     if len(text) <= end:
         return text
     starts = [match.end() for match in LINE_START.finditer(text, 0, end)]
-    return text[: starts[-1] if starts else text.rfind(" ", 0, end) + 1 or end]
+    if starts:
+        return text[: starts[-1]]
+    return text[: text.rfind(" ", 0, end) + 1 or end]

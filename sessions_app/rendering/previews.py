@@ -56,8 +56,9 @@ def preview_of(mime_type: str, size: int, beginning: bytes, *, is_source: bool =
         is_source: show any text file as the text that it is.
     """
     if mime_type in INLINE_IMAGES or mime_type == PDF:
-        kind = "pdf" if mime_type == PDF else "image"
-        return Preview(kind if signed_type(beginning) == mime_type else "none")
+        if signed_type(beginning) != mime_type:
+            return Preview("none")
+        return Preview("pdf" if mime_type == PDF else "image")
     text = text_of(mime_type, beginning)
     if text is None:
         return Preview("none")

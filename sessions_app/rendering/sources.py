@@ -172,8 +172,10 @@ def _source_of(chunk: types.GroundingChunk) -> Source | None:
         if host == REDIRECTING_HOST:
             host = domain
         title = _readable(title) or _readable(host) or _readable(uri)
+        if host == title:
+            host = ""
         if title:
-            return Source(title=title, host="" if host == title else _readable(host), url=url)
+            return Source(title=title, host=_readable(host), url=url)
     return None
 
 

@@ -338,8 +338,11 @@ def _is_card(digits: str) -> bool:
     """Return True for the number of a payment card, by length and check digit (ISO/IEC 7812-1, the Luhn formula)."""
     if not _CARD.match(digits):
         return False
-    doubled = (int(digit) * 2 for digit in digits[-2::-2])
-    return (sum(map(int, digits[::-2])) + sum(n - 9 if n > 9 else n for n in doubled)) % 10 == 0
+    total = sum(map(int, digits[::-2]))
+    for digit in digits[-2::-2]:
+        # The sum of the digits of twice the digit.
+        total += sum(divmod(2 * int(digit), 10))
+    return total % 10 == 0
 
 
 def _masked_lexemes(lexemes: list[str]) -> Iterator[str]:

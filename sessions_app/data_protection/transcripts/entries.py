@@ -265,7 +265,10 @@ def _call_pieces(call: CallBlock, context: EntryContext) -> Iterator[Piece]:
     # A job's call has a first response when the job is queued, and is done only when the job has ended.
     is_done = call.call_id in context.answered and (call.job is None or call.job.is_ended)
     is_delayed = call.call_id in context.delayed
-    yield _in_words(call, call.words.done if is_done and not is_delayed else call.words.plain)
+    words = call.words.plain
+    if is_done and not is_delayed:
+        words = call.words.done
+    yield _in_words(call, words)
     if context.view.shows_details:
         arguments = "\n".join(f"{name}: {value}" for name, value in call.args)
         yield Piece("verbatim", arguments, gettext("Call: {name}").format(name=call.name))
@@ -284,8 +287,9 @@ def _outcome(response: ResponseBlock, event: Event, context: EntryContext) -> It
     if any(map(waits, given)):
         return
     pieces = context.outcomes.pop(response.call_id, [])
-    # The words say that the call was done.
-    yield from pieces if response.state == "ok" else pieces[1:]
+    if response.state != "ok":
+        pieces = pieces[1:]  # without the words that say that the call was done
+    yield from pieces
 
 
 def _in_words(call: CallBlock, words: str) -> Piece:

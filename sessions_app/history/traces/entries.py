@@ -147,9 +147,15 @@ class TraceEntry:
             at: time of the entry if the row has no time, in seconds since the epoch.
         """
         facts = row["facts"]
+        if row["happened_at"]:
+            at = row["happened_at"].timestamp()
+        recorded = None
+        if facts["recorded"]:
+            recorded = RecordedTimes(**facts["recorded"])
+        calls = [ChildCall.of_record(number, record) for number, record in enumerate(facts["children"] or ())]
         return cls(
             seq=row["seq"],
-            at=row["happened_at"].timestamp() if row["happened_at"] else at,
+            at=at,
             author=facts["author"] or "",
             kind=row["kind"] or EventKind.STATE,
             branch=facts["branch"] or "",
@@ -164,12 +170,8 @@ class TraceEntry:
             pending=frozenset(facts["pending"] or ()),
             node=facts["node"] or "",
             ends_node=facts["ends_node"],
-            recorded=RecordedTimes(**facts["recorded"]) if facts["recorded"] else None,
-            child_calls=tuple(
-                call
-                for number, record in enumerate(facts["children"] or ())
-                if (call := ChildCall.of_record(number, record))
-            ),
+            recorded=recorded,
+            child_calls=tuple(filter(None, calls)),
         )
 
     @property
@@ -214,9 +216,12 @@ def answers_of_person(session_id: UUID, after: int, call_ids: frozenset[str]) ->
 
 def _read(rows: Any) -> list[TraceEntry]:
     entries: list[TraceEntry] = []
+    # An event of a client may have an unreadable time: it takes the time of the event before.
+    before = 0.0
     for row in rows:
-        # An event of a client may have an unreadable time: it takes the time of the event before.
-        entries.append(TraceEntry.of_row(row, entries[-1].at if entries else 0.0))
+        entry = TraceEntry.of_row(row, before)
+        entries.append(entry)
+        before = entry.at
     return entries
 
 
