@@ -124,7 +124,8 @@ class ReadOnlyAdmin(GuardedViewsMixin):
         """Return the columns, replaced by `text_columns` if the user may not read texts."""
         if may(request, Right.VIEW_TEXT):
             return list(names)
-        return [shown for name in names if (shown := self.text_columns.get(name, name)) is not None]
+        shown = (self.text_columns.get(name, name) for name in names)
+        return [name for name in shown if name is not None]
 
     def require_reading(self, request: HttpRequest) -> None:
         """Refuse a request that could write, and a user without the permission to view the rows.

@@ -105,9 +105,8 @@ class FailureAdmin(KeysetAdmin, SessionRowAdmin):
             raise PermissionDenied
         tool = request.GET.get("tool", "")
         cause = request.GET.get("cause", "")
-        failure = (
-            self.get_queryset(request).filter(tool_name=tool, cause=cause).order_by(*self.ordering).first()
-        )
+        failures = self.get_queryset(request).filter(tool_name=tool, cause=cause)
+        failure = failures.order_by(*self.ordering).first()
         if failure is None:
             raise Http404("No failure has this cause.")
         key = cause_key(tool, cause)
@@ -142,10 +141,9 @@ class FailureAdmin(KeysetAdmin, SessionRowAdmin):
         for tool, cause, day in rows:
             counts.setdefault((tool, cause), Counter())[day] += 1
         groups = sorted(counts.items(), key=lambda group: (-group[1].total(), group[0]))[:MAX_GROUPS]
-        series = {
-            excerpt(f"{tool} {cause}", 40): [numbers[day] for day in days]
-            for (tool, cause), numbers in groups[:MAX_SERIES]
-        }
+        series = {}
+        for (tool, cause), numbers in groups[:MAX_SERIES]:
+            series[excerpt(f"{tool} {cause}", 40)] = [numbers[day] for day in days]
         title = gettext("Failures by cause")
         plot = ""
         if series:
@@ -191,25 +189,20 @@ def _rejections(request: HttpRequest, days: list[date]) -> list[dict[str, Any]]:
     by_tool: dict[str, Counter[date]] = {}
     for name, day, amount in rejected.values_list("name", "day", "amount"):
         by_tool.setdefault(name, Counter())[day] += round(amount)
-    rows = [
-        {
-            "tool": tool,
-            "today": numbers[days[-1]],
-            "in_week": sum(numbers[day] for day in days[-7:]),
-            "in_days": numbers.total(),
-        }
-        for tool, numbers in sorted(by_tool.items())
-    ]
-    return rows[:MAX_GROUPS]
+    rows = []
+    for tool, numbers in sorted(by_tool.items())[:MAX_GROUPS]:
+        in_week = sum(numbers[day] for day in days[-7:])
+        row = {"tool": tool, "today": numbers[days[-1]], "in_week": in_week, "in_days": numbers.total()}
+        rows.append(row)
+    return rows
 
 
 def _rows_of(
     groups: list[tuple[Cause, Counter[date]]], today: date, days: Mapping[Cause, tuple[date, date]]
 ) -> Iterator[dict[str, Any]]:
     keys = [cause_key(tool, cause) for (tool, cause), _ in groups]
-    known_causes = {
-        row.key: row for row in FailureCause.objects.filter(key__in=keys).select_related("assignee")
-    }
+    stored = FailureCause.objects.filter(key__in=keys).select_related("assignee")
+    known_causes = {row.key: row for row in stored}
     cause_page = reverse("admin:sessions_app_failure_cause")
     for key, ((tool, cause), numbers) in zip(keys, groups, strict=True):
         first_seen, last_seen = days[tool, cause]

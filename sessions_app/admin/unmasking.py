@@ -26,9 +26,8 @@ def grant_unmasking(request: HttpRequest, session_id: UUID) -> None:
 
 def end_unmasking(request: HttpRequest, session_id: UUID) -> None:
     """Mask the values of the session again."""
-    request.session[KEY] = {
-        key: until for key, until in request.session.get(KEY, {}).items() if key != str(session_id)
-    }
+    grants = request.session.get(KEY, {})
+    request.session[KEY] = {key: until for key, until in grants.items() if key != str(session_id)}
 
 
 def unmask_if_granted(request: HttpRequest, session_id: UUID | None) -> datetime | None:

@@ -35,7 +35,13 @@ class Usage:
         """Return the usage in the `usageMetadata` of an event. Anything but a number up to `MAX_TOKENS` counts as 0."""
         if not isinstance(metadata, Mapping):
             return cls()
-        return cls(**{field: sum(_count(metadata.get(key)) for key in keys) for field, keys in _KEYS.items()})
+        counts = {key: _count(value) for key, value in metadata.items()}
+        return cls(
+            prompt=counts.get("promptTokenCount", 0) + counts.get("toolUsePromptTokenCount", 0),
+            cached=counts.get("cachedContentTokenCount", 0),
+            thoughts=counts.get("thoughtsTokenCount", 0),
+            output=counts.get("candidatesTokenCount", 0),
+        )
 
     @classmethod
     def of(cls, response: LlmResponse) -> Self:
@@ -82,15 +88,6 @@ def cost_of(response: LlmResponse, conf: Conf) -> float:
     if response.usage_metadata is None:
         return 0.0
     return Usage.of(response).cost(response.model_version or "", conf) or 0.0
-
-
-_KEYS = {
-    "prompt": ("promptTokenCount", "toolUsePromptTokenCount"),
-    "cached": ("cachedContentTokenCount",),
-    "thoughts": ("thoughtsTokenCount",),
-    "output": ("candidatesTokenCount",),
-}
-"""Keys of `usageMetadata` by the field of `Usage`, the sum of their counts."""
 
 
 def _count(value: object) -> int:

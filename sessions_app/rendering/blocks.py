@@ -281,12 +281,14 @@ def blocks_of(
             blocks.append(block_type("".join(part.text or "" for _, part in group)))
         else:
             blocks.extend(block for _, part in group for block in _blocks_of_part(part, view, event, jobs))
-    blocks = [
-        block for block in blocks if not isinstance(block, TextBlock | ThoughtBlock) or block.text.strip()
-    ]
+    blocks = [block for block in blocks if not _is_blank(block)]
     if event.author == "user":
         return blocks
     return _with_joined_pictures(blocks, face_of(view.app_name, event.author).name)
+
+
+def _is_blank(block: Block) -> bool:
+    return isinstance(block, TextBlock | ThoughtBlock) and not block.text.strip()
 
 
 def readable(value: Any) -> str:
@@ -456,7 +458,10 @@ def _words_and_arguments(
     longest = None if whole else MAX_RESPONSE_LENGTH
     shown = [(name, _shown_argument(args[name], view, longest)) for name in names]
     if tool_name == SCHEDULE_TOOL and not view.shows_details:
-        shown = [(name, _recurrence(text, args) if name == "every" else text) for name, text in shown]
+        texts = dict(shown)
+        if "every" in texts:
+            texts["every"] = _recurrence(texts["every"], args)
+        shown = list(texts.items())
     return describe_call(tool, tool_name, args), shown
 
 

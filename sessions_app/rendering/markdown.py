@@ -100,10 +100,11 @@ def _in_normalized(text: str, citations: Iterable[Citation]) -> list[Citation]:
     placed = [citation for citation in citations if citation.position <= len(text)][:MAX_CITATIONS]
     if "\r\n" not in text:
         return placed
-    return [
-        replace(citation, position=citation.position - text.count("\r\n", 0, citation.position))
-        for citation in placed
-    ]
+    moved = []
+    for citation in placed:
+        line_ends = text.count("\r\n", 0, citation.position)
+        moved.append(replace(citation, position=citation.position - line_ends))
+    return moved
 
 
 def is_long_cell(text: str) -> bool:

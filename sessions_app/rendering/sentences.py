@@ -84,9 +84,8 @@ def _patterns(language: str) -> list[tuple[re.Pattern[str], str]]:
     # The longest first: a short pattern may match sentences that were made from a longer one.
     # `gettext` cannot list its msgids, so read its catalogue.
     messages = catalogues.translation("django", LOCALE, [language], fallback=True)
-    msgids = [
-        msgid for msgid in getattr(messages, "_catalog", {}) if isinstance(msgid, str) and "{0}" in msgid
-    ]
+    known = getattr(messages, "_catalog", {})
+    msgids = [msgid for msgid in known if isinstance(msgid, str) and "{0}" in msgid]
     return [(_regular_expression(msgid), msgid) for msgid in sorted(msgids, key=len, reverse=True)]
 
 

@@ -65,12 +65,8 @@ def _rows(
     sums: QuerySet[Any, Any], links: OverviewLinks, parameter: str, first: date, last: date
 ) -> list[CostRow]:
     """Return the rows with most cost, and of those without a price with most tokens."""
-    return [
-        CostRow(
-            name=row["who"],
-            tokens=f"{round(row['all_tokens']):,}",
-            cost=format_cost(row["all_cost"]),
-            url=links.sessions_of(first, last, **{parameter: row["who"]}),
-        )
-        for row in sums.order_by("-all_cost", "-all_tokens", "who")[:MAX_ROWS]
-    ]
+    rows = []
+    for row in sums.order_by("-all_cost", "-all_tokens", "who")[:MAX_ROWS]:
+        url = links.sessions_of(first, last, **{parameter: row["who"]})
+        rows.append(CostRow(row["who"], f"{round(row['all_tokens']):,}", format_cost(row["all_cost"]), url))
+    return rows

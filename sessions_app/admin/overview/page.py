@@ -232,10 +232,10 @@ def _people(request: HttpRequest, day: date, links: OverviewLinks) -> list[dict[
 def _plots(days: Mapping[date, DayAmounts]) -> list[tuple[str, SafeString]]:
     labels = [date_format(day, "j M") for day in days]
     several = list(days.values())
-    outcomes = {
-        str(status.label): [day.by_name(DayMetric.INVOCATIONS)[status] for day in several]
-        for status in SHOWN_OUTCOMES
-    }
+    counted = [day.by_name(DayMetric.INVOCATIONS) for day in several]
+    outcomes: dict[str, list[float | None]] = {}
+    for status in SHOWN_OUTCOMES:
+        outcomes[str(status.label)] = [numbers[status] for numbers in counted]
     waits = {
         _("median"): [_percentile(day, 0.5) for day in several],
         _("95%"): [_percentile(day, 0.95) for day in several],
@@ -255,8 +255,11 @@ def _series(days: list[DayAmounts], metric: DayMetric) -> dict[str, list[float]]
     for amounts in by_day:
         amounts.pop("", None)
     largest = [name for name, _amount in DayAmounts.sum(days).by_name(metric).most_common(MAX_SERIES) if name]
-    series: dict[str, list[float]] = {name: [amounts[name] for amounts in by_day] for name in largest}
-    others: list[float] = [amounts.total() - sum(amounts[name] for name in largest) for amounts in by_day]
+    series: dict[str, list[float]] = {}
+    others: list[float] = [amounts.total() for amounts in by_day]
+    for name in largest:
+        series[name] = [amounts[name] for amounts in by_day]
+        others = [left - amount for left, amount in zip(others, series[name], strict=True)]
     if any(others):
         series[_("others")] = others
     return series
@@ -307,14 +310,20 @@ def load_costly_sessions(request: HttpRequest) -> list[dict[str, Any]]:
     shown = found.only(
         "tokens", "cost", "session__app_name", "session__key", "session__title", "session__user"
     )
-    return [
-        {
-            "url": session_url(row.session_id) if may_open else "",
-            "name": (may_read and row.session.title) or row.session.key,
-            "app": row.session.app_name,
-            "person": row.session.user.get_username(),
-            "tokens": f"{row.tokens:,}",
+    rows = []
+    for row in shown[:MAX_SESSIONS]:
+        session = row.session
+        values = {
+            "url": "",
+            "name": session.key,
+            "app": session.app_name,
+            "person": session.user.get_username(),
+            "tokens": _number(row.tokens),
             "cost": format_cost(row.cost),
         }
-        for row in shown[:MAX_SESSIONS]
-    ]
+        if may_open:
+            values["url"] = session_url(session.pk)
+        if may_read and session.title:
+            values["name"] = session.title
+        rows.append(values)
+    return rows

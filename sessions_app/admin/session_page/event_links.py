@@ -108,11 +108,15 @@ class EventLinks:
 def load_event_links(session: Session, shown: Sequence[tuple[Event, Any]]) -> EventLinks:
     """Look up the rows and events related to these events with their bodies, in eleven queries at most."""
     calls = _seqs_by_id((event.seq, call_ids(body, "functionCall")) for event, body in shown)
-    answers = _by_call_id(answer for event, body in shown for answer in answers_in(event, body))
-    requests = {
-        call_id: request for _, body in shown for request, call_id in confirmation_requests(body).items()
-    }
-    bodies = {event.seq: body for event, body in shown}
+    answers_here: list[tuple[str, CallResponse]] = []
+    requests: dict[str, str] = {}
+    bodies: dict[int, Any] = {}
+    for event, body in shown:
+        answers_here += answers_in(event, body)
+        for request, call_id in confirmation_requests(body).items():
+            requests[call_id] = request
+        bodies[event.seq] = body
+    answers = _by_call_id(answers_here)
     last = shown[-1][0].seq if shown else 0
     unanswered = {call_id for call_id in calls if not _is_answered(answers.get(call_id, ()))}
     # Only calls without an answer on this page: most pages need no look-up in later events.

@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from django.db.models import Min
 
@@ -56,9 +57,14 @@ def load_seen_events(
     Args:
         cards: steps of workflows, by invocation.
     """
-    bodies = {event.seq: stored.body for event in events if (stored := read_stored_or_none(event))}
-    calls = {call_id for body in bodies.values() for call_id in call_ids(body, "functionCall")}
-    answers = [answer for event in events for answer in answers_in(event, bodies.get(event.seq))]
+    bodies: dict[int, Any] = {}
+    calls: set[str] = set()
+    answers: list[tuple[str, CallResponse]] = []
+    for event in events:
+        if stored := read_stored_or_none(event):
+            bodies[event.seq] = stored.body
+            calls.update(call_ids(stored.body, "functionCall"))
+            answers += answers_in(event, stored.body)
     pending = {call_id for call_id, answer in answers if answer.state == "pending"}
     answered = _answered(answers)
     # A delayed call whose answer is on a later page counts as done here: no line there could name its arguments.
