@@ -152,13 +152,7 @@ class ConfirmedActionAdmin(RecordedActsMixin):
             messages.success(request, str(self.wording.done))
             return HttpResponseRedirect(return_url)
         return confirmation_page(
-            self,
-            request,
-            self.wording,
-            form,
-            row=row,
-            description=self.describe(row),
-            return_url=return_url,
+            self, request, self.wording, form, row=row, description=self.describe(row), return_url=return_url
         )
 
     def _return_url(self, request: HttpRequest, object_id: str) -> str:

@@ -135,13 +135,7 @@ class ActRequestAdmin(RecordedActsMixin, StaffRecordAdmin):
             self._answer(request, row, subject, form)
             return HttpResponseRedirect(page)
         return confirmation_page(
-            self,
-            request,
-            WORDING,
-            form,
-            row=row,
-            description=self._in_words(row),
-            return_url=page,
+            self, request, WORDING, form, row=row, description=self._in_words(row), return_url=page
         )
 
     def withdraw_view(self, request: HttpRequest, object_id: int) -> HttpResponse:
@@ -162,13 +156,7 @@ class ActRequestAdmin(RecordedActsMixin, StaffRecordAdmin):
                 messages.warning(request, _("Somebody else was faster."))
             return HttpResponseRedirect(page)
         return confirmation_page(
-            self,
-            request,
-            WITHDRAWAL,
-            form,
-            row=row,
-            description=self._in_words(row),
-            return_url=page,
+            self, request, WITHDRAWAL, form, row=row, description=self._in_words(row), return_url=page
         )
 
     def _answer(self, request: HttpRequest, row: ActRequest, subject: Model, form: AnswerForm) -> None:
