@@ -61,19 +61,17 @@ class Rates:
                 self._window(quota).unsent += amount
         return self._exceeded(quotas)
 
-    def count_now(
-        self, quotas: Sequence[Quota], amount: int = 1, *, unless: Sequence[Quota] = ()
-    ) -> ExceededQuota | None:
+    def count_now(self, quotas: Sequence[Quota], *, unless: Sequence[Quota] = ()) -> ExceededQuota | None:
         """Count as `count`, but with the current counts of all processes: blocks for a round trip to Redis.
 
         Args:
             unless: other quotas. If any of these is exceeded, return it and count nothing.
         """
         self.count(unless, 0)  # Makes the windows, for `flush` to read their shared counts.
-        self.count(quotas, amount)
+        self.count(quotas)
         self.flush([quota.key for quota in (*unless, *quotas)])
         if exceeded := self._exceeded(unless):
-            self.count(quotas, -amount)
+            self.count(quotas, -1)
             return exceeded
         return self._exceeded(quotas)
 

@@ -61,11 +61,6 @@ def tick(seconds: float, call: Callable[[], None], name: str) -> None:
 def _client(url: str) -> Redis | None:
     if not url:
         return None
-    return Redis.from_url(
-        url,
-        socket_timeout=CALL_SECONDS,
-        socket_connect_timeout=CALL_SECONDS,
-        retry=Retry(
-            NoBackoff(), 1
-        ),  # a restart of Redis breaks the idle connections: the second try opens a new connection
-    )
+    # A restart of Redis breaks the idle connections: the second try opens a new connection.
+    retry = Retry(NoBackoff(), 1)
+    return Redis.from_url(url, socket_timeout=CALL_SECONDS, socket_connect_timeout=CALL_SECONDS, retry=retry)
