@@ -7,8 +7,10 @@ from typing import Any
 import billiard
 from celery import Celery
 from celery.apps.worker import Worker
+from celery.signals import worker_init
 
 from sessions_app.process.broker import set_unreadable_messages_aside
+from sessions_app.process.process_metrics import serve_counts
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "adk_site.settings")
 
@@ -36,6 +38,13 @@ class SiteCelery(Celery):
         """Return the class that `celery worker` instantiates."""
         worker: type[StartupSafeWorker] = self.subclass_with_self(StartupSafeWorker, name="Worker")
         return worker
+
+
+@worker_init.connect
+def _serve_counts(**kwargs: Any) -> None:
+    # Workers have no pages, and so no `metrics`.
+    if port := os.environ.get("METRICS_PORT"):
+        serve_counts(int(port))
 
 
 def _exit_at_once(*_: object) -> None:

@@ -68,6 +68,7 @@ if env.bool("BEHIND_HTTPS_PROXY", default=False):
 # Settings of `sessions_app/conf.py`. Each trusted proxy appends the address of its client to X-Forwarded-For.
 ADK: dict[str, Any] = {
     "trusted_proxies": env.int("TRUSTED_PROXIES", default=0),
+    "metrics_token": env.str("METRICS_TOKEN", default=""),
     "agent_dirs": env.list("AGENT_DIRS", default=[]),
     "reload_agents": DEV,
     "webhooks_to_localhost": DEV,

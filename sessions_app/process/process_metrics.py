@@ -6,7 +6,8 @@ import os
 from pathlib import Path
 
 try:
-    from prometheus_client import Counter, Gauge, Histogram
+    from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, start_http_server
+    from prometheus_client.multiprocess import MultiProcessCollector
 except ImportError:  # an extra: requirements-telemetry.txt
     IS_AVAILABLE = False
 else:
@@ -50,6 +51,20 @@ def note_sweep() -> None:
     """Store the current time as the end of the last sweep."""
     if IS_AVAILABLE:
         _swept_at.set_to_current_time()
+
+
+def serve_counts(port: int) -> None:
+    """Serve the counts of all processes with this `PROMETHEUS_MULTIPROC_DIR` on a port, by a thread.
+
+    Raises:
+        RuntimeError: the package prometheus-client is missing.
+        ValueError: there is no such directory.
+    """
+    if not IS_AVAILABLE:
+        raise RuntimeError("METRICS_PORT needs the package prometheus-client: requirements-telemetry.txt")
+    registry = CollectorRegistry()
+    MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
+    start_http_server(port, registry=registry)
 
 
 def drop_dead_processes(folder: str) -> None:

@@ -6,6 +6,7 @@ The processes are those of `deploy/run`: two web processes, a worker for each qu
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
@@ -16,6 +17,7 @@ import pytest
 from adk_site.embedded.postgres import postgres_url
 from tests.ag_ui_page import page_of, write_durable
 from tests.browser.model import Model
+from tests.free_port import free_port
 from tests.integration.contrib.mcp.clients import HANDLE_ONLY, Task, Tasks, client_with_key, until
 from tests.model_server import Turn
 from tests.stack.crowd import most_connections, talk_while_a_process_stops
@@ -26,6 +28,7 @@ from tests.stack.websocket_tab import Tab
 
 pytestmark = pytest.mark.stack
 
+METRICS_PORT = free_port()
 END_CLAIMS = "UPDATE sessions_app_webhookdelivery SET next_at = now() WHERE next_at IS NOT NULL"
 
 
@@ -38,7 +41,12 @@ def model() -> Iterator[Model]:
 @pytest.fixture(scope="module")
 def fleet(model: Model, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
     environment = {**model.environment, "DJANGO_SETTINGS_MODULE": "tests.stack.settings"}
+    counts = tmp_path_factory.mktemp("counts")
     with Fleet(tmp_path_factory.mktemp("fleet"), environment) as running:
+        running.variables["worker"] = {
+            "METRICS_PORT": str(METRICS_PORT),
+            "PROMETHEUS_MULTIPROC_DIR": str(counts),
+        }
         running.start("web1", "web2", "worker1", "jobs1", "beat")
         yield running
 
@@ -143,6 +151,13 @@ def test_a_web_process_answers_health_checks(fleet: Fleet) -> None:
     """The check accepts any host name and plain HTTP, because containers and proxies use IP addresses."""
     answer = httpx.get(f"{fleet.url('web1')}/healthz", headers={"Host": "10.0.0.7"})
     assert (answer.status_code, answer.text) == (200, "ok\n")
+
+
+def test_a_worker_tells_prometheus_when_it_has_swept(fleet: Fleet) -> None:
+    deadline = time.monotonic() + SECONDS
+    while "\nadk_last_sweep_timestamp_seconds " not in httpx.get(f"http://127.0.0.1:{METRICS_PORT}").text:
+        assert time.monotonic() < deadline, fleet.log("worker1")
+        time.sleep(0.2)
 
 
 def test_without_trusted_proxies_a_client_chooses_neither_its_address_nor_its_scheme(fleet: Fleet) -> None:

@@ -33,6 +33,10 @@ SELECT
     (SELECT coalesce(extract(epoch FROM now() - min(created_at)), 0)::float8
      FROM sessions_app_invocation WHERE status = 'queued') AS age,
     (SELECT count(*) FROM sessions_app_invocation WHERE status = 'running') AS running,
+    -- A job that has run before, such as one that has asked the person, waits since it was sent again.
+    (SELECT coalesce(extract(epoch FROM now() - min(
+        CASE attempts WHEN 0 THEN coalesce(run_at, created_at) ELSE coalesce(sent_at, now()) END)), 0)::float8
+     FROM sessions_app_tooljob WHERE delivered_at IS NULL AND status = 'queued') AS job_age,
     (SELECT coalesce(jsonb_object_agg(status, jobs), '{{}}') FROM (
         SELECT status, count(*) AS jobs FROM sessions_app_tooljob
         WHERE delivered_at IS NULL AND status IN {sql_list(JobStatus.open())} GROUP BY status
@@ -79,6 +83,7 @@ async def _of_database() -> CollectorRegistry:
     _gauge(registry, "adk_queued_invocations", "Invocations that wait for their turn", row["queued"])
     _gauge(registry, "adk_queue_age_seconds", "Age of the oldest of them", row["age"])
     _gauge(registry, "adk_running_invocations", "Invocations that run", row["running"])
+    _gauge(registry, "adk_job_age_seconds", "Wait of the job that waits longest", max(row["job_age"], 0.0))
     by_status = Gauge("adk_jobs", "Open jobs", ["status"], registry=registry)
     for status in JobStatus.open():
         by_status.labels(status.value).set(row["jobs"].get(status, 0))

@@ -6,9 +6,11 @@ import asyncio
 import json
 import logging
 import os
+import re
 import sys
 from asyncio.subprocess import PIPE
 from collections.abc import AsyncGenerator, Callable
+from datetime import timedelta
 from pathlib import Path
 from random import Random
 from types import SimpleNamespace
@@ -21,12 +23,14 @@ from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
 from django.http import HttpResponse
 from django.test import AsyncClient, RequestFactory
+from django.utils import timezone
 from google.protobuf.json_format import MessageToJson
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
+from adk_site.embedded.paths import CHECKOUT
 from runtime import types
 from runtime.agents import LlmAgent
 from runtime.apps import App
@@ -42,14 +46,16 @@ from sessions_app.conf import conf
 from sessions_app.history.telemetry import metrics_view, span_export
 from sessions_app.history.telemetry.trace_contexts import InvocationTrace, find_trace
 from sessions_app.invocations.worker import worker
-from sessions_app.models import Invocation
+from sessions_app.models import Invocation, Session
 from sessions_app.process.json_logs import JsonFormatter, logs_of_invocation
 from sessions_app.process.threads import in_thread
 from tests.a2a_server import free_socket, listening_app
 from tests.fakes import ScriptedModel, call
+from tests.integration.admin.audit_rows import make_job
 from tests.integration.api.conftest import Program, make_key
 from tests.served_agents import Served
 
+MONITORING = CHECKOUT / "deploy" / "helm" / "monitoring"
 LETTERS = "αβγδεζηθικλμνξοπρστυφχψωабвгдежзийклмнопрстуфхцчшщъыьэюя漢字語言\U0001f600\u202e"
 SEEN: list[dict[str, str]] = []
 """Headers that the tool would send to other systems."""
@@ -306,10 +312,37 @@ async def test_prometheus_reads_the_metrics_with_its_token(
     text = response.content.decode()
     for line in (
         'adk_invocations_total{outcome="completed"} ', "adk_first_word_seconds_count ", "adk_queued_invocations 0.0",
-        "adk_queue_age_seconds 0.0", "adk_lease_take_overs_total ", 'adk_jobs{status="running"} 0.0',
-        "adk_connections ", "adk_last_sweep_timestamp_seconds ", "adk_database_pool_size ",
+        "adk_queue_age_seconds 0.0", "adk_job_age_seconds 0.0", "adk_lease_take_overs_total ",
+        'adk_jobs{status="running"} 0.0', "adk_connections ",
+        "adk_last_sweep_timestamp_seconds ", "adk_database_pool_size ",
     ):  # fmt: skip
         assert f"\n{line}" in text, line
+    named = names_in(MONITORING / "rules.yaml") | names_in(MONITORING / "dashboard.json")
+    assert named <= set(re.findall(r"^(\w+)", text, re.MULTILINE))
+
+
+async def test_the_metrics_say_how_long_a_job_waits(
+    person: User, model: ScriptedModel, configure: Callable[..., None]
+) -> None:
+    """One that has asked the person, or is to run later, does not wait yet."""
+    configure(metrics_token="t0ken")
+    await ask(person)
+    session = await Session.objects.aget()
+    now = timezone.now()
+    hour = timedelta(hours=1)
+    await in_thread(
+        make_job, session, call_id="later", status="queued", created_at=now - hour, run_at=now + hour
+    )
+    await in_thread(
+        make_job, session, call_id="asked", status="queued", created_at=now - hour, attempts=1, sent_at=now
+    )
+    assert float(re.findall(r"\nadk_job_age_seconds (\S+)", await metrics_text())[0]) < 60
+    await in_thread(make_job, session, call_id="waits", status="queued", created_at=now - hour)
+    assert float(re.findall(r"\nadk_job_age_seconds (\S+)", await metrics_text())[0]) >= 3600
+
+
+def names_in(path: Path) -> set[str]:
+    return set(re.findall(r"\badk_\w+", path.read_text()))
 
 
 async def test_connections_of_processes_that_have_ended_are_not_counted(
