@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from contextlib import aclosing
 
 from runtime import types
 from runtime.apps.base_events_summarizer import BaseEventsSummarizer
 from runtime.engine.contents import without_framework_parts
-from runtime.errors import ConfigurationError, ModelError
+from runtime.errors import ConfigurationError
 from runtime.events.event import Event
 from runtime.events.event_actions import EventActions, EventCompaction
 from runtime.models.base_llm import BaseLlm
 from runtime.models.llm_request import LlmRequest
-from runtime.models.llm_response import LlmResponse, parts_in, text_in
-from runtime.models.rate_limit import ask
+from runtime.models.llm_response import parts_in, text_in
+from runtime.models.rate_limit import ask_for_whole
 
 PLACEHOLDER = "{conversation_history}"
 MAX_VALUE_LENGTH = 2_000
@@ -64,7 +63,7 @@ class LlmEventSummarizer(BaseEventsSummarizer):
         # Not `str.format`: template and conversation may contain braces.
         prompt = self._template.replace(PLACEHOLDER, conversation)
         content = types.Content(role="user", parts=[types.Part(text=prompt)])
-        response = await self._ask(LlmRequest(model=self._llm.model, contents=[content]))
+        response = await ask_for_whole(self._llm, LlmRequest(model=self._llm.model, contents=[content]))
         text = text_in(response.content)
         if not text.strip():
             return None
@@ -78,17 +77,6 @@ class LlmEventSummarizer(BaseEventsSummarizer):
             usage_metadata=response.usage_metadata,
             actions=EventActions(compaction=compaction),
         )
-
-    async def _ask(self, request: LlmRequest) -> LlmResponse:
-        answer = LlmResponse()
-        async with aclosing(ask(self._llm, request, stream=False)) as responses:
-            async for response in responses:
-                if not response.partial:
-                    answer = response
-        if answer.error_code:
-            message = answer.error_message or "The events could not be summarized."
-            raise ModelError(answer.error_code, message, answer.error_detail or "")
-        return answer
 
 
 def _lines(event: Event) -> Iterable[str]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Sequence
-from contextlib import aclosing
 from typing import Any, Protocol, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -19,7 +18,7 @@ from runtime.errors import EvaluationError, ModelError
 from runtime.evaluation.eval_metrics import JudgeModelOptions
 from runtime.evaluation.texts import text_of
 from runtime.models.llm_request import LlmRequest
-from runtime.models.rate_limit import ask
+from runtime.models.rate_limit import ask_for_whole
 from runtime.models.registry import LLMRegistry
 
 V = TypeVar("V", bound=BaseModel)
@@ -63,16 +62,11 @@ class AskedModel:
         # The request owns its config; that of the criteria is shared by all requests.
         config = self._config.model_copy(deep=True)
         request = LlmRequest(model=self._name, contents=[types.UserContent(text)], config=config)
-        answer = ""
-        async with aclosing(ask(self._model, request, stream=False)) as responses:
-            async for response in responses:
-                code = response.error_code
-                if code:
-                    raise EvaluationError(f"{self.described} could not answer: {code}.") from ModelError(
-                        code, response.error_message or "", response.error_detail or ""
-                    )
-                answer += text_of(response.content)
-        return answer
+        try:
+            response = await ask_for_whole(self._model, request)
+        except ModelError as error:
+            raise EvaluationError(f"{self.described} could not answer: {error.code}.") from error
+        return text_of(response.content)
 
 
 class Judge:

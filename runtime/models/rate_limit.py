@@ -9,6 +9,7 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from typing import Protocol
 
+from runtime.errors import ModelError
 from runtime.models.base_llm import BaseLlm
 from runtime.models.embeddings import Embeddings
 from runtime.models.llm_request import LlmRequest
@@ -49,6 +50,22 @@ def ask(model: BaseLlm, llm_request: LlmRequest, stream: bool) -> AsyncGenerator
         if rate is not None:
             return _ask_at_rate(rate, model, llm_request, stream)
     return model.generate_content_async(llm_request, stream=stream)
+
+
+async def ask_for_whole(model: BaseLlm, llm_request: LlmRequest) -> LlmResponse:
+    """Return the whole response of a model to a request, sent as soon as the model's rate allows.
+
+    Raises:
+        ModelError: the call failed, or the response reports an error.
+    """
+    whole = LlmResponse()
+    async with aclosing(ask(model, llm_request, stream=False)) as responses:
+        async for response in responses:
+            if not response.partial:
+                whole = response
+    if whole.error_code:
+        raise ModelError(whole.error_code, whole.error_message or "", whole.error_detail or "")
+    return whole
 
 
 async def _ask_at_rate(
