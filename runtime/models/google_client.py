@@ -21,6 +21,7 @@ from google.genai import errors
 
 from runtime import types
 from runtime.errors import ConfigurationError
+from runtime.models.client_answers import field_of, items_of
 from runtime.models.failures import (
     TRANSPORT_FAILURES,
     CallFailure,
@@ -143,8 +144,5 @@ def _requested_delay(failure: errors.APIError) -> float | None:
 
 def _details(body: object) -> list[dict[str, object]]:
     # A proxy may answer with a body of any shape.
-    error = body.get("error", body) if isinstance(body, dict) else {}
-    details = error.get("details") if isinstance(error, dict) else None
-    if not isinstance(details, list):
-        return []
-    return [detail for detail in details if isinstance(detail, dict)]
+    error = field_of(body, "error") or body
+    return [detail for detail in items_of(error, "details") if isinstance(detail, dict)]

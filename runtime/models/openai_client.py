@@ -71,8 +71,8 @@ def _read(failure: Exception) -> CallFailure:
         # A validation error means an unreadable answer, not a refused call.
         case openai.APIError() if not isinstance(failure, openai.APIResponseValidationError):
             # An error inside a stream. Some servers give it a code, which is an HTTP status.
-            code = failure.body.get("code") if isinstance(failure.body, dict) else None
-            return refused(int(str(code)) if str(code).isdecimal() else 500, _words(failure))
+            status = str(field_of(failure.body, "code"))
+            return refused(int(status) if status.isdecimal() else 500, _words(failure))
     return not_answered(failure)
 
 
@@ -80,8 +80,7 @@ FAILURES = FailureReader(exceptions=(openai.APIError, *TRANSPORT_FAILURES), read
 
 
 def _words(failure: openai.APIError) -> str:
-    words = failure.body.get("message") if isinstance(failure.body, dict) else None
-    return str(words or failure.message)
+    return str(field_of(failure.body, "message") or failure.message)
 
 
 @dataclass(frozen=True)
@@ -242,13 +241,12 @@ def _text_parts(content: object, source: object) -> list[types.Part]:
 
 def _text_of(content: object) -> str:
     """Return the text of a content, which is a list of parts on some servers."""
-    if isinstance(content, list):
-        texts = []
-        for part in content:
-            text = part.get("text") if isinstance(part, dict) else getattr(part, "text", None)
-            texts.append(text if isinstance(text, str) else "")
-        return "".join(texts)
-    return content if isinstance(content, str) else ""
+    if isinstance(content, str):
+        return content
+    if not isinstance(content, list):
+        return ""
+    texts = [field_of(part, "text") for part in content]
+    return "".join(text for text in texts if isinstance(text, str))
 
 
 def _reasoning_mark() -> types.Part:
@@ -258,9 +256,8 @@ def _reasoning_mark() -> types.Part:
 
 def _google_signature(call: object) -> bytes | None:
     """Return the signature that Google's server of this protocol adds to a call, with our mark before it."""
-    extra = getattr(call, "extra_content", None)
-    google = extra.get("google") if isinstance(extra, dict) else None
-    signature = google.get("thought_signature") if isinstance(google, dict) else None
+    google = field_of(field_of(call, "extra_content"), "google")
+    signature = field_of(google, "thought_signature")
     return SIGNED_IN_CHAT + signature.encode() if isinstance(signature, str) else None
 
 
