@@ -149,6 +149,11 @@ class InvocationContext:
     def user_id(self) -> str:
         return self.session.user_id
 
+    @property
+    def node_path(self) -> str:
+        """Path of the node's run that this call belongs to; empty outside workflows."""
+        return self.node.path if self.node else ""
+
     def for_agent(self, agent: AgentProtocol) -> InvocationContext:
         """Return the context of a call of `agent` within this call."""
         return replace(self, agent=agent)

@@ -114,14 +114,12 @@ def _summary_event(plan: Plan, summary: Event, *, content: types.Content, note: 
 
 def _last_agent(root: BaseAgent, plan: Plan) -> str:
     """Return the name of the latest agent in the planned events, which the next message goes to."""
-    previous_summary = [plan.previous] if plan.previous else []
     # Not `route_message`: an answer to a call at the end of the range must not decide on the next message.
-    return latest_agent(root, [*previous_summary, *plan.events]).name
+    return latest_agent(root, plan.log).name
 
 
 def _allowances(plan: Plan) -> list[tuple[str, str, float]]:
-    previous_summary = [plan.previous] if plan.previous else []
-    allowed = session_allowances([*previous_summary, *plan.events])
+    allowed = session_allowances(plan.log)
     return [(tool.agent, tool.tool, at) for tool, at in allowed.items()]
 
 

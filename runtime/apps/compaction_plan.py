@@ -38,6 +38,11 @@ class Plan:
     events: list[Event]
 
     @property
+    def log(self) -> list[Event]:
+        """The event of the previous summary, if there is one, and the events to summarize."""
+        return [self.previous, *self.events] if self.previous else self.events
+
+    @property
     def start(self) -> float:
         """Timestamp of the first event in the range of the next summary."""
         if self.previous and self.previous.actions.compaction:

@@ -27,7 +27,6 @@ from runtime.engine.code_execution import CodeToRun, code_to_run, run_code
 from runtime.engine.function_calls import Batch, Tools, run_function_calls
 from runtime.engine.human_input.answers import (
     AlreadyAnswered,
-    Caller,
     Confirmations,
     NoAnswers,
     Rerun,
@@ -95,7 +94,7 @@ async def run_llm_agent(agent: LlmAgentProtocol, ctx: InvocationContext) -> Asyn
     step = Step(agent, ctx, CallModel())
     output = Output(agent, ctx)
     # Answers come before the resume: a rerun leaves response events, and `decide_resume` reads them.
-    answers = decide_answers(ctx.session.events, ctx.invocation_id, _caller(ctx))
+    answers = decide_answers(ctx.session.events, ctx.invocation_id, (ctx.agent.name, ctx.node_path))
     if not isinstance(answers, NoAnswers):
         async with aclosing(run_answered_calls(step, answers)) as events:
             async for event in events:
@@ -120,17 +119,13 @@ async def run_llm_agent(agent: LlmAgentProtocol, ctx: InvocationContext) -> Asyn
                 yield event
 
 
-def _caller(ctx: InvocationContext) -> Caller:
-    return ctx.agent.name, ctx.node.path if ctx.node else None
-
-
 async def run_single_call(
     agent: LlmAgentProtocol, ctx: InvocationContext, tool: BaseTool, args: dict[str, Any]
 ) -> AsyncGenerator[Event, None]:
     """Call the tool once, without a model; after an interruption, finish the call as it was recorded."""
     step = Step(agent, ctx)
     tools = {tool.name: tool}
-    answers = decide_answers(ctx.session.events, ctx.invocation_id, _caller(ctx))
+    answers = decide_answers(ctx.session.events, ctx.invocation_id, (ctx.agent.name, ctx.node_path))
     decision: Decision = decide_resume(ctx) if ctx.resuming else Continue()
     if isinstance(answers, Rerun):
         stream = run_calls(step, answers.calls, tools, answers.confirmations)

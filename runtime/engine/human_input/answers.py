@@ -22,11 +22,12 @@ from runtime.engine.human_input.credentials import credential_requests
 from runtime.events.calls import FRAMEWORK_CALLS, REQUEST_CONFIRMATION, id_of_requested_call, parts_of
 from runtime.events.event import Event
 from runtime.events.event_actions import EventActions
+from runtime.events.node_runs import path_of
 from runtime.events.rewound import drop_rewound
 from runtime.events.tool_confirmation import ToolConfirmation
 
-Caller = tuple[str, str | None]
-"""Name of an agent, and the path of its node's run in a workflow: the runs of a node share the agent."""
+Caller = tuple[str, str]
+"""Name of an agent, and the path of its node's run: the runs of a node share the agent. Empty outside workflows."""
 Confirmations = Mapping[str, ToolConfirmation | None]
 """Confirmations by the id of the call to rerun; None for a call that needed only a credential."""
 
@@ -52,11 +53,6 @@ class Rerun:
 
     calls: list[types.FunctionCall]
     confirmations: Confirmations
-
-
-def caller_of(event: Event) -> Caller:
-    """Return the agent, and the run of its node, that an event belongs to."""
-    return event.author, event.node_info.path if event.node_info else None
 
 
 def requests_to_person(
@@ -130,12 +126,13 @@ class _RequestLog:
         self._late_answers: set[tuple[str, str | None]] = set()
 
     def add(self, event: Event) -> None:
+        caller = (event.author, path_of(event))
         for call in event.get_function_calls():
             if call.id and call.name not in FRAMEWORK_CALLS:
-                self._calls[caller_of(event), call.id] = call
+                self._calls[caller, call.id] = call
             # A model may make a call of the same name, but only the framework's calls are long-running.
             elif call.id and call.id in (event.long_running_tool_ids or ()):
-                self._record_request(caller_of(event), call)
+                self._record_request(caller, call)
         for response in event.get_function_responses():
             if event.author == "user" and _is_answer(response):
                 self._record_answer(event, response)

@@ -23,6 +23,7 @@ from runtime.events.calls import (
     response_ids,
 )
 from runtime.events.event import Event
+from runtime.events.node_runs import path_of
 
 
 def has_begun(ctx: InvocationContext) -> bool:
@@ -158,10 +159,8 @@ def is_own(event: Event, ctx: InvocationContext) -> bool:
     """Return True if the context's agent committed the event."""
     # The branch matters: agents on parallel branches may transfer to the same agent. So does the node's run: an agent
     # in the loop of a workflow starts anew in each round.
-    if event.author != ctx.agent.name or event.branch != ctx.branch:
-        return False
-    path = event.node_info.path if event.node_info else None
-    return path == (ctx.node.path if ctx.node else None)
+    is_same_agent = event.author == ctx.agent.name and event.branch == ctx.branch
+    return is_same_agent and path_of(event) == ctx.node_path
 
 
 def _ancestors(agent: AgentProtocol) -> list[AgentProtocol]:

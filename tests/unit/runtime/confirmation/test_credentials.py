@@ -210,7 +210,7 @@ async def test_t8_an_answer_whose_invocation_was_interrupted_still_runs_the_call
     await run.aclose()
     events = (await chat.stored()).events
     answered = next(i for i, event in enumerate(events) if event.invocation_id == "e-cut-off") + 1
-    decision = decide_answers(events[:answered], "e-cut-off", ("clerk", None))
+    decision = decide_answers(events[:answered], "e-cut-off", ("clerk", ""))
     assert isinstance(decision, Rerun)
     assert [call.id for call in decision.calls] == ["c1"]
-    assert decide_answers(events, "e-cut-off", ("clerk", None)) == NoAnswers()
+    assert decide_answers(events, "e-cut-off", ("clerk", "")) == NoAnswers()

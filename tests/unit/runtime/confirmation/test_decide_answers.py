@@ -74,7 +74,7 @@ TABLE: dict[str, tuple[list[Event], Any]] = {
 @pytest.mark.parametrize("case", TABLE)
 def test_the_calls_to_rerun_follow_from_the_events(case: str) -> None:
     events, expected = TABLE[case]
-    decision = decide_answers(events, "now", ("clerk", None))
+    decision = decide_answers(events, "now", ("clerk", ""))
     if not isinstance(expected, dict):
         assert decision == expected
         return
@@ -89,4 +89,4 @@ def test_text_beside_a_late_answer_is_not_ignored() -> None:
     late = given("q9")
     assert late.content is not None and late.content.parts is not None
     late.content.parts += say("hello").parts or []
-    assert decide_answers([*QUESTION, late], "now", ("clerk", None)) == NoAnswers()
+    assert decide_answers([*QUESTION, late], "now", ("clerk", "")) == NoAnswers()
