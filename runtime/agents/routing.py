@@ -55,12 +55,10 @@ def scope_of_message(root: BaseAgent, events: Sequence[Event], message: types.Co
 
 def open_task(root: BaseAgent, events: Sequence[Event]) -> MadeCall | None:
     """Return the call of the task agent that the person talks to; None if there is none (contract A11)."""
-    agents = (root, *root.descendants())
-    names = {
-        agent.name
-        for agent in agents
-        if isinstance(agent, LlmAgent) and agent.works_for_parent and agent.mode == "task"
-    }
+    names = set()
+    for agent in (root, *root.descendants()):
+        if isinstance(agent, LlmAgent) and agent.works_for_parent and agent.mode == "task":
+            names.add(agent.name)
     if not names:
         return None
     tasks = {made.call.id: made for made in calls_of_open_tasks(events, names)}

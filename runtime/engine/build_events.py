@@ -42,24 +42,12 @@ def model_event(
     calls = response.get_function_calls()
     long_running = {call.id for call in calls if call.id and is_long_running(call, tools)}
     fields = {name: getattr(response, name) for name in response.model_fields_set}
-    fields["content"] = with_role(response.content, "model")
+    content = with_role(fields.pop("content", None), "model")
     if not response.partial:
         # Before the calls run: their arguments go to tools, and to other servers.
-        fields["content"] = valid_content(fields["content"])
-    event = construct(
-        Event,
-        **fields,
-        author=ctx.agent.name,
-        invocation_id=ctx.invocation_id,
-        id=event_id,
-        timestamp=_platform.now(),
-        branch=ctx.branch,
-        long_running_tool_ids=long_running or None,
-        actions=actions,
-        node_info=_node_info(ctx),
-        isolation_scope=_isolation_scope(ctx),
-    )
-    return _with_metadata(ctx, event)
+        content = valid_content(content)
+    fields |= {"id": event_id, "long_running_tool_ids": long_running or None}
+    return _event(ctx, ctx.agent.name, content, actions, branch=ctx.branch, **fields)
 
 
 def function_response_event(
@@ -191,9 +179,11 @@ def _event(
     content: types.Content | None,
     actions: EventActions,
     branch: str | None,
+    **fields: Any,
 ) -> Event:
     event = construct(
         Event,
+        **fields,
         author=author,
         invocation_id=ctx.invocation_id,
         branch=branch,

@@ -211,13 +211,12 @@ def _as_shown(
     events: Sequence[Event], agent_name: str, branch: str | None, isolation_scope: str | None = None
 ) -> list[Event]:
     """Return the visible events, as the agent sees them."""
-    return [
-        as_seen_by(agent_name, without_framework_parts(event))
-        for event in events
-        if event.isolation_scope == isolation_scope
-        and is_visible_from(branch, event.branch)
-        and _has_content_for_model(event)
-    ]
+    shown = []
+    for event in events:
+        is_visible = event.isolation_scope == isolation_scope and is_visible_from(branch, event.branch)
+        if is_visible and _has_content_for_model(event):
+            shown.append(as_seen_by(agent_name, without_framework_parts(event)))
+    return shown
 
 
 def _paired_contents(events: Sequence[Event], calls_of: CallsByEvent) -> list[types.Content]:

@@ -27,9 +27,8 @@ def drop_text_before_latest_response(events: list[Event]) -> list[Event]:
         return events
     calls_of = calls_by_event(made_calls(events))
     for index in range(len(events) - 1, -1, -1):
-        answers = {
-            id(answer.event) for made in calls_of.get(id(events[index]), ()) for answer in made.answers
-        }
+        made = calls_of.get(id(events[index]), ())
+        answers = {id(answer.event) for call in made for answer in call.answers}
         if id(events[-1]) in answers:
             # Responses to other calls of the same event stay: the pairing needs all of them.
             earlier_responses = [event for event in events[index + 1 : -1] if id(event) in answers]

@@ -224,11 +224,13 @@ def _positions(sent: Sequence[types.Content], derived: Sequence[types.Content]) 
     for index in range(shorter):
         if positions[index] is None and sent[index] != derived[index]:
             break
-        positions[index] = index if positions[index] is None else positions[index]
+        if positions[index] is None:
+            positions[index] = index
     for index in range(len(sent) - 1, len(sent) - 1 - shorter, -1):
         if positions[index] is None and sent[index] != derived[index + from_end]:
             break
-        positions[index] = index + from_end if positions[index] is None else positions[index]
+        if positions[index] is None:
+            positions[index] = index + from_end
     return positions
 
 

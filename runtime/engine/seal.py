@@ -31,9 +31,10 @@ def seal_events(events: Sequence[Event], invocation_id: str, reason: str) -> lis
         if not (made.answers or made.is_long_running or made.call.name in FRAMEWORK_CALLS):
             _, calls = open_calls.setdefault(id(made.event), (made.event, []))
             calls.append(made.call)
-    return [
-        _failure_event(event, calls, CallFailure.INTERRUPTED, reason) for event, calls in open_calls.values()
-    ]
+    sealed = []
+    for event, calls in open_calls.values():
+        sealed.append(_failure_event(event, calls, CallFailure.INTERRUPTED, reason))
+    return sealed
 
 
 def seal_waiting_calls(events: Sequence[Event], invocation_id: str, reason: str) -> list[Event]:

@@ -42,11 +42,11 @@ def open_tasks(agent: LlmAgentProtocol, ctx: InvocationContext) -> list[types.Fu
     names = {source.name for source in sources if isinstance(source, TaskAgentTool) and source.is_task}
     if not names:
         return []
-    return [
-        made.call
-        for made in calls_of_open_tasks(ctx.session.events, names)
-        if is_own(made.event, ctx) and made.event.invocation_id != ctx.invocation_id
-    ]
+    calls = []
+    for made in calls_of_open_tasks(ctx.session.events, names):
+        if made.event.invocation_id != ctx.invocation_id and is_own(made.event, ctx):
+            calls.append(made.call)
+    return calls
 
 
 def has_finished_task(ctx: InvocationContext) -> bool:

@@ -66,14 +66,11 @@ def _converted(case: _Case) -> EvalCase:
 
 
 def _invocation(turn: _Turn) -> Invocation:
-    data = IntermediateData(
-        tool_uses=[
-            types.FunctionCall(name=call.tool_name, args=call.tool_input) for call in turn.expected_tool_use
-        ],
-        intermediate_responses=[
-            (text.author, [types.Part(text=text.text)]) for text in turn.expected_intermediate_agent_responses
-        ],
-    )
+    data = IntermediateData()
+    for call in turn.expected_tool_use:
+        data.tool_uses.append(types.FunctionCall(name=call.tool_name, args=call.tool_input))
+    for text in turn.expected_intermediate_agent_responses:
+        data.intermediate_responses.append((text.author, [types.Part(text=text.text)]))
     response = types.ModelContent(turn.reference) if turn.reference is not None else None
     return Invocation(
         user_content=types.UserContent(turn.query), final_response=response, intermediate_data=data

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydantic import ConfigDict, Field, model_validator
-from pydantic.alias_generators import to_camel
+from pydantic import Field, model_validator
 
 from runtime import _platform, types
 from runtime.events.event_actions import EventActions
@@ -32,14 +31,6 @@ class Event(LlmResponse):
         node_info: the node's run that the event belongs to; None outside workflows.
         isolation_scope: id of the call that an agent works for; only this agent sees the event. None: see `branch`.
     """
-
-    model_config = ConfigDict(
-        alias_generator=to_camel,
-        populate_by_name=True,
-        extra="ignore",
-        ser_json_bytes="base64",
-        val_json_bytes="base64",
-    )
 
     author: str = ""
     invocation_id: str = ""

@@ -99,10 +99,8 @@ class NodeRuns:
     def number_of_runs(self, parent: str, name: str) -> int:
         """Return how many runs of the node `name` have begun directly below `parent`."""
         first = f"{parent}/{name}@" if parent else f"{name}@"
-        below = [
-            path for path, record in self._records.items() if record.has_begun and path.startswith(first)
-        ]
-        return sum(1 for path in below if "/" not in path[len(first) :])
+        begun = (path for path, record in self._records.items() if record.has_begun)
+        return sum(path.startswith(first) and "/" not in path[len(first) :] for path in begun)
 
     def open_calls(self, path: str) -> list[MadeCall]:
         """Return the long-running calls of the run, and of the runs below, that wait for their answers."""

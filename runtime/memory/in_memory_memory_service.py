@@ -59,8 +59,9 @@ class InMemoryMemoryService(BaseMemoryService):
         return SearchMemoryResponse(memories=[entry.model_copy(deep=True) for _, entry in matches])
 
     def _new_entries(self, app_name: str, user_id: str, events: Sequence[Event]) -> list[MemoryEntry]:
-        return [
-            entry
-            for event in events
-            if (app_name, user_id, event.id) not in self._deleted_ids and (entry := memory_entry_of(event))
-        ]
+        entries = []
+        for event in events:
+            entry = memory_entry_of(event)
+            if entry and (app_name, user_id, event.id) not in self._deleted_ids:
+                entries.append(entry)
+        return entries

@@ -33,9 +33,8 @@ class LiteLlm(HttpLlm):
     def __init__(self, model: str, **arguments: Any) -> None:
         if "api_base" in arguments:
             arguments["base_url"] = arguments.pop("api_base")
-        own = {
-            name: arguments.pop(name) for name in (*HttpLlm.model_fields, "llm_client") if name in arguments
-        }
+        names = {*HttpLlm.model_fields, "llm_client"}.intersection(arguments)
+        own = {name: arguments.pop(name) for name in names}
         super().__init__(**{**own, "model": model, "arguments": arguments})
 
     async def _prepare(self, llm_request: LlmRequest) -> PreparedCall:

@@ -100,8 +100,7 @@ def _overridden(plugin_class: type[BasePlugin]) -> frozenset[str]:
     """Return the hooks that a plugin class implements."""
     # Cached and asked before each call: most plugins have few hooks, and partial events come by the hundred.
     if plugin_class not in _overridden_hooks:
-        names = (name for name in vars(BasePlugin) if name.endswith("_callback"))
-        _overridden_hooks[plugin_class] = frozenset(
-            name for name in names if getattr(plugin_class, name) is not getattr(BasePlugin, name)
-        )
+        hooks = {name: hook for name, hook in vars(BasePlugin).items() if name.endswith("_callback")}
+        own = (name for name, hook in hooks.items() if getattr(plugin_class, name) is not hook)
+        _overridden_hooks[plugin_class] = frozenset(own)
     return _overridden_hooks[plugin_class]

@@ -116,9 +116,8 @@ class Resources(BaseModel):
 
     def by_path(self) -> dict[str, str | bytes]:
         """Return all files by their path in the skill's folder."""
-        files: dict[str, str | bytes] = {
-            f"references/{path}": found for path, found in self.references.items()
-        }
+        files: dict[str, str | bytes] = {}
+        files |= {f"references/{path}": found for path, found in self.references.items()}
         files |= {f"assets/{path}": found for path, found in self.assets.items()}
         files |= {f"scripts/{path}": script.src for path, script in self.scripts.items()}
         return files

@@ -135,11 +135,7 @@ def _typed_core_schema(schema: types.Schema) -> CoreSchema:
                 min_length=schema.min_length, max_length=schema.max_length, pattern=schema.pattern
             )
         case types.Type.INTEGER:
-            minimum = schema.minimum
-            maximum = schema.maximum
-            return core_schema.int_schema(
-                ge=None if minimum is None else int(minimum), le=None if maximum is None else int(maximum)
-            )
+            return core_schema.int_schema(ge=_as_int(schema.minimum), le=_as_int(schema.maximum))
         case types.Type.NUMBER:
             return core_schema.float_schema(ge=schema.minimum, le=schema.maximum)
         case types.Type.BOOLEAN:
@@ -150,12 +146,15 @@ def _typed_core_schema(schema: types.Schema) -> CoreSchema:
             return core_schema.any_schema()
 
 
+def _as_int(bound: float | None) -> int | None:
+    return None if bound is None else int(bound)
+
+
 def _object_core_schema(schema: types.Schema) -> CoreSchema:
     if not schema.properties:
         return core_schema.dict_schema(core_schema.str_schema())
     required = schema.required or []
-    fields = {
-        name: core_schema.typed_dict_field(_core_schema(member), required=name in required)
-        for name, member in schema.properties.items()
-    }
+    fields = {}
+    for name, member in schema.properties.items():
+        fields[name] = core_schema.typed_dict_field(_core_schema(member), required=name in required)
     return core_schema.typed_dict_schema(fields)

@@ -197,15 +197,21 @@ class _SchemaConverter:
             return self._plain({**node, "type": "null"}, path)
         kinds = list(dict.fromkeys(self._type_name(value) for value in non_null))
         if len(kinds) > 1:
-            groups = [{"enum": [v for v in non_null if self._type_name(v) == kind]} for kind in kinds]
-            null_branch = [{"type": "null"}] if len(non_null) < len(values) else []
+            branches: list[Node] = []
+            for kind in kinds:
+                branches.append({"enum": [value for value in non_null if self._type_name(value) == kind]})
+            if len(non_null) < len(values):
+                branches.append({"type": "null"})
             beside = {key: value for key, value in node.items() if key != "enum"}
-            return self._union(beside, [*groups, *null_branch], path)
-        is_text = kinds == ["string"]
-        hint = "" if is_text else f"one of: {', '.join(str(value) for value in non_null)}"
-        schema = self._plain({**_with_hint(node, hint), "type": kinds[0]}, path)
-        schema.enum = non_null if is_text else None
-        schema.nullable = True if len(non_null) < len(values) else None
+            return self._union(beside, branches, path)
+        if kinds == ["string"]:
+            schema = self._plain({**node, "type": "string"}, path)
+            schema.enum = non_null
+        else:
+            hint = f"one of: {', '.join(map(str, non_null))}"
+            schema = self._plain({**_with_hint(node, hint), "type": kinds[0]}, path)
+        if len(non_null) < len(values):
+            schema.nullable = True
         return schema
 
     def _plain(self, node: Node, path: tuple[str, ...]) -> types.Schema:
@@ -214,9 +220,8 @@ class _SchemaConverter:
         kind = types.Type(node["type"].upper())
         fields = {field: node[key] for key, field in _COPIED_KEYS.items() if key in node}
         if kind is types.Type.OBJECT and node.get("properties"):
-            fields["properties"] = {
-                name: self.convert(value, path) for name, value in node["properties"].items()
-            }
+            members = node["properties"].items()
+            fields["properties"] = {name: self.convert(member, path) for name, member in members}
             fields["required"] = node.get("required")
         if kind is types.Type.ARRAY:
             fields["items"] = self.convert(_items(node), path)
@@ -244,6 +249,6 @@ def _items(node: Node) -> Node | Literal[True]:
 def _with_hint(node: Node, hint: str) -> Node:
     """Return the node with a hint in its description, for facts without a field in `types.Schema`."""
     description = node.get("description")
-    if not hint:
-        return node
-    return {**node, "description": f"{description} ({hint})" if description else hint}
+    if description:
+        hint = f"{description} ({hint})"
+    return {**node, "description": hint}

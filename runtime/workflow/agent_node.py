@@ -13,6 +13,7 @@ from runtime.context import InvocationContext, NodeCall
 from runtime.events.calls import response_ids
 from runtime.events.event import Event
 from runtime.events.node_info import NodeInfo
+from runtime.events.node_runs import path_of
 from runtime.events.request_input import RequestInput
 from runtime.tools.task_tools import finishes_task
 from runtime.workflow.base_node import BaseNode
@@ -62,17 +63,19 @@ class AgentNode(BaseNode):
 
     def _is_answered(self, ctx: NodeContext) -> bool:
         """Return True if the person has answered the node's question, and the agent has not gone on yet."""
-        for event in reversed(ctx.invocation.events() if ctx.resume_inputs else ()):
+        if not ctx.resume_inputs:
+            return False
+        for event in reversed(ctx.invocation.events()):
             if event.author == "user" and response_ids(event) & ctx.resume_inputs.keys():
                 return True
-            if event.author == self.agent.name and event.node_info and event.node_info.path == ctx.node_path:
+            if event.author == self.agent.name and path_of(event) == ctx.node_path:
                 return False
         return False
 
     def _result_of_task(self, ctx: NodeContext) -> Any:
         """Return the result; while there is none, a question to the person, unless the agent waits for another."""
         for event in reversed(ctx.invocation.events()):
-            if event.node_info and event.node_info.path == ctx.node_path and finishes_task(event):
+            if path_of(event) == ctx.node_path and finishes_task(event):
                 return event.actions.set_model_response
         if ctx.invocation.node_runs().open_calls(ctx.node_path):
             return None
@@ -80,7 +83,8 @@ class AgentNode(BaseNode):
 
     def _output(self, ctx: NodeContext) -> Any:
         message = ctx.record().message
-        schema = self.agent.canonical_output_schema if isinstance(self.agent, LlmAgent) else None
-        if schema is not None and message:
-            return schema.read_json(message)
-        return Event(node_info=NodeInfo(path=ctx.node_path, message_as_output=True)) if message else None
+        if not message:
+            return None
+        if isinstance(self.agent, LlmAgent) and self.agent.canonical_output_schema is not None:
+            return self.agent.canonical_output_schema.read_json(message)
+        return Event(node_info=NodeInfo(path=ctx.node_path, message_as_output=True))

@@ -193,12 +193,8 @@ class WorkflowEngine:
 
     async def _emit_end(self, run: NodeRun, outcome: _Outcome) -> None:
         content = outcome.content
-        if (
-            content is None
-            and self._shows_output
-            and self._plan.is_last(run)
-            and isinstance(outcome.output, str)
-        ):
+        is_shown = self._shows_output and self._plan.is_last(run)
+        if content is None and is_shown and isinstance(outcome.output, str):
             content = types.Content(role="model", parts=[types.Part(text=outcome.output)])
         event = agent_event(self._ctx_of(run), content, outcome.actions)
         event.output = outcome.output

@@ -95,7 +95,8 @@ class Graph:
         """Yield a line for each node that others follow: `decide -> refund on True, refuse on False`."""
         for name, edges in self.edges_from.items():
             followers = [f"{edge.to_node.name}{_condition(edge)}" for edge in edges]
-            yield f"{'START' if name == START.name else name} -> {', '.join(followers)}"
+            shown = "START" if name == START.name else name
+            yield f"{shown} -> {', '.join(followers)}"
 
     def endless_nodes(self) -> list[str]:
         """Return the names of the nodes after which the workflow cannot end, whatever routes are chosen."""
@@ -187,4 +188,5 @@ def _condition(edge: Edge) -> str:
 
 
 def _named(names: Sequence[str]) -> str:
-    return ("Node " if len(names) == 1 else "Nodes ") + ", ".join(map(repr, names))
+    noun = "Node" if len(names) == 1 else "Nodes"
+    return f"{noun} {', '.join(map(repr, names))}"

@@ -112,14 +112,18 @@ def stored_route(route: Any, node_name: str) -> Any:
     Raises:
         NodeDataError: it is no route. An event with it could not be read again.
     """
-    chosen = route if isinstance(route, list | tuple) else [route]
-    values = [value.value if isinstance(value, Enum) else value for value in chosen]
-    for value in values:
-        if value is not None and not isinstance(value, bool | int | str):
-            raise NodeDataError(
-                f"Node {node_name!r} chose the route {value!r}. Routes are texts, numbers or booleans."
-            )
-    return values if isinstance(route, list | tuple) else values[0]
+    if isinstance(route, list | tuple):
+        return [_stored_value(one, node_name) for one in route]
+    return _stored_value(route, node_name)
+
+
+def _stored_value(route: Any, node_name: str) -> Any:
+    value = route.value if isinstance(route, Enum) else route
+    if value is not None and not isinstance(value, bool | int | str):
+        raise NodeDataError(
+            f"Node {node_name!r} chose the route {value!r}. Routes are texts, numbers or booleans."
+        )
+    return value
 
 
 def as_content(value: Any) -> types.Content:

@@ -323,7 +323,10 @@ def _by_child(path: str, numbered: Numbered) -> dict[str, list[tuple[int, Event]
         end = event_path.find("/", start)
         child = event_path if end < 0 else event_path[:end]
         found.setdefault(child, []).append((number, event))
-    return {child: own for child, own in found.items() if not all(event.isolation_scope for _, event in own)}
+    for child, own in list(found.items()):
+        if all(event.isolation_scope for _, event in own):
+            del found[child]
+    return found
 
 
 def _answers_in(numbered: Numbered) -> Numbered:

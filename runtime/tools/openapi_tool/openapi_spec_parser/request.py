@@ -158,10 +158,12 @@ def _multipart(body: ApiBody, fields: dict[str, Any]) -> tuple[str, bytes]:
     parts: list[_Part] = []
     for name, value in fields.items():
         schema = as_object(as_object(body.properties).get(name))
-        items = value if isinstance(value, list) else [value]
-        described = as_object(schema.get("items")) if isinstance(value, list) else schema
+        items = [value]
+        if isinstance(value, list):
+            items = value
+            schema = as_object(schema.get("items"))
         declared = as_text(as_object(body.encoding.get(name)).get("contentType")) or None
-        parts += [(str(name), _part(str(name), item, described, declared)) for item in items]
+        parts += [(str(name), _part(str(name), item, schema, declared)) for item in items]
     # Only to encode the parts; this request is never sent.
     request = httpx2.Request("POST", "http://multipart", files=parts)
     return request.headers["Content-Type"], request.read()
@@ -190,7 +192,8 @@ def path_text(parameter: ApiParameter, value: Any) -> str:
     """Return the text for a placeholder of a path: styles simple, label and matrix."""
     name = percent_encoded(parameter.original_name)
     if parameter.style == "label":
-        return "." + _joined(value, parameter.explode, percent_encoded, "." if parameter.explode else ",")
+        separator = "." if parameter.explode else ","
+        return "." + _joined(value, parameter.explode, percent_encoded, separator)
     if parameter.style != "matrix":
         return _joined(value, parameter.explode, percent_encoded)
     if parameter.explode and isinstance(value, list):
@@ -213,7 +216,9 @@ def query_pairs(parameter: ApiParameter, value: Any) -> list[tuple[str, str]]:
         pairs = []
         for key, item in value.items():
             member = percent_encoded(str(key))
-            pairs.append((f"{name}%5B{member}%5D" if is_deep else member, encode(text_of(item))))
+            if is_deep:
+                member = f"{name}%5B{member}%5D"
+            pairs.append((member, encode(text_of(item))))
         return pairs
     if isinstance(value, list) and parameter.explode:
         return [(name, encode(text_of(item))) for item in value]
