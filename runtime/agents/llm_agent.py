@@ -238,9 +238,9 @@ class LlmAgent(BaseAgent):
         return AgentTool(searcher, propagate_grounding_metadata=True)
 
     def _normalize_output_schema(self) -> OutputSchema | None:
-        return (
-            None if self.output_schema is None else OutputSchema(self.output_schema, f"Agent {self.name!r}")
-        )
+        if self.output_schema is None:
+            return None
+        return OutputSchema(self.output_schema, f"Agent {self.name!r}")
 
     def _own_model_object(self) -> BaseLlm:
         name = str(self.model)

@@ -86,9 +86,9 @@ class CallFailure:
 
     def in_stream(self) -> ModelError:
         """Return the error for an answer that broke off; a broken connection or chunk is a `STREAM_CUT`."""
-        return (
-            self.error if self.kind in ("refused", "timeout", "too large") else stream_cut(self.error.detail)
-        )
+        if self.kind in ("refused", "timeout", "too large"):
+            return self.error
+        return stream_cut(self.error.detail)
 
 
 @dataclass(frozen=True)

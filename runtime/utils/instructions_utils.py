@@ -76,9 +76,9 @@ async def _artifact_text(name: str, is_optional: bool, context: ReadonlyContext)
         raise KeyError(f"Artifact {name!r} not found. The instruction names {{artifact.{name}}}.")
     if part.text is not None:
         return part.text
-    return (
-        part.inline_data.data.decode(errors="replace") if part.inline_data and part.inline_data.data else ""
-    )
+    if part.inline_data and part.inline_data.data:
+        return part.inline_data.data.decode(errors="replace")
+    return ""
 
 
 def _is_state_key(name: str) -> bool:

@@ -159,8 +159,6 @@ def _is_same_server(origin: httpx2.URL, target: httpx2.URL) -> bool:
     """Return True for the same origin, and for an upgrade from http to https on the same host."""
     if target.host != origin.host:
         return False
-    is_upgrade = (origin.scheme, target.scheme) == ("http", "https") and (origin.port, target.port) == (
-        None,
-        None,
-    )
-    return is_upgrade or (origin.scheme, origin.port) == (target.scheme, target.port)
+    if (origin.scheme, target.scheme) == ("http", "https"):
+        return origin.port is None and target.port is None
+    return (origin.scheme, origin.port) == (target.scheme, target.port)

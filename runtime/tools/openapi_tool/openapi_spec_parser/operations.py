@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from urllib.parse import urlsplit
@@ -99,11 +100,12 @@ def _identity(parameter: Json) -> tuple[str, str]:
 def _server_url(server: Json) -> str:
     variables = as_object(server.get("variables"))
 
-    def default_of(name: str) -> str:
-        variable = as_object(variables.get(name))
-        return str(variable.get("default", next(iter(as_list(variable.get("enum"))), f"{{{name}}}")))
+    def default_of(placeholder: re.Match[str]) -> str:
+        variable = as_object(variables.get(placeholder[1]))
+        choices = [*as_list(variable.get("enum")), placeholder[0]]
+        return str(variable.get("default", choices[0]))
 
-    url = PLACEHOLDER.sub(lambda found: default_of(found[1]), as_text(server.get("url")))
+    url = PLACEHOLDER.sub(default_of, as_text(server.get("url")))
     if not is_web_address(url):
         raise ConfigurationError(
             f"The server URL {url!r} of the OpenAPI spec is not an absolute http or https URL without open "
