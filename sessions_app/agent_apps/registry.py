@@ -27,7 +27,7 @@ from django.apps import apps as django_apps
 from runtime.agents.base_agent import BaseAgent
 from runtime.apps.app import App
 from runtime.errors import ConfigurationError
-from sessions_app.agent_apps.loading.faces import Face, faces_of, starters_of
+from sessions_app.agent_apps.loading.faces import Face, check_declarations, faces_of, starters_of
 from sessions_app.agent_apps.loading.folders import agent_folders, load_folder
 from sessions_app.agent_apps.loading.sources import agent_dirs, source_files
 from sessions_app.agent_apps.loading.versions import label_of, version_of
@@ -234,9 +234,7 @@ def _load(module_name: str, label: str) -> App | Exception:
     try:
         module = importlib.import_module(module_name)
         app = _app_of(module, label)
-        starters_of(module)  # raises for a mistake now, not when somebody opens a chat
-        label_of(module)
-        faces_of(module, app.root_agent)
+        check_declarations(module, app.root_agent)
         return app
     except Exception as error:  # noqa: BLE001 - the registry raises the error, the system check reports it
         return error

@@ -59,7 +59,9 @@ class SignIn:
 
     def concerns(self, user_id: str) -> bool:
         """Return True when a change of the person's account may end the sign-in."""
-        return user_id in (str(self.user_id), str(self.key.user_id if self.key else ""))
+        if self.key is not None and user_id == str(self.key.user_id):
+            return True
+        return user_id == str(self.user_id)
 
 
 class SignIns:
@@ -149,11 +151,11 @@ def _valid_in_browsers(sign_ins: Sequence[SignIn]) -> set[SignIn]:
     people = get_user_model()._default_manager.in_bulk({sign_in.user_id for sign_in in sign_ins})
     hashes = {pk: person.get_session_auth_hash() for pk, person in people.items() if person.is_active}
     open_keys = _open_session_keys({sign_in.session_key for sign_in in sign_ins})
-    return {
-        sign_in
-        for sign_in in sign_ins
-        if hashes.get(sign_in.user_id) == sign_in.auth_hash and sign_in.session_key in open_keys
-    }
+    valid = set()
+    for sign_in in sign_ins:
+        if hashes.get(sign_in.user_id) == sign_in.auth_hash and sign_in.session_key in open_keys:
+            valid.add(sign_in)
+    return valid
 
 
 def _valid_with_keys(sign_ins: Sequence[SignIn]) -> set[SignIn]:

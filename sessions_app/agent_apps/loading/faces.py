@@ -16,6 +16,7 @@ from runtime.agents.base_agent import BaseAgent
 from runtime.agents.tree import trees_of, walk
 from runtime.errors import ConfigurationError
 from sessions_app.agent_apps.loading.load_errors import reason_of
+from sessions_app.agent_apps.loading.versions import label_of
 
 Color = Literal["", "red", "orange", "green", "teal", "blue", "purple", "pink", "gray"]
 """Names of the colours; `event.css` has their tones for the light and the dark theme."""
@@ -40,6 +41,13 @@ class Face:
 
 
 _FACES = TypeAdapter(dict[str, Face])
+
+
+def check_declarations(module: object, root_agent: BaseAgent | None) -> None:
+    """Raise for a mistake in what a module declares beside its app, before somebody opens a chat."""
+    starters_of(module)
+    label_of(module)
+    faces_of(module, root_agent)
 
 
 def faces_of(module: object, root_agent: BaseAgent | None = None) -> Mapping[str, Face]:

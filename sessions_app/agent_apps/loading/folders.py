@@ -24,9 +24,8 @@ from runtime.agents.base_agent import BaseAgent
 from runtime.agents.config_agent_utils import from_config
 from runtime.apps.app import App
 from sessions_app.agent_apps.loading.env_files import set_variables_of
-from sessions_app.agent_apps.loading.faces import faces_of, starters_of
+from sessions_app.agent_apps.loading.faces import check_declarations
 from sessions_app.agent_apps.loading.load_errors import line_of, reason_of
-from sessions_app.agent_apps.loading.versions import label_of
 from sessions_app.errors import AgentFolderError
 
 ENTRY = "agent.py"
@@ -134,9 +133,13 @@ def _check_name(folder: Path) -> None:
         sys.path.append(directory)
     importlib.invalidate_caches()
     spec = find_spec(folder.name)
-    places = [spec.origin or "", *(spec.submodule_search_locations or [])] if spec else []
+    origin = ""
+    places: list[str] = []
+    if spec is not None:
+        origin = spec.origin or ""
+        places = [origin, *(spec.submodule_search_locations or [])]
     if not any(Path(place).is_relative_to(folder) for place in places):
-        found = f" ({spec.origin})" if spec and spec.origin else ""
+        found = f" ({origin})" if origin else ""
         raise AgentFolderError(f"another module is called {folder.name!r}{found}: rename the folder")
 
 
@@ -159,20 +162,22 @@ def _app_of(folder: Path) -> App:
 
 
 def _defined_in(module: object, name: str) -> App | None:
+    """Return the app of a module under the name of its folder, whatever its own name; None if it defines none."""
     app = getattr(module, "app", None)
     root_agent = getattr(module, "root_agent", None)
-    # Raise for a mistake now, not when somebody opens a chat.
-    starters_of(module)
-    label_of(module)
-    root = app.root_agent if isinstance(app, App) else root_agent
-    faces_of(module, root if isinstance(root, BaseAgent) else None)
     if isinstance(app, App):
-        # The app is served under the name of its folder, whatever its own name.
-        return type(app).model_validate({**dict(app), "name": name})
-    return App(name=name, root_agent=root_agent) if isinstance(root_agent, BaseAgent) else None
+        app = type(app).model_validate({**dict(app), "name": name})
+    elif isinstance(root_agent, BaseAgent):
+        app = App(name=name, root_agent=root_agent)
+    else:
+        app = None
+    check_declarations(module, app.root_agent if app else None)
+    return app
 
 
 def _name_in(node: ast.AST) -> str | None:
     if isinstance(node, ast.alias):
         return node.asname or node.name
-    return node.id if isinstance(node, ast.Name) else None
+    if isinstance(node, ast.Name):
+        return node.id
+    return None

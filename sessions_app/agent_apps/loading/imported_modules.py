@@ -79,7 +79,8 @@ def modules_of(files: set[Path]) -> set[str]:
 
 def imported_files(files: set[Path]) -> set[Path]:
     """Return the files from which modules are imported."""
-    return files & {Path(file) for module in list(sys.modules.values()) if (file := _file_of(module))}
+    imported = map(_file_of, list(sys.modules.values()))
+    return files & {Path(file) for file in imported if file}
 
 
 def _file_of(module: ModuleType) -> str | None:

@@ -118,11 +118,12 @@ def _list(directory: str, changed: int) -> _Listing:
         found = sorted(entries, key=lambda entry: entry.name)
     if any(entry.name == VIRTUAL_ENVIRONMENT for entry in found):
         return _Listing(changed)
-    files = tuple(
-        Path(entry.path) for entry in found if entry.name.endswith(SUFFIXES) or entry.name == ENVIRONMENT
-    )
-    directories = (entry for entry in found if entry.is_dir(follow_symlinks=False))
-    wanted = (
-        entry.path for entry in directories if entry.name not in SKIPPED and not entry.name.startswith(".")
-    )
-    return _Listing(changed, files, tuple(wanted))
+    files = []
+    directories = []
+    for entry in found:
+        if entry.name.endswith(SUFFIXES) or entry.name == ENVIRONMENT:
+            files.append(Path(entry.path))
+        is_skipped = entry.name in SKIPPED or entry.name.startswith(".")
+        if not is_skipped and entry.is_dir(follow_symlinks=False):
+            directories.append(entry.path)
+    return _Listing(changed, tuple(files), tuple(directories))
