@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.core.checks import CheckMessage, Error
+from django.core.checks import CheckMessage
 from django.core.exceptions import ImproperlyConfigured
-from django.core.files.storage import InvalidStorageError, Storage, storages
+from django.core.files.storage import InvalidStorageError, storages
+
+from sessions_app.agent_apps.checks import check_error
 
 HINT = "docs/scaling.md#files-in-an-object-store lists the options."
 
@@ -18,9 +20,9 @@ HINT = "docs/scaling.md#files-in-an-object-store lists the options."
 def check_storage(app_configs: object = None, **kwargs: Any) -> list[CheckMessage]:
     """Check that the storage of files can be made. No connections are made."""
     try:
-        _storage()
+        storages["default"]  # Django makes it now.
     except (ImproperlyConfigured, InvalidStorageError) as error:
-        return [Error(f"Files cannot be stored: {error}", hint=HINT, id="sessions_app.E020")]
+        return [check_error("E020", f"Files cannot be stored: {error}", HINT)]
     return []
 
 
@@ -28,15 +30,11 @@ def check_object_store(app_configs: object = None, **kwargs: Any) -> list[CheckM
     """Check that the object store, if there is one, has the bucket and lets the site use it."""
     if check_storage():
         return []
-    check_access = getattr(_storage(), "check_access", None)
+    check_access = getattr(storages["default"], "check_access", None)
     if check_access is None:
         return []
     try:
         check_access()
     except OSError as error:
-        return [Error(f"The object store cannot be used: {error}", hint=HINT, id="sessions_app.E021")]
+        return [check_error("E021", f"The object store cannot be used: {error}", HINT)]
     return []
-
-
-def _storage() -> Storage:
-    return storages["default"]
