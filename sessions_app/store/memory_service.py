@@ -137,7 +137,11 @@ def _locked(app_name: str, user_id: str, session_id: str | None) -> models.Sessi
 
 def _insert(owner: models.Session, events: Sequence[Event]) -> list[str]:
     """Insert missing entries of the events, and return the ids of all events with text."""
-    rows = [_row(owner, event, entry) for event in events if (entry := memory_entry_of(event))]
+    rows = []
+    for event in events:
+        entry = memory_entry_of(event)
+        if entry:
+            rows.append(_row(owner, event, entry))
     models.MemoryEntry.objects.bulk_create(rows, batch_size=BATCH, ignore_conflicts=True)
     return [row.event_id for row in rows]
 

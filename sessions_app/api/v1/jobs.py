@@ -109,9 +109,12 @@ class JobAnswer(Schema):
 
 def _fields_of(row: ToolJob) -> dict[str, Any]:
     """Return the fields of `Job` that no attribute of the row has under the same name."""
-    # A function may report any float; JSON has neither infinity nor NaN.
-    done, total = (value if isfinite(value) else None for value in (row.progress_done, row.progress_total))
-    progress = Progress(done=done, total=total or None, percent=row.percent, message=row.progress_message)
+    progress = Progress(
+        done=_finite(row.progress_done),
+        total=_finite(row.progress_total) or None,
+        percent=row.percent,
+        message=row.progress_message,
+    )
     return {
         "job_id": row.pk,
         "run_id": row.invocation_id,
@@ -121,6 +124,11 @@ def _fields_of(row: ToolJob) -> dict[str, Any]:
         "question": Question.of(row),
         "files": row.artifacts,
     }
+
+
+def _finite(value: float) -> float | None:
+    """Return a number that a function has reported; None for infinity and NaN, which JSON does not have."""
+    return value if isfinite(value) else None
 
 
 @router.get("/sessions/{session_id}/jobs", response=Page[Job])

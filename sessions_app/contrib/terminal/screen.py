@@ -64,7 +64,8 @@ class Screen:
     def _painted(self, text: str, styles: tuple[str, ...], colour: str) -> str:
         if not styles and not colour:
             return text
-        paint = cast(Callable[[str], str], make_style(styles, **({"fg": colour} if colour else {})))
+        foreground = {"fg": colour} if colour else {}
+        paint = cast(Callable[[str], str], make_style(styles, **foreground))
         return "\n".join(paint(line) if line else line for line in text.split("\n"))
 
     def _write_now(self, text: str) -> None:
