@@ -193,9 +193,9 @@ async def broken_rules(tab: Tab, text: str, errors: Errors) -> list[str]:
     return [*(f"{rule}: {refusals}" for rule, is_broken in broken.items() if is_broken), *errors.taken()]
 
 
-@pytest.mark.parametrize("text", RAW, ids=lambda text: f"{text[:60]} ({len(text)})".replace("\0", "NUL"))
-async def test_a_frame_that_is_known_to_be_odd_is_answered(tab: Tab, errors: Errors, text: str) -> None:
-    assert await broken_rules(tab, text, errors) == []
+async def test_a_frame_that_is_known_to_be_odd_is_answered(tab: Tab, errors: Errors) -> None:
+    for text in RAW:
+        assert await broken_rules(tab, text, errors) == [], f"{text[:60]} ({len(text)})"
 
 
 async def test_binary_frames_are_answered(tab: Tab, errors: Errors) -> None:
