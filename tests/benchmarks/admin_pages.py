@@ -86,7 +86,9 @@ def _measure() -> list[str]:
 
 
 def _urls(client: Client) -> Iterator[str]:
-    """Yield the addresses of the pages: of sessions, of one call that waits, and of all lists with each filter."""
+    """Yield the addresses of the pages: first page and costs, sessions, one call, and all lists with each filter."""
+    yield reverse("admin:index")
+    yield reverse("admin:sessions_app_dayfigure_costs")
     long = Session.objects.order_by("-last_seq")[0]
     costly = SessionFigures.objects.order_by(F("cost").desc(nulls_last=True))[0].session
     for session in {long, costly}:
