@@ -137,6 +137,7 @@ INSTALLED_APPS = [
     "sessions_app.contrib.a2a",
     "sessions_app.contrib.ag_ui",
     "sessions_app.contrib.evaluation",
+    "sessions_app.contrib.knowledge",
     "sessions_app.contrib.mcp",
     "sessions_app.contrib.terminal",
     "adk_site",

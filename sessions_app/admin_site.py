@@ -19,7 +19,7 @@ from sessions_app.conf import conf
 MENU = {
     "conversations": (
         _("Conversations"),
-        "Session Event Artifact Feedback Annotation ShareLink AppState UserState MemoryEntry",
+        "Session Event Artifact Feedback Annotation ShareLink AppState UserState MemoryEntry KnowledgeSearch",
     ),
     "work": (
         _("Work"),

@@ -115,7 +115,7 @@ def sweep() -> None:
         waiting_mails(),
         deleted_session_repair(),
         offer_due_deliveries,
-        embedding.offer_waiting_entries,
+        embedding.offer_waiting_texts,
         count_figures,
     ]
     for extension in extensions():

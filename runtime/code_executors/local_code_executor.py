@@ -32,6 +32,7 @@ class ChildPython:
     Args:
         timeout: seconds after which the process is killed; None is no limit.
         max_threads: number of threads above which the process is killed, on Linux; None is no limit.
+        max_output: characters after which standard output and error are each cut.
     """
 
     def __init__(
@@ -40,11 +41,13 @@ class ChildPython:
         environment: Mapping[str, str],
         timeout: float | None,
         max_threads: int | None = None,
+        max_output: int = MAX_OUTPUT_CHARACTERS,
     ) -> None:
         self._arguments = [sys.executable, *arguments]
         self._environment = environment
         self._timeout = timeout
         self._max_threads = max_threads
+        self._max_output = max_output
         self._process: subprocess.Popen[bytes] | None = None
         self._lock = threading.Lock()
         self._is_killed = False
@@ -70,7 +73,8 @@ class ChildPython:
                     # Under the lock: after `wait`, another process may get this number, and `kill` would end that
                     # process.
                     self._process = None
-            return _result(_read_output(out), _read_output(err), process.returncode, problem)
+            output = _read_output(out, self._max_output)
+            return _result(output, _read_output(err, self._max_output), process.returncode, problem)
 
     def kill(self) -> None:
         """End the process and all processes that it started; may be called from any thread."""
@@ -137,13 +141,13 @@ def _result(stdout: str, stderr: str, status: int, problem: str | None) -> CodeE
     return CodeExecutionResult(stdout=stdout, stderr=stderr, exit_code=status)
 
 
-def _read_output(file: IO[bytes]) -> str:
+def _read_output(file: IO[bytes], max_characters: int) -> str:
     file.seek(0)
     # A character has up to four bytes in UTF-8; one byte more shows that the output was cut.
-    text = file.read(4 * MAX_OUTPUT_CHARACTERS + 1).decode("utf-8", "replace")
-    if len(text) <= MAX_OUTPUT_CHARACTERS:
+    text = file.read(4 * max_characters + 1).decode("utf-8", "replace")
+    if len(text) <= max_characters:
         return text
-    return f"{text[:MAX_OUTPUT_CHARACTERS]}\n… (cut after {MAX_OUTPUT_CHARACTERS} characters)"
+    return f"{text[:max_characters]}\n… (cut after {max_characters} characters)"
 
 
 class LocalCodeExecutor(BaseCodeExecutor):

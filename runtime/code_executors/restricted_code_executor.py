@@ -9,7 +9,7 @@ from dataclasses import asdict
 from typing import Any
 
 from runtime.code_executors.confinement import SCRIPT, ProcessLimits, missing_protection
-from runtime.code_executors.local_code_executor import ChildPython, LocalCodeExecutor
+from runtime.code_executors.local_code_executor import MAX_OUTPUT_CHARACTERS, ChildPython, LocalCodeExecutor
 
 
 class RestrictedCodeExecutor(LocalCodeExecutor):
@@ -29,6 +29,7 @@ class RestrictedCodeExecutor(LocalCodeExecutor):
         max_memory_bytes: address space of the process.
         max_threads: threads of the process, which is killed when it has started more.
         max_file_bytes: size of a file, and of the output.
+        max_output_characters: characters after which the output is cut.
         require_isolation: False to run code without the protections missing on this system. On macOS, the network and
             all files are then reachable.
 
@@ -40,6 +41,7 @@ class RestrictedCodeExecutor(LocalCodeExecutor):
     max_memory_bytes: int = 1024**3
     max_threads: int = 64
     max_file_bytes: int = 10 * 1024**2
+    max_output_characters: int = MAX_OUTPUT_CHARACTERS
     require_isolation: bool = True
 
     def model_post_init(self, context: Any, /) -> None:
@@ -67,4 +69,6 @@ class RestrictedCodeExecutor(LocalCodeExecutor):
         }
         # -I leaves out the user's packages and the directory of the script; -X utf8 sets the encoding.
         arguments = ["-I", "-X", "utf8", str(SCRIPT), json.dumps(asdict(limits))]
-        return ChildPython(arguments, environment, self.timeout_seconds, self.max_threads)
+        return ChildPython(
+            arguments, environment, self.timeout_seconds, self.max_threads, self.max_output_characters
+        )

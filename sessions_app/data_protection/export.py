@@ -25,6 +25,7 @@ from sessions_app.models import (
     ApiKey,
     Artifact,
     Event,
+    KnowledgeVersion,
     RequestText,
     SavedCredential,
     Session,
@@ -57,6 +58,7 @@ FIELDS: dict[str, tuple[str, ...]] = {
     "annotations": ("session_id", "seq", "label", "created_at"),
     "share_links": ("session_id", "created_at", "revoked_at"),
     "acts": ("session_id", "action", "subject_kind", "subject_id", "seq", "actor_kind", "at"),
+    "knowledge_searches": ("session_id", "invocation_id", "agent_name", "bases", "query", "found", "at"),
     "memory_entries": ("session_id", "event_id", "author", "said_at", "content"),
 }  # fmt: skip
 """Exported fields by kind, which is the name of the file. No internals of the site; no notes, names and addresses of
@@ -65,6 +67,7 @@ API_KEY_FIELDS = (
     "id", "name", "prefix", "scopes", "requests_per_minute", "tokens_per_day", "created_at", "expires_at",
     "last_used_at", "revoked_at",
 )  # fmt: skip
+UPLOAD_FIELDS = ("document__base__name", "document__name", "number", "size", "sha256", "created_at")
 WEBHOOK_FIELDS = ("id", "url", "events", "created_at", "disabled_at", "disabled_reason")
 ACCOUNT_ACT_FIELDS = ("action", "subject_kind", "subject_id", "actor_kind", "at")
 
@@ -110,6 +113,8 @@ def export_user(user_pk: Any, target: Path) -> list[dict[str, Any]]:
         archive.write_list("webhooks.json", map(mask, hooks.iterator(ROWS_PER_QUERY)))
         acts = rows_of_user(AccountAct, user_pk).order_by("pk").values(*ACCOUNT_ACT_FIELDS)
         archive.write_list("account_acts.json", acts.iterator(ROWS_PER_QUERY))
+        uploads = KnowledgeVersion.objects.filter(uploaded_by=user_pk).order_by("pk").values(*UPLOAD_FIELDS)
+        archive.write_list("knowledge_uploads.json", map(mask, uploads.iterator(ROWS_PER_QUERY)))
         _write_artifacts(archive, rows_of_user(Artifact, user_pk))
     return archive.files
 

@@ -23,6 +23,7 @@ ROWS_OF_SESSION: dict[str, type[Model]] = {
     "share_links": models.ShareLink,
     "acts": models.SessionAct,
     "call_errors": models.CallError,
+    "knowledge_searches": models.KnowledgeSearch,
     "evaluated_cases": models.EvaluatedCase,
 }
 ROWS_OF_USER: dict[str, type[Model]] = {

@@ -24,6 +24,16 @@ from sessions_app.models.figures import (
 )
 from sessions_app.models.idempotent_request import IdempotentRequest
 from sessions_app.models.invocation import Invocation
+from sessions_app.models.knowledge import (
+    KnowledgeBase,
+    KnowledgeDocument,
+    KnowledgePassage,
+    KnowledgeSearch,
+    KnowledgeUse,
+    KnowledgeVector,
+    KnowledgeVersion,
+    VersionStatus,
+)
 from sessions_app.models.legal_hold import LegalHold
 from sessions_app.models.memory import EmbeddingModel, MemoryEntry, MemoryVector
 from sessions_app.models.recorded_end import RecordedEnd

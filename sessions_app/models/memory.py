@@ -1,7 +1,7 @@
 """MemoryEntry: the text of an event of an earlier session, found by its words, and by its meaning as a vector."""
 
 from collections.abc import Iterable
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
@@ -13,9 +13,22 @@ from django.db.models import F, Q
 CONFIG = "simple"
 """Text search configuration without stemming and stop words: the language of the texts is unknown, and the rules of
 another language would lose words."""
+Row = TypeVar("Row", bound=models.Model)
 
 
-class MemoryEntryQuerySet(models.QuerySet["MemoryEntry"]):
+class SearchableQuerySet(models.QuerySet[Row]):
+    """Rows with a column `vector` of words."""
+
+    def with_any_word(self, words: Iterable[str]) -> Self:
+        """Return the rows with any of the words, with a `rank` that is higher for better matches."""
+        # Quoted: a bare "or" or "-" among the words would be an operator of the query language.
+        query = SearchQuery(
+            " or ".join(f'"{word}"' for word in words), config=CONFIG, search_type="websearch"
+        )
+        return self.filter(vector=query).annotate(rank=SearchRank(F("vector"), query))
+
+
+class MemoryEntryQuerySet(SearchableQuerySet["MemoryEntry"]):
     """Memory entries of a user, and a search among them."""
 
     def of(self, app_name: str, user_pk: Any) -> Self:
@@ -23,12 +36,7 @@ class MemoryEntryQuerySet(models.QuerySet["MemoryEntry"]):
 
     def best_first(self, words: Iterable[str]) -> Self:
         """Return the entries with any of the words, the best match first; of equal matches, the newest first."""
-        # Quoted: a bare "or" or "-" among the words would be an operator of the query language.
-        query = SearchQuery(
-            " or ".join(f'"{word}"' for word in words), config=CONFIG, search_type="websearch"
-        )
-        found = self.filter(vector=query).annotate(rank=SearchRank(F("vector"), query))
-        return found.order_by("-rank", "-said_at", "-id")
+        return self.with_any_word(words).order_by(F("rank").desc(), "-said_at", "-id")
 
 
 class MemoryEntry(models.Model):
@@ -77,11 +85,13 @@ class MemoryEntry(models.Model):
 
 
 class EmbeddingModel(models.Model):
-    """A model that makes vectors of memory entries. The newest row is that of the settings since the last `migrate`.
+    """A model that makes vectors of memory entries and of passages of knowledge bases.
+
+    The newest row is that of the settings since the last `migrate`.
 
     Attributes:
-        completed_at: when each entry had a vector of this model; until then an earlier model serves searches. None
-            again for a model whose vectors a later one has replaced.
+        completed_at: when each of these texts had a vector of this model; until then an earlier model serves searches.
+            None again for a model whose vectors a later one has replaced.
         claimed_until: time until which the process that makes vectors has the right to do so alone.
         tokens: sum of all calls.
         cost: sum of all calls, by `ADK["prices"]`.

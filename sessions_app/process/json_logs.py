@@ -32,6 +32,11 @@ def logs_of_invocation(invocation_id: str) -> Iterator[None]:
         _invocation_id.reset(token)
 
 
+def current_invocation_id() -> str:
+    """Return the id of the invocation that runs in this context, also within agents as tools; empty outside of one."""
+    return _invocation_id.get()
+
+
 class JsonFormatter(logging.Formatter):
     """Formatter of JSON objects: time, level, logger, message, exception, invocation, and the fields of `extra`."""
 

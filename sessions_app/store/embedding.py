@@ -1,15 +1,15 @@
-"""Vectors of memory entries, made in batches by a model outside of any turn.
+"""Vectors of memory entries and of passages of knowledge bases, made in batches by a model outside of any turn.
 
-The sweep asks a Celery worker for a round when an entry waits. The task starts the round on the event loop of its
+The sweep asks a Celery worker for a round when a text waits. The task starts the round on the event loop of its
 process and returns. A round claims the model's row, so that no text is sent twice, and each batch renews the claim:
 
-    an entry has no vector of the newest model (embedded_by < its key)
-      | one request for a batch of entries; its use is counted, for their users and in the model's row
+    a text has no vector of the newest model (embedded_by < its key)
+      | one request for a batch of texts of a table; its use is counted, for their users and in the model's row
       | one transaction: vectors, `embedded_by`, renewed claim
-    done; of entries that were erased or forgotten in the meantime nothing is stored
+    done; of texts that were erased or forgotten in the meantime nothing is stored
 
 When a process dies or a server fails, the claim ends by itself after a minute, and the sweep starts the next round.
-Only the batch that was under way is sent again. When no entry waits, the model is complete: it serves searches from now
+Only the batch that was under way is sent again. When no text waits, the model is complete: it serves searches from now
 on, and the vectors of earlier models are deleted.
 """
 
@@ -24,7 +24,7 @@ from datetime import timedelta
 from typing import Any
 
 from django.db import transaction
-from django.db.models import F, Q, QuerySet
+from django.db.models import F, Model, Q, QuerySet
 from django.db.models.functions import Now
 from django.utils import timezone
 
@@ -32,9 +32,10 @@ from runtime.errors import ModelError
 from runtime.models.rate_limit import embed
 from runtime.models.registry import LLMRegistry
 from sessions_app.conf import conf
-from sessions_app.models import EmbeddingModel, MemoryEntry, MemoryVector, PersonUsage
+from sessions_app.models import EmbeddingModel, PersonUsage
 from sessions_app.process.celery_dispatch import send_embedding
 from sessions_app.process.threads import create_task, in_thread
+from sessions_app.store.embedded_tables import EMBEDDED_TABLES, EmbeddedTable
 from sessions_app.store.memory_vectors import target_model, text_to_embed, used_for
 from sessions_app.store.sql.usage import add_used_by
 
@@ -53,16 +54,16 @@ _rounds: set[asyncio.Task[int]] = set()
 
 
 @dataclass(frozen=True)
-class WaitingEntry:
-    """An entry without a vector, with the text that its vector is made of."""
+class WaitingText:
+    """A text without a vector, and the user for whom the use of the model counts; None for nobody."""
 
     pk: int
     user_pk: Any
     text: str
 
 
-def offer_waiting_entries(seconds: float) -> bool:
-    """Ask a worker for a round if an entry waits. Return False: one round takes all entries."""
+def offer_waiting_texts(seconds: float) -> bool:
+    """Ask a worker for a round if a text waits. Return False: one round takes all texts."""
     if conf().embeddings:
         model = target_model()
         if model is not None and _unclaimed(model).exists() and _has_work(model):
@@ -72,29 +73,36 @@ def offer_waiting_entries(seconds: float) -> bool:
 
 async def start_round() -> None:
     """Start a round, which ends at once if another process has the claim."""
-    task = create_task(embed_waiting(), "embed memory")
+    task = create_task(embed_waiting(), "embed texts")
     _rounds.add(task)
     task.add_done_callback(_rounds.discard)
 
 
 async def embed_waiting() -> int:
-    """Make vectors until no entry waits; return the number of entries. A failure is logged and ends the round."""
+    """Make vectors until no text waits; return the number of texts. A failure is logged and ends the round."""
     model = await in_thread(_claim)
     if model is None:
         return 0
     done = 0
     try:
-        while entries := await in_thread(_waiting, model):
-            await _embed(model, entries)
-            done += len(entries)
+        for table in EMBEDDED_TABLES:
+            while texts := await in_thread(_waiting, table, model):
+                await _embed(table, model, texts)
+                done += len(texts)
     except Exception:  # the sweep starts the next round when the claim has ended
-        logger.exception("No vectors of memory entries were made by %s; the sweep tries again", model)
+        logger.exception("No vectors of texts were made by %s; the sweep tries again", model)
     else:
         await in_thread(_finish, model)
     return done
 
 
-async def _embed(model: EmbeddingModel, entries: Sequence[WaitingEntry]) -> None:
+def is_embedded(table: EmbeddedTable, rows: QuerySet[Any]) -> bool:
+    """Return True if the newest model has made a vector of each of the rows, or the site makes none."""
+    model = target_model()
+    return model is None or not (_without_vector(table, model) & rows).exists()
+
+
+async def _embed(table: EmbeddedTable, model: EmbeddingModel, texts: Sequence[WaitingText]) -> None:
     """Make and store the vectors. A text that the model refuses gets none.
 
     Raises:
@@ -104,34 +112,36 @@ async def _embed(model: EmbeddingModel, entries: Sequence[WaitingEntry]) -> None
     llm = LLMRegistry.new_llm(model.name)
     try:
         async with asyncio.timeout(CALL_SECONDS):
-            made = await embed(llm, [entry.text for entry in entries], model.dimensions)
+            made = await embed(llm, [waiting.text for waiting in texts], model.dimensions)
     except ModelError as error:
         if error.code != REFUSED:
             raise
-        if len(entries) > 1:
-            middle = len(entries) // 2
-            await _embed(model, entries[:middle])
-            await _embed(model, entries[middle:])
+        if len(texts) > 1:
+            middle = len(texts) // 2
+            await _embed(table, model, texts[:middle])
+            await _embed(table, model, texts[middle:])
             return
         async with asyncio.timeout(CALL_SECONDS):
             await embed(llm, [PROBE], model.dimensions)
-        logger.warning("%s refused memory entry %s, which is found by words only", model, entries[0].pk)
-        await in_thread(_store, model, {entries[0].pk: None})
+        noun = table.texts._meta.verbose_name
+        logger.warning("%s refused the %s %s, which is found by words only", model, noun, texts[0].pk)
+        await in_thread(_store, table, model, {texts[0].pk: None})
         return
-    await _count(model, entries, made.tokens)
-    vectors = {entry.pk: vector for entry, vector in zip(entries, made.vectors, strict=True)}
-    await in_thread(_store, model, vectors)
+    await _count(model, texts, made.tokens)
+    vectors = {waiting.pk: vector for waiting, vector in zip(texts, made.vectors, strict=True)}
+    await in_thread(_store, table, model, vectors)
 
 
-async def _count(model: EmbeddingModel, entries: Sequence[WaitingEntry], tokens: int) -> None:
+async def _count(model: EmbeddingModel, texts: Sequence[WaitingText], tokens: int) -> None:
     """Count the use of a request, for each user by the share of the texts."""
     await in_thread(_count_in_row, model, tokens)
     lengths: Counter[Any] = Counter()
-    for entry in entries:
-        lengths[entry.user_pk] += len(entry.text)
+    for waiting in texts:
+        lengths[waiting.user_pk] += len(waiting.text)
     for user_pk, length in lengths.items():
         share = round(tokens * length / lengths.total())
-        await add_used_by(user_pk, used_for(model, share))
+        if user_pk is not None:
+            await add_used_by(user_pk, used_for(model, share))
 
 
 def _count_in_row(model: EmbeddingModel, tokens: int) -> None:
@@ -154,17 +164,21 @@ def _claim() -> EmbeddingModel | None:
 
 
 def _has_work(model: EmbeddingModel) -> bool:
-    return _may_be_sent(model).exists() or (
-        model.completed_at is None and not _without_vector(model).exists()
-    )
+    if any(_may_be_sent(table, model).exists() for table in EMBEDDED_TABLES):
+        return True
+    return model.completed_at is None and not _some_wait(model)
 
 
-def _without_vector(model: EmbeddingModel) -> QuerySet[MemoryEntry]:
-    return MemoryEntry.objects.filter(embedded_by__lt=model.pk).exclude(words="")
+def _some_wait(model: EmbeddingModel) -> bool:
+    return any(_without_vector(table, model).exists() for table in EMBEDDED_TABLES)
 
 
-def _may_be_sent(model: EmbeddingModel) -> QuerySet[MemoryEntry]:
-    """Return the entries that wait, without those of users who have reached their limits of the day."""
+def _without_vector(table: EmbeddedTable, model: EmbeddingModel) -> QuerySet[Model]:
+    return table.texts._default_manager.filter(embedded_by__lt=model.pk).exclude(words="")
+
+
+def _may_be_sent(table: EmbeddedTable, model: EmbeddingModel) -> QuerySet[Model]:
+    """Return the texts that wait, without those of users who have reached their limits of the day."""
     site = conf()
     today = timezone.localdate(timezone=timezone.get_default_timezone())
     has_reached = Q(pk__in=[])
@@ -173,42 +187,45 @@ def _may_be_sent(model: EmbeddingModel) -> QuerySet[MemoryEntry]:
     if site.max_cost_per_user:
         has_reached |= Q(cost__gte=site.max_cost_per_user)
     users = PersonUsage.objects.filter(has_reached, day=today)
-    return _without_vector(model).exclude(user__in=users.values("user"))
+    return _without_vector(table, model).exclude(**{f"{table.user}__in": users.values("user")})
 
 
-def _waiting(model: EmbeddingModel) -> list[WaitingEntry]:
-    rows = _may_be_sent(model).order_by("embedded_by", "pk").values_list("pk", "user_id", "content")
-    waiting = []
-    for pk, user_pk, content in rows[:BATCH_SIZE]:
-        words = "".join(part.get("text", "") for part in content["parts"])
-        waiting.append(WaitingEntry(pk, user_pk, text_to_embed(words)))
-    return waiting
+def _waiting(table: EmbeddedTable, model: EmbeddingModel) -> list[WaitingText]:
+    in_order = _may_be_sent(table, model).order_by("embedded_by", "pk")
+    rows = in_order.values_list("pk", table.user, *table.columns)
+    return [
+        WaitingText(pk, user_pk, text_to_embed(table.text_of(tuple(values))))
+        for pk, user_pk, *values in rows[:BATCH_SIZE]
+    ]
 
 
-def _store(model: EmbeddingModel, vectors: Mapping[int, list[float] | None]) -> None:
-    """Store the vectors of the entries that are still remembered, and renew the claim."""
+def _store(table: EmbeddedTable, model: EmbeddingModel, vectors: Mapping[int, list[float] | None]) -> None:
+    """Store the vectors of the texts that still exist, and renew the claim."""
+    manager = table.vectors._default_manager
     with transaction.atomic():
         # Locked: forgetting an entry waits, and then deletes the vector as well.
-        rows = _without_vector(model).filter(pk__in=vectors).order_by("pk").select_for_update(of=("self",))
+        waiting = _without_vector(table, model).filter(pk__in=vectors)
+        rows = waiting.order_by("pk").select_for_update(of=("self",))
         pks = list(rows.values_list("pk", flat=True))
-        made = []
-        for pk in pks:
-            numbers = vectors[pk]
-            if numbers is not None:
-                made.append(MemoryVector(entry_id=pk, model=model, numbers=numbers))
-        MemoryVector.objects.bulk_create(made)
-        MemoryEntry.objects.filter(pk__in=pks).update(embedded_by=model.pk)
+        manager.bulk_create(
+            table.vectors(**{f"{table.reference}_id": pk, "model": model, "numbers": numbers})
+            for pk in pks
+            if (numbers := vectors[pk]) is not None
+        )
+        table.texts._default_manager.filter(pk__in=pks).update(embedded_by=model.pk)
         EmbeddingModel.objects.filter(pk=model.pk).update(claimed_until=Now() + CLAIM)
 
 
 def _finish(model: EmbeddingModel) -> None:
-    """Give the claim back. If no entry waits, the model is complete, and earlier vectors are deleted."""
+    """Give the claim back. If no text waits, the model is complete, and earlier vectors are deleted."""
     row = EmbeddingModel.objects.filter(pk=model.pk)
-    if not _without_vector(model).exists():
+    if not _some_wait(model):
         row.filter(completed_at=None).update(completed_at=Now())
         EmbeddingModel.objects.filter(pk__lt=model.pk).update(completed_at=None)
-        earlier = MemoryVector.objects.filter(model__lt=model.pk)
-        while pks := list(earlier.values_list("pk", flat=True)[:DELETED_AT_ONCE]):
-            MemoryVector.objects.filter(pk__in=pks).delete()
-            row.update(claimed_until=Now() + CLAIM)
+        for table in EMBEDDED_TABLES:
+            manager = table.vectors._default_manager
+            earlier = manager.filter(model__lt=model.pk)
+            while pks := list(earlier.values_list("pk", flat=True)[:DELETED_AT_ONCE]):
+                manager.filter(pk__in=pks).delete()
+                row.update(claimed_until=Now() + CLAIM)
     row.update(claimed_until=None)

@@ -1,20 +1,21 @@
-"""Vectors of memory entries: the entries nearest in meaning to a query, and the index that finds them.
+"""Vectors of texts: the memory entries nearest in meaning to a query, and the indexes that find them.
 
 `prepare_vectors`, called by each `migrate`, makes what needs the rights of the owner of the tables: the extension, and
-an index for the model that the settings name first. `store/embedding` makes the vectors. An index is made for one
-model, whose vectors have one length.
+an index of each table for the model that the settings name first. `store/embedding` makes the vectors. An index is made
+for one model, whose vectors have one length. `contrib/knowledge` finds passages by the same parts.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, TypeVar
 
 from django.contrib.postgres.indexes import OpClass
 from django.db import Error, connection, transaction
-from django.db.models import FloatField, Q, Value
+from django.db.models import FloatField, Model, Q, QuerySet, Value
 from django.db.models.functions import Cast
 from pydantic import ValidationError
 
@@ -25,9 +26,11 @@ from sessions_app.conf import conf
 from sessions_app.models import EmbeddingModel, MemoryEntry, MemoryVector
 from sessions_app.process.threads import in_thread
 from sessions_app.secrets.masking import mask_text
+from sessions_app.store.embedded_tables import EMBEDDED_TABLES, EmbeddedTable
 from sessions_app.store.sql.usage import Used, add_used_by
 
 logger = logging.getLogger(__name__)
+Row = TypeVar("Row", bound=Model)
 MAX_CHARACTERS = 6_000
 """Beginning of a text that its vector tells of: the limits of models begin at two thousand words."""
 QUERY_SECONDS = 2.0
@@ -39,6 +42,14 @@ CANDIDATES = 1_000
 lost among 40,000 entries, in half the time."""
 MAX_SCANNED = 200_000
 """Entries, of all users, in the index that a search looks at."""
+
+
+@dataclass(frozen=True)
+class Meaning:
+    """Vector of a query, by the model whose vectors it is compared with."""
+
+    model: EmbeddingModel
+    vector: list[float]
 
 
 def text_to_embed(text: str) -> str:
@@ -57,19 +68,31 @@ async def nearest_entries(app_name: str, user_pk: Any, query: str, limit: int) -
 
     Empty if the site makes no vectors, the query gets none in time, or they cannot be compared.
     """
-    if not conf().embeddings or find_spec("pgvector") is None:
+    meaning = await meaning_of(user_pk, query)
+    if meaning is None:
         return []
+    try:
+        return await in_thread(nearest_to, meaning.model, app_name, user_pk, meaning.vector, limit)
+    except Error as error:
+        logger.warning("A search finds words only: %r", error)
+        return []
+
+
+async def meaning_of(user_pk: Any, query: str) -> Meaning | None:
+    """Return the meaning of the query; None if the site makes no vectors, or the query gets none in time."""
+    if not conf().embeddings or find_spec("pgvector") is None:
+        return None
     model = await in_thread(_serving_model)
     if model is None:
-        return []
+        return None
     try:
         async with asyncio.timeout(QUERY_SECONDS):
             made = await embed(LLMRegistry.new_llm(model.name), [text_to_embed(query)], model.dimensions)
         await add_used_by(user_pk, used_for(model, made.tokens))
-        return await in_thread(nearest_to, model, app_name, user_pk, made.vectors[0], limit)
-    except Exception as error:  # noqa: BLE001 - whatever fails, the words of the query find entries
-        logger.warning("A search of memory finds words only: %r", error)
-        return []
+    except Exception as error:  # noqa: BLE001 - whatever fails, the words of the query find texts
+        logger.warning("A search finds words only: %r", error)
+        return None
+    return Meaning(model, made.vectors[0])
 
 
 def _serving_model() -> EmbeddingModel | None:
@@ -84,22 +107,33 @@ def nearest_to(
     model: EmbeddingModel, app_name: str, user_pk: Any, vector: list[float], limit: int
 ) -> list[int]:
     """Return the keys of the user's entries with the nearest vectors, the nearest first."""
+    entries = MemoryEntry.objects.of(app_name, user_pk)
+    vectors = MemoryVector.objects.filter(entry__app_name=app_name, entry__user=user_pk)
+    is_large = entries[: MOST_COMPARED + 1].count() > MOST_COMPARED
+    with transaction.atomic():
+        nearest = nearest_first(vectors, Meaning(model, vector), follows_index=is_large)
+        return list(nearest.values_list("entry_id", flat=True)[:limit])
+
+
+def nearest_first(vectors: QuerySet[Row], meaning: Meaning, *, follows_index: bool) -> QuerySet[Row]:
+    """Return the vectors of the model, the nearest first. Read them in the same transaction.
+
+    Args:
+        follows_index: True to go through the index of all vectors until it has found enough of `vectors`; False to
+            compare each of them.
+    """
     from pgvector.django import CosineDistance
 
-    entries = MemoryEntry.objects.of(app_name, user_pk)
-    vectors = MemoryVector.objects.filter(model=model, entry__app_name=app_name, entry__user=user_pk)
-    distance = CosineDistance(_as_vector(model), vector)
-    with transaction.atomic(), connection.cursor() as cursor:
-        if entries[: MOST_COMPARED + 1].count() > MOST_COMPARED:
-            # The index goes on until it has found enough entries of this user.
-            cursor.execute("SET LOCAL hnsw.iterative_scan = strict_order")
-            cursor.execute("SELECT set_config('hnsw.ef_search', %s, true)", [str(CANDIDATES)])
-            cursor.execute("SELECT set_config('hnsw.max_scan_tuples', %s, true)", [str(MAX_SCANNED)])
-            nearest = vectors.order_by(distance)
-        else:
-            # No index has this order. The index of all entries might end before it finds this user's.
-            nearest = vectors.order_by(distance + Value(0.0, output_field=FloatField()))
-        return list(nearest.values_list("entry_id", flat=True)[:limit])
+    distance = CosineDistance(_as_vector(meaning.model), meaning.vector)
+    of_model = vectors.filter(model=meaning.model)
+    if not follows_index:
+        # No index has this order. The index of all texts might end before it finds these.
+        return of_model.order_by(distance + Value(0.0, output_field=FloatField()))
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL hnsw.iterative_scan = strict_order")
+        cursor.execute("SELECT set_config('hnsw.ef_search', %s, true)", [str(CANDIDATES)])
+        cursor.execute("SELECT set_config('hnsw.max_scan_tuples', %s, true)", [str(MAX_SCANNED)])
+    return of_model.order_by(distance)
 
 
 def _as_vector(model: EmbeddingModel) -> Cast:
@@ -132,8 +166,9 @@ def prepare_vectors() -> None:
     if model is None:
         name, dimensions = named
         model = EmbeddingModel.objects.create(name=name, dimensions=dimensions)
-    _drop_useless_indexes()
-    _make_index(model)
+    for table in EMBEDDED_TABLES:
+        _drop_useless_indexes(table)
+        _make_index(table, model)
 
 
 def _make_extension() -> bool:
@@ -150,10 +185,10 @@ def _make_extension() -> bool:
         return False
 
 
-def _make_index(model: EmbeddingModel) -> None:
+def _make_index(table: EmbeddedTable, model: EmbeddingModel) -> None:
     from pgvector.django import HnswIndex
 
-    name = _index_name(model.pk)
+    name = f"{table.index}{model.pk}"
     with connection.cursor() as cursor:
         cursor.execute("SELECT to_regclass(%s) IS NOT NULL", [name])
         (exists,) = cursor.fetchone()
@@ -161,22 +196,18 @@ def _make_index(model: EmbeddingModel) -> None:
         expression = OpClass(_as_vector(model), name="halfvec_cosine_ops")
         index = HnswIndex(expression, name=name, condition=Q(model=model.pk))
         with connection.schema_editor(atomic=False) as editor:
-            editor.add_index(MemoryVector, index, concurrently=True)  # type: ignore[call-arg]
+            editor.add_index(table.vectors, index, concurrently=True)  # type: ignore[call-arg]
 
 
-def _drop_useless_indexes() -> None:
+def _drop_useless_indexes(table: EmbeddedTable) -> None:
     """Drop the indexes of models without vectors, and those whose making was interrupted."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT c.relname, i.indisvalid FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid"
             " WHERE i.indrelid = %s::regclass AND c.relname LIKE %s",
-            [MemoryVector._meta.db_table, _index_name("%")],
+            [table.vectors._meta.db_table, f"{table.index}%"],
         )
         for name, is_valid in cursor.fetchall():
-            model_pk = int(name.removeprefix(_index_name("")))
-            if not is_valid or not MemoryVector.objects.filter(model=model_pk).exists():
+            model_pk = int(name.removeprefix(table.index))
+            if not is_valid or not table.vectors._default_manager.filter(model=model_pk).exists():
                 cursor.execute(f"DROP INDEX CONCURRENTLY {connection.ops.quote_name(name)}")
-
-
-def _index_name(model_pk: int | str) -> str:
-    return f"memory_meaning_{model_pk}"

@@ -37,6 +37,10 @@ from sessions_app.models import (
     Failure,
     Feedback,
     Invocation,
+    KnowledgeBase,
+    KnowledgeDocument,
+    KnowledgeSearch,
+    KnowledgeVersion,
     LegalHold,
     MemoryEntry,
     Remit,
@@ -138,6 +142,7 @@ def make_things(owner: User) -> Things:
             reason="Case 7",
         ),
         "casefile": make_case_file(session),
+        "knowledgesearch": KnowledgeSearch.objects.create(session=session, query="lamps", found=0),
     }
     return Things(session, rows | rows_of_account(owner) | rows_of_staff())
 
@@ -190,7 +195,17 @@ def rows_of_staff() -> dict[str, Model]:
             group=Group.objects.get_or_create(name="Clerks")[0], app_name=APP
         )[0],
         "group": Group.objects.get_or_create(name="Auditors")[0],
+        "knowledgebase": KnowledgeBase.objects.get_or_create(name="Handbook", app_name=APP)[0],
+        "knowledgedocument": make_document(),
     }
+
+
+def make_document() -> KnowledgeDocument:
+    """Store a document with a version that no worker has read."""
+    base = KnowledgeBase.objects.get_or_create(name="Handbook", app_name=APP)[0]
+    document = KnowledgeDocument.objects.create(base=base, name=uuid4().hex)
+    KnowledgeVersion.objects.create(document=document, number=1, size=1)
+    return document
 
 
 def make_session(owner: User) -> Session:

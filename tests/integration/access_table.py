@@ -152,6 +152,18 @@ GET    login     login  login 403   200       delete+text   /admin/sessions_app/
 POST   login     login  login 403   200       delete+text   /admin/sessions_app/annotation/<object_id>/delete/
 GET    login     login  login 403   200       evalset    /admin/sessions_app/annotation/evalset.json
 POST   login     login  login 403   403       -          /admin/sessions_app/annotation/evalset.json
+GET    login     login  login 403   200       read       /admin/sessions_app/knowledgebase/
+POST   login     login  login 403   200       read       /admin/sessions_app/knowledgebase/
+GET    login     login  login 403   200       add_*      /admin/sessions_app/knowledgebase/add/
+POST   login     login  login 403   200       add_*      /admin/sessions_app/knowledgebase/add/
+GET    login     login  login 403   200       read       /admin/sessions_app/knowledgebase/<object_id>/change/
+POST   login     login  login 403   200       change_*   /admin/sessions_app/knowledgebase/<object_id>/change/
+GET    login     login  login 403   200       delete_*   /admin/sessions_app/knowledgebase/<object_id>/delete/
+POST   login     login  login 403   200       delete_*   /admin/sessions_app/knowledgebase/<object_id>/delete/
+GET    login     login  login 403   200       add_*      /admin/sessions_app/knowledgedocument/add/
+POST   login     login  login 403   200       add_*      /admin/sessions_app/knowledgedocument/add/
+GET    login     login  login 403   200       delete_*   /admin/sessions_app/knowledgedocument/<object_id>/delete/
+POST   login     login  login 403   200       delete_*   /admin/sessions_app/knowledgedocument/<object_id>/delete/
 GET    login     login  login 403   200       read       /admin/sessions_app/remit/
 POST   login     login  login 403   200       read       /admin/sessions_app/remit/
 GET    login     login  login 403   200       add_*      /admin/sessions_app/remit/add/
@@ -303,8 +315,19 @@ TO_HIDDEN = {
     "POST /keys/<key_id>/revoke/": "302",  # the owner's key is no part of a conversation
 }
 """What the owner gets of a hidden agent, where this is not what the table says of another person."""
-TEXTS = {"answerrequest", "event", "artifact", "appstate", "userstate", "failure", "annotation", "casefile"}
+TEXTS = {
+    "answerrequest",
+    "event",
+    "artifact",
+    "appstate",
+    "userstate",
+    "failure",
+    "annotation",
+    "casefile",
+} | {"knowledgesearch"}
 """Models whose rows are words of conversations: reading them needs that right, too."""
+ADDED = {"remit", "annotation", "apikey", "knowledgebase", "knowledgedocument"}
+"""Models whose rows staff add, and some of them delete."""
 WORDS = {
     "read": "view_*|change_*",
     "text": "view_*+view_text|change_*+view_text",
@@ -342,7 +365,7 @@ WORDS = {
             "view",
             "change",
             "set",
-            *(("add", "delete") if name in ("remit", "annotation", "apikey") else ()),
+            *(("add", "delete") if name in ADDED else ()),
         )
     )
     + "|view_error_detail",

@@ -16,7 +16,7 @@ import adk_site.settings as site
 sys.modules["site_without"] = site
 site.INSTALLED_APPS = [name for name in site.INSTALLED_APPS if "contrib.a2a" not in name
     and "contrib.ag_ui" not in name and "contrib.evaluation" not in name
-    and "contrib.mcp" not in name and "contrib.terminal" not in name]
+    and "contrib.knowledge" not in name and "contrib.mcp" not in name and "contrib.terminal" not in name]
 site.ADK["a2a_apps"] = sys.argv[1:]
 
 import django

@@ -302,7 +302,7 @@ async def test_f3_a_query_without_a_vector_finds_words(
         monkeypatch.setattr(memory_vectors, "QUERY_SECONDS", 0.05)
         server.embeddings.is_held = True
     assert await search(person, "Minka?") == [CAT]
-    assert "A search of memory finds words only" in caplog.text
+    assert "A search finds words only" in caplog.text
 
 
 async def test_f3_a_text_that_the_model_refuses_keeps_no_other_waiting(
@@ -426,18 +426,18 @@ def test_f3_the_sweep_asks_for_a_round_while_an_entry_waits(
     settings.ADK = {**settings.ADK, "embeddings": {"gemini-embedding-001": 8}}
     asked: list[str] = []
     monkeypatch.setattr(embedding, "send_embedding", lambda: asked.append("round"))
-    embedding.offer_waiting_entries(1.0)
+    embedding.offer_waiting_texts(1.0)
     assert asked == [], "`migrate` has made no row"
     prepare_vectors()
     row = EmbeddingModel.objects.get()
     EmbeddingModel.objects.update(completed_at=timezone.now())
-    embedding.offer_waiting_entries(1.0)
+    embedding.offer_waiting_texts(1.0)
     assert asked == [], "no entry waits"
     EmbeddingModel.objects.update(completed_at=None)
-    embedding.offer_waiting_entries(1.0)
+    embedding.offer_waiting_texts(1.0)
     assert asked == ["round"]
     EmbeddingModel.objects.update(claimed_until=timezone.now() + timedelta(minutes=1))
-    embedding.offer_waiting_entries(1.0)
+    embedding.offer_waiting_texts(1.0)
     assert asked == ["round"], f"{row} is claimed"
 
 

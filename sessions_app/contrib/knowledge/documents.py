@@ -1,0 +1,84 @@
+"""Uploads of files to a base: each is the next version of the document with its name."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from pathlib import PurePath
+from typing import Any
+
+from celery import current_app
+from django.core.files.uploadedfile import UploadedFile
+from django.db import transaction
+from django.db.models import F, Max
+from django.db.models.functions import Now
+
+from sessions_app.conf import conf
+from sessions_app.contrib.knowledge.read_file import READERS
+from sessions_app.errors import InvalidInputError, TooLargeError
+from sessions_app.models import KnowledgeBase, KnowledgeDocument, KnowledgeVersion
+from sessions_app.process.celery_dispatch import JOB_QUEUE
+from sessions_app.store.uploads import artifact_name
+
+logger = logging.getLogger(__name__)
+READ_KNOWLEDGE = "sessions_app.read_knowledge"
+KINDS = ", ".join(READERS)
+
+
+def check_file(upload: UploadedFile[Any]) -> None:
+    """Refuse a file that cannot be read.
+
+    Raises:
+        InvalidInputError: the file is empty, or of another kind.
+        TooLargeError: the file has more bytes than `upload_bytes`.
+    """
+    size = upload.size or 0
+    if PurePath(artifact_name(upload.name or "")).suffix.lower() not in READERS:
+        raise InvalidInputError(f"The name of the file ends with none of {KINDS}.", field="file")
+    if not size:
+        raise InvalidInputError("The file is empty.", field="file")
+    if size > conf().upload_bytes:
+        raise TooLargeError(
+            f"The file has {size:,} bytes; the limit is {conf().upload_bytes:,}.", field="file"
+        )
+
+
+def upload_file(base: KnowledgeBase, upload: UploadedFile[Any], user_pk: Any) -> KnowledgeVersion:
+    """Store the file as the next version of the document with its name, and send it to a worker.
+
+    Raises:
+        InvalidInputError: the file is empty, or of another kind.
+        TooLargeError: the file has more bytes than `upload_bytes`.
+    """
+    check_file(upload)
+    with transaction.atomic():
+        document, _ = KnowledgeDocument.objects.get_or_create(
+            base=base, name=artifact_name(upload.name or "")[-255:]
+        )
+        # The lock gives each version its own number.
+        KnowledgeDocument.objects.select_for_update().get(pk=document.pk)
+        last = document.versions.aggregate(last=Max("number"))["last"]
+        digest = hashlib.sha256()
+        for chunk in upload.chunks():
+            digest.update(chunk)
+        upload.seek(0)
+        version = KnowledgeVersion(
+            document=document,
+            number=(last or 0) + 1,
+            size=upload.size or 0,
+            sha256=digest.hexdigest(),
+            uploaded_by_id=user_pk,
+        )
+        version.file.save("file", upload)
+        transaction.on_commit(lambda: send_version(version))
+    return version
+
+
+def send_version(version: KnowledgeVersion) -> None:
+    """Ask a worker to read the version; without a broker, leave it to the sweep."""
+    try:
+        current_app.send_task(READ_KNOWLEDGE, args=[version.pk], queue=JOB_QUEUE, ignore_result=True)
+    except Exception:
+        logger.warning("Version %s could not be sent to a worker; the sweep sends it", version, exc_info=True)
+        return
+    KnowledgeVersion.objects.filter(pk=version.pk).update(sent_at=Now(), sends=F("sends") + 1)

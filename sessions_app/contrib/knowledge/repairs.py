@@ -1,0 +1,59 @@
+"""Repairs of the sweep: versions that no worker has, that a dead worker left, and that are ready to be published."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models.functions import Now
+
+from sessions_app.contrib.knowledge.documents import send_version
+from sessions_app.contrib.knowledge.publishing import publish
+from sessions_app.contrib.knowledge.reading import READ_SECONDS, TOO_HARD
+from sessions_app.models import KnowledgePassage, KnowledgeVersion, VersionStatus
+from sessions_app.process.sweeping import OverdueRows, Repair, resend_pause
+from sessions_app.store.memory_vectors import target_model
+
+SEND_GRACE = timedelta(seconds=5)
+LOST_AFTER = timedelta(seconds=READ_SECONDS + 60)
+MAX_ATTEMPTS = 3
+
+
+def knowledge_repairs() -> list[Repair]:
+    return [
+        OverdueRows(_lost, _recover),
+        OverdueRows(_to_send, send_version),
+        OverdueRows(_to_publish, publish),
+    ]
+
+
+def _lost() -> QuerySet[KnowledgeVersion]:
+    reading = KnowledgeVersion.objects.filter(status=VersionStatus.READING)
+    return reading.filter(started_at__lt=Now() - LOST_AFTER).order_by("pk")
+
+
+def _recover(version: KnowledgeVersion) -> None:
+    """Queue a lost version again; end it as failed after `MAX_ATTEMPTS`."""
+    again = _lost().filter(pk=version.pk, attempts=version.attempts)
+    if version.attempts >= MAX_ATTEMPTS:
+        again.update(status=VersionStatus.FAILED, error=TOO_HARD, finished_at=Now())
+    elif again.update(status=VersionStatus.QUEUED, sent_at=None, sends=0):
+        send_version(version)
+
+
+def _to_send() -> QuerySet[KnowledgeVersion]:
+    """Return queued versions never sent, or sent so long ago that the broker may have lost the message."""
+    # The process with the upload sends the version itself; the grace leaves it the time.
+    unsent = Q(sent_at__isnull=True, created_at__lt=Now() - SEND_GRACE)
+    overdue = Q(sent_at__lt=Now() - resend_pause())
+    return KnowledgeVersion.objects.filter(unsent | overdue, status=VersionStatus.QUEUED).order_by("pk")
+
+
+def _to_publish() -> QuerySet[KnowledgeVersion]:
+    """Return the versions whose passages have all vectors."""
+    embedding = KnowledgeVersion.objects.filter(status=VersionStatus.EMBEDDING).order_by("pk")
+    model = target_model()
+    if model is None:
+        return embedding
+    waiting = KnowledgePassage.objects.filter(version=OuterRef("pk"), embedded_by__lt=model.pk)
+    return embedding.filter(~Exists(waiting.exclude(words="")))
