@@ -40,7 +40,7 @@ from sessions_app.admin.workflow_graph.acts import NodeForm
 from sessions_app.admin.workflow_graph.page import load_graph_page
 from sessions_app.asgi.downloads import json_download
 from sessions_app.base.codec import parse_uuid
-from sessions_app.history.figures.checked_logs import check_logs
+from sessions_app.history.integrity import check_logs
 from sessions_app.invocations.rebuilt_requests import rebuild_child_request, rebuild_request
 from sessions_app.models import AccessKind, Artifact, Event, Invocation, LegalHold, Session
 from sessions_app.models.figures import TOOL, names_of

@@ -13,8 +13,7 @@ from django.db.models import QuerySet
 from django.template.defaultfilters import pluralize
 
 from sessions_app.data_protection.bundles.checking import Finding, check_bundle
-from sessions_app.history.figures.checked_logs import SESSIONS_PER_QUERY, check_logs
-from sessions_app.history.integrity import changed_ends, changed_liftings
+from sessions_app.history.integrity import SESSIONS_PER_QUERY, changed_ends, changed_liftings, check_logs
 from sessions_app.history.roots import Erased, differences, load_public_key, roots_at
 from sessions_app.management.site_command import SiteCommand
 from sessions_app.models import CaseEntry, EntryKind, ErasedSession, Session

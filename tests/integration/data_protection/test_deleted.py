@@ -16,7 +16,7 @@ from django.utils import timezone
 from sessions_app import use_cases
 from sessions_app.base import actors
 from sessions_app.data_protection import erase
-from sessions_app.data_protection.stop_work import stop_work
+from sessions_app.data_protection.erase import stop_work
 from sessions_app.errors import NotFoundError
 from sessions_app.models import Invocation, Session, Tombstone
 from sessions_app.process.threads import in_thread

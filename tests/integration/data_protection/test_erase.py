@@ -17,8 +17,7 @@ from django.core.management import CommandError, call_command
 from django.db.models.functions import Now
 
 from runtime.errors import SessionNotFoundError
-from sessions_app.data_protection.erase import ErasureOrder, erase_session, erase_user
-from sessions_app.data_protection.stop_work import stop_work
+from sessions_app.data_protection.erase import ErasureOrder, erase_session, erase_user, stop_work
 from sessions_app.errors import NotFoundError, StaleLeaseError
 from sessions_app.models import Event, Invocation, Session, Tombstone, ToolJob, UserState
 from sessions_app.process.threads import in_thread
