@@ -22,13 +22,10 @@ from markdown_it.utils import OptionsDict
 
 from runtime.valid_text import storable
 from sessions_app.conf import conf
-from sessions_app.rendering.alerts import TITLES, show_alerts
-from sessions_app.rendering.bare_urls import link_bare_urls
 from sessions_app.rendering.citations import CITATIONS, MAX_CITATIONS, Citation, show_citations
 from sessions_app.rendering.emphasis import delimit_unspaced_words
-from sessions_app.rendering.footnotes import show_footnotes
-from sessions_app.rendering.inline_tags import show_inline_tags
-from sessions_app.rendering.link_targets import show_link_targets
+from sessions_app.rendering.links import link_bare_urls, show_link_targets
+from sessions_app.rendering.markdown_extras import TITLES, show_alerts, show_footnotes, show_inline_tags
 from sessions_app.rendering.markdown_limits import limit_markdown, split_at_limit
 from sessions_app.rendering.mathematics import ATTRIBUTES, TAGS, show_mathematics
 from sessions_app.rendering.open_block import (

@@ -14,7 +14,7 @@ from runtime.events import Event
 from runtime.valid_text import storable
 from sessions_app.rendering.citations import MAX_CITATIONS, Citation, Source
 from sessions_app.rendering.hidden_characters import escape_hidden
-from sessions_app.rendering.link_targets import host_of
+from sessions_app.rendering.links import host_of
 from sessions_app.rendering.outline import one_line
 
 MAX_SOURCES = 100
