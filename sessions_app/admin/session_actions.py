@@ -25,7 +25,7 @@ from sessions_app.asgi.downloads import as_download
 from sessions_app.data_protection.erase import ErasureOrder, erase_session
 from sessions_app.data_protection.export import export_session
 from sessions_app.data_protection.personal_data import as_text, count_rows_of_sessions
-from sessions_app.data_protection.transcripts.record import write_record
+from sessions_app.data_protection.transcripts.pages import write_record
 from sessions_app.errors import LegalHoldError
 from sessions_app.models import AccessKind, ActionKind, GuardedAct, LegalHold, Session
 

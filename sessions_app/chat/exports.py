@@ -12,7 +12,7 @@ from django.http import HttpRequest, StreamingHttpResponse
 from django.utils.http import content_disposition_header
 from django.views.decorators.http import require_GET
 
-from sessions_app.data_protection.transcripts.page import stream_page
+from sessions_app.data_protection.transcripts.pages import stream_page
 from sessions_app.data_protection.transcripts.stream import stream_json, stream_markdown
 from sessions_app.models import Session
 from sessions_app.rendering.session_view import SessionView

@@ -15,7 +15,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from sessions_app.chat.exports import NO_GUESS
 from sessions_app.chat.requests import actor_of
 from sessions_app.conf import conf
-from sessions_app.data_protection.transcripts.page import stream_page
+from sessions_app.data_protection.transcripts.pages import stream_page
 from sessions_app.errors import NotFoundError
 from sessions_app.live.process import live
 from sessions_app.models import Session, ShareLink

@@ -28,7 +28,7 @@ from sessions_app.conf import conf
 from sessions_app.data_protection.archive import Archive
 from sessions_app.data_protection.bundles.chains import chain_of
 from sessions_app.data_protection.export import event_json, write_sessions
-from sessions_app.data_protection.transcripts.record import write_record
+from sessions_app.data_protection.transcripts.pages import write_record
 from sessions_app.errors import ConflictError
 from sessions_app.history.roots import Proofs, load_public_key
 from sessions_app.models import CaseFile, CaseItem, ErasedSession, Event, Session

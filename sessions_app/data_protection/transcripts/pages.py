@@ -1,15 +1,20 @@
-"""Record of a conversation: a self-contained HTML file to keep, print and compare by its hash."""
+"""Transcripts as HTML pages without scripts: for the owner to print, for readers of a shared session, and as a record.
+
+A record of a conversation is a self-contained file to keep, print and compare by its hash.
+"""
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from functools import partial
 from pathlib import Path
+from typing import Any
 
+from django.http import HttpRequest
 from django.template.loader import render_to_string
 from django.utils import timezone
-from django.utils.safestring import SafeString
+from django.utils.safestring import SafeString, mark_safe
 
 from sessions_app.data_protection.transcripts.entries import Entry
-from sessions_app.data_protection.transcripts.page import PLACE_OF_ENTRIES
 from sessions_app.data_protection.transcripts.stream import stream_entries
 from sessions_app.history.integrity import flaw_in, last_hash
 from sessions_app.models import Session
@@ -18,6 +23,33 @@ from sessions_app.rendering.hidden_characters import show_hidden_characters
 from sessions_app.rendering.session_view import SessionView
 from sessions_app.secrets.masking import mask_html
 from sessions_app.sessions.ownership import User
+
+PLACE_OF_ENTRIES = mark_safe("<!--entries-->")
+"""Marker of the place of the entries, at which the page is split. No text contains the marker: templates escape `<`."""
+
+
+async def stream_page(
+    request: HttpRequest, session: Session, view: SessionView, *, share_token: str = ""
+) -> AsyncIterator[str]:
+    """Yield the page.
+
+    Args:
+        session: with its user.
+        share_token: token of the share link, for readers other than the owner. They see the pictures in answers, and
+            the names of all other files.
+    """
+    context = {"session": session, "is_shared": bool(share_token), "entries": PLACE_OF_ENTRIES}
+    head, _, tail = render_to_string("chat/transcript.html", context, request).partition(PLACE_OF_ENTRIES)
+    yield head
+    write = partial(_write_html, share_token=share_token)
+    async for entries in stream_entries(session, view, write):
+        yield entries
+    yield tail
+
+
+def _write_html(entry: Entry, *, share_token: str) -> str:
+    context: dict[str, Any] = {"entry": entry, "has_pictures": not share_token, "share_token": share_token}
+    return render_to_string("chat/transcript_entry.html", context)
 
 
 def write_record(session: Session, reader: User, folder: Path, *, only: int = 0) -> tuple[Path, str]:
