@@ -32,7 +32,7 @@ from sessions_app.admin.session_actions import SessionActionsMixin
 from sessions_app.admin.session_export import SessionExportMixin, figures_of
 from sessions_app.admin.session_page.page import load_session_page
 from sessions_app.admin.staff_records import staff_of
-from sessions_app.admin.state_correction.page import StateCorrectionMixin
+from sessions_app.admin.state_correction import StateCorrectionMixin
 from sessions_app.admin.trace.page import load_trace_page
 from sessions_app.admin.trace.step import number_in, request_json
 from sessions_app.admin.unmasking import unmask_if_granted
