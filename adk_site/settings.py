@@ -139,6 +139,7 @@ INSTALLED_APPS = [
     "sessions_app.contrib.evaluation",
     "sessions_app.contrib.knowledge",
     "sessions_app.contrib.mcp",
+    "sessions_app.contrib.slack",
     "sessions_app.contrib.terminal",
     "adk_site",
 ]

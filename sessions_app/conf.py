@@ -371,6 +371,20 @@ class AgentConf:
 
 
 @dataclass(frozen=True, config=NO_UNKNOWN_FIELDS)
+class SlackConf:
+    """Agents in Slack (docs/slack.md)."""
+
+    slack_signing_secret: str = field(default="", repr=False)
+    """Signing secret of the Slack app."""
+    slack_tokens: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """Bot tokens by the id of their workspace, such as `{"T024BE7LD": "xoxb-…"}`."""
+    slack_agents: Mapping[str, str] = field(default_factory=dict)
+    """Names of the apps that answer, by `workspace/channel`, by workspace, or by "" for all others."""
+    slack_api: str = "https://slack.com/api/"
+    """Address of Slack's Web API."""
+
+
+@dataclass(frozen=True, config=NO_UNKNOWN_FIELDS)
 class TelemetryConf:
     """Metrics and traces for other systems."""
 
@@ -395,6 +409,7 @@ class Conf(
     ProcessConf,
     AuditConf,
     AgentConf,
+    SlackConf,
     TelemetryConf,
 ):
     """All settings of a site, in `settings.ADK` under their names. Durations are in seconds."""

@@ -8,7 +8,7 @@ point: Django and Celery find them.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from django.apps import AppConfig, apps
 
@@ -18,7 +18,15 @@ if TYPE_CHECKING:  # apps are configured before models can be imported
     from sessions_app.asgi.protocol import Application
     from sessions_app.models import WebhookDelivery
     from sessions_app.process.sweeping import Repair
-    from sessions_app.webhooks.delivery import Push
+    from sessions_app.webhooks.delivery import DeliveryAttempt, Push
+
+
+class Page(NamedTuple):
+    """A page of an extension; see `django.urls.path`."""
+
+    route: str
+    view: Callable[..., Any]
+    name: str
 
 
 class Extension(AppConfig):
@@ -32,6 +40,10 @@ class Extension(AppConfig):
         """Return ASGI applications by route, for requests that Django's handler should not serve."""
         return {}
 
+    def pages(self) -> Sequence[Page]:
+        """Return pages of the site, in the namespace `chat`."""
+        return ()
+
     def adk_routers(self) -> Sequence[Router]:
         """Return routers of operations under `/adk/`."""
         return ()
@@ -44,8 +56,11 @@ class Extension(AppConfig):
         """Return steps of the daily housekeeping."""
         return ()
 
-    async def push_of(self, delivery: WebhookDelivery) -> Push | None:
-        """Return the push notification for a delivery to the webhook of a session; None to send nothing."""
+    async def push_of(self, delivery: WebhookDelivery) -> Push | DeliveryAttempt | None:
+        """Return the push notification for a delivery to the webhook of a session; None to send nothing.
+
+        An extension that sends by a client of its own returns the outcome instead.
+        """
         return None
 
 

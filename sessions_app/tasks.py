@@ -59,7 +59,13 @@ from sessions_app.store.credential_service import delete_old_credentials
 from sessions_app.store.erasing import delete_all_unused_texts
 from sessions_app.store.idempotent_requests import delete_old_requests
 from sessions_app.store.sql import leases
-from sessions_app.webhooks.delivery import Push, delete_old_deliveries, offer_due_deliveries, start_round
+from sessions_app.webhooks.delivery import (
+    DeliveryAttempt,
+    Push,
+    delete_old_deliveries,
+    offer_due_deliveries,
+    start_round,
+)
 
 logger = logging.getLogger(__name__)
 ABANDONED_AFTER_SECONDS = 5.0
@@ -93,7 +99,7 @@ def embed_memory() -> None:
     threads.run(embedding.start_round())
 
 
-async def _push_of(delivery: WebhookDelivery) -> Push | None:
+async def _push_of(delivery: WebhookDelivery) -> Push | DeliveryAttempt | None:
     for extension in extensions():
         push = await extension.push_of(delivery)
         if push is not None:

@@ -23,6 +23,7 @@ from sessions_app.chat import (
     sign_in_views,
     views,
 )
+from sessions_app.extensions import extensions
 from sessions_app.history.telemetry.metrics_view import metrics
 from sessions_app.sessions.list.changes import CHANGES
 
@@ -62,6 +63,7 @@ urlpatterns = [
     _page(
         "settings/sign-ins/<int:credential_id>/forget/", settings_views.forget_sign_in, name="forget_sign_in"
     ),
+    _page("settings/linked-accounts/<int:account_id>/unlink/", settings_views.unlink, name="unlink_account"),
     _page("sign-in/callback/", sign_in_views.signed_in, name="signed_in"),
     _page("sign-in/<str:call_id>/", sign_in_views.begin, name="sign_in"),
     _page("settings/allowances/withdraw/", settings_views.withdraw_allowances, name="withdraw_allowances"),
@@ -105,4 +107,5 @@ urlpatterns = [
     path("chat/<uuid:session_id>/documents/<filename:filename>", pane.document, name="document"),
     path("shared/<slug:token>/artifacts/<filename:filename>", pane.artifact, name="shared_artifact"),
     path("shared/<slug:token>/documents/<filename:filename>", pane.document, name="shared_document"),
+    *(_page(page.route, page.view, page.name) for extension in extensions() for page in extension.pages()),
 ]

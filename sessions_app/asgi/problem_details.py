@@ -20,7 +20,7 @@ from sessions_app.asgi.middleware import around_views
 CONTENT_TYPE = "application/problem+json"
 JSON = "application/json"
 API = "/api/v1/"
-PROGRAMS = (API, "/adk/", "/a2a/", "/ag-ui/", "/mcp")
+PROGRAMS = (API, "/adk/", "/a2a/", "/ag-ui/", "/mcp", "/slack/events")
 """Beginnings of the addresses for programs."""
 READS = ("GET", "HEAD", "OPTIONS")
 WITH_CONTENT = (HTTPStatus.OK, HTTPStatus.PARTIAL_CONTENT)

@@ -47,7 +47,7 @@ from sessions_app.errors import (
     http_status,
 )
 from sessions_app.invocations.answers.allowances import allowances_of
-from sessions_app.models import SavedCredential
+from sessions_app.models import LinkedAccount, SavedCredential
 from sessions_app.process.threads import in_thread
 from sessions_app.rendering.faces import face_of
 from sessions_app.rendering.sentences import in_language
@@ -57,6 +57,7 @@ from sessions_app.store.stored_values import MAX_VALUE_LENGTH, StoredValue, read
 from sessions_app.use_cases import (
     change_own_state,
     revoke_sign_in,
+    unlink_account,
     withdraw_all_allowances,
     withdraw_allowance,
 )
@@ -126,6 +127,14 @@ async def forget_sign_in(request: HttpRequest, credential_id: int) -> HttpRespon
             "The sign-in is forgotten here. The service has not confirmed its end: look there, too."
         )
     return back_to_settings(request, "sign-ins", sentence)
+
+
+@require_POST
+@login_required
+async def unlink(request: HttpRequest, account_id: int) -> HttpResponse:
+    """End what an account at another service does for the user. Idempotent: another tab may have done it."""
+    await in_thread(unlink_account, await actor_of(request), account_id)
+    return back_to_settings(request, "linked-accounts", gettext("The account is unlinked."))
 
 
 @require_POST
@@ -219,6 +228,7 @@ def _page(
         "time_zones": offered_time_zones(),
         "chosen_time_zone": chosen_time_zone(request.COOKIES),
         "saved_credentials": SavedCredential.objects.filter(user=user.pk).order_by("app_name", "-saved_at"),
+        "linked_accounts": LinkedAccount.objects.filter(user=user.pk).order_by("pk"),
         "allowances": _allowances(user),
         "known": knowledge_of(user.pk),
         "instructions": _instructions(user.pk, entered),

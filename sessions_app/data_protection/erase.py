@@ -37,6 +37,7 @@ from sessions_app.models import (
     InvocationStatus,
     JobStatus,
     LegalHold,
+    LinkedAccount,
     SavedCredential,
     ScheduledTask,
     Session,
@@ -164,6 +165,7 @@ def erase_shared_rows(user_pk: Any, tombstone: Tombstone) -> None:
         "credentials": rows_of_user(SavedCredential, user_pk),
         "webhooks": rows_of_user(Webhook, user_pk),
         "api_keys": rows_of_user(ApiKey, user_pk),
+        "linked_accounts": rows_of_user(LinkedAccount, user_pk),
     }
     counts = Counter({kind: _delete(of_user) for kind, of_user in rows.items()})
     with connection.cursor() as cursor:

@@ -26,6 +26,7 @@ from sessions_app.models import (
     Artifact,
     Event,
     KnowledgeVersion,
+    LinkedAccount,
     RequestText,
     SavedCredential,
     Session,
@@ -69,6 +70,7 @@ API_KEY_FIELDS = (
 )  # fmt: skip
 UPLOAD_FIELDS = ("document__base__name", "document__name", "number", "size", "sha256", "created_at")
 WEBHOOK_FIELDS = ("id", "url", "events", "created_at", "disabled_at", "disabled_reason")
+LINKED_ACCOUNT_FIELDS = ("service", "place", "account", "name", "linked_at")
 ACCOUNT_ACT_FIELDS = ("action", "subject_kind", "subject_id", "actor_kind", "at")
 
 
@@ -111,6 +113,8 @@ def export_user(user_pk: Any, target: Path) -> list[dict[str, Any]]:
         archive.write_list("api_keys.json", map(mask, keys.iterator(ROWS_PER_QUERY)))
         hooks = rows_of_user(Webhook, user_pk).order_by("created_at", "pk").values(*WEBHOOK_FIELDS)
         archive.write_list("webhooks.json", map(mask, hooks.iterator(ROWS_PER_QUERY)))
+        accounts = rows_of_user(LinkedAccount, user_pk).order_by("pk").values(*LINKED_ACCOUNT_FIELDS)
+        archive.write_list("linked_accounts.json", accounts.iterator(ROWS_PER_QUERY))
         acts = rows_of_user(AccountAct, user_pk).order_by("pk").values(*ACCOUNT_ACT_FIELDS)
         archive.write_list("account_acts.json", acts.iterator(ROWS_PER_QUERY))
         uploads = KnowledgeVersion.objects.filter(uploaded_by=user_pk).order_by("pk").values(*UPLOAD_FIELDS)

@@ -31,6 +31,7 @@ ROWS_OF_USER: dict[str, type[Model]] = {
     "credentials": models.SavedCredential,
     "api_keys": models.ApiKey,
     "webhooks": models.Webhook,
+    "linked_accounts": models.LinkedAccount,
     "account_acts": models.AccountAct,
 }
 KINDS = ("sessions", *ROWS_OF_SESSION, *ROWS_OF_USER)

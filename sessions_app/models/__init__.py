@@ -35,6 +35,7 @@ from sessions_app.models.knowledge import (
     VersionStatus,
 )
 from sessions_app.models.legal_hold import LegalHold
+from sessions_app.models.linked_account import LinkedAccount
 from sessions_app.models.memory import EmbeddingModel, MemoryEntry, MemoryVector
 from sessions_app.models.recorded_end import RecordedEnd
 from sessions_app.models.remit import Remit
@@ -44,6 +45,7 @@ from sessions_app.models.scheduled_task import ScheduledTask
 from sessions_app.models.session import Session
 from sessions_app.models.session_act import SessionAct
 from sessions_app.models.share_link import ShareLink
+from sessions_app.models.slack_thread import SlackPost, SlackThread
 from sessions_app.models.staff_access import AccessKind, StaffAccess
 from sessions_app.models.staff_act import StaffAct
 from sessions_app.models.state import AppState, UserState

@@ -17,6 +17,7 @@ from sessions_app.use_cases.client_sessions import (
 )
 from sessions_app.use_cases.files import remove_upload, upload_bytes, upload_file
 from sessions_app.use_cases.jobs import answer_job, cancel_job, cancel_schedule
+from sessions_app.use_cases.linked_accounts import ForeignAccount, link_account, unlink_account
 from sessions_app.use_cases.messages import (
     cancel,
     edit_message,
@@ -37,6 +38,7 @@ from sessions_app.use_cases.sign_in import begin_sign_in, end_sign_in, revoke_si
 from sessions_app.use_cases.user_state import change_own_state, forget_memory
 
 __all__ = [
+    "ForeignAccount",
     "answer_call",
     "answer_job",
     "answer_long_running_call",
@@ -56,6 +58,7 @@ __all__ = [
     "end_sign_in",
     "forget_memory",
     "give_feedback",
+    "link_account",
     "mark_seen",
     "remove_upload",
     "retry",
@@ -63,6 +66,7 @@ __all__ = [
     "rewind",
     "send_message",
     "switch_alternative",
+    "unlink_account",
     "upload_bytes",
     "upload_file",
     "withdraw_all_allowances",

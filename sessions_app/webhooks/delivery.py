@@ -88,8 +88,11 @@ class Push:
     is_last: bool
 
 
-PushOf = Callable[[WebhookDelivery], Awaitable[Push | None]]
-"""Build the push notification of a delivery from the current state of its task; None if there is nothing to send."""
+PushOf = Callable[[WebhookDelivery], Awaitable[Push | DeliveryAttempt | None]]
+"""Build the push notification of a delivery from the current state of its task; None if there is nothing to send.
+
+The outcome of an attempt if the delivery was sent in another way.
+"""
 
 
 async def start_round(push_of: PushOf) -> None:
@@ -182,9 +185,12 @@ async def _deliver_event(delivery: WebhookDelivery) -> None:
     await in_thread(_record, delivery, attempt)
 
 
-async def _deliver_push(delivery: WebhookDelivery, push: Push | None) -> None:
+async def _deliver_push(delivery: WebhookDelivery, push: Push | DeliveryAttempt | None) -> None:
     if push is None:
         await in_thread(_end_delivery, delivery, "There was nothing to tell.")
+        return
+    if isinstance(push, DeliveryAttempt):
+        await in_thread(_record, delivery, push)
         return
     attempt = await _post(delivery, push.body, push.headers)
     await in_thread(_record, delivery, attempt)

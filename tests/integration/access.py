@@ -42,6 +42,7 @@ from sessions_app.models import (
     KnowledgeSearch,
     KnowledgeVersion,
     LegalHold,
+    LinkedAccount,
     MemoryEntry,
     Remit,
     SavedCredential,
@@ -91,6 +92,7 @@ class Things:
             "webhook_id": self.rows["webhook"].pk,
             "entry_id": self.rows["memoryentry"].pk,
             "credential_id": self.rows["savedcredential"].pk,
+            "account_id": self.rows["linkedaccount"].pk,
             "key_id": self.rows["apikey"].pk,
             "call_id": self.rows["answerrequest"].call_id,  # type: ignore[attr-defined]
             "token": self.rows["sharelink"].token,  # type: ignore[attr-defined]
@@ -152,6 +154,9 @@ def rows_of_account(owner: User) -> dict[str, Model]:
     return {
         "user": owner,
         "apikey": ApiKey.objects.all().make(user=owner, name="Laptop", scopes=["read"])[0],
+        "linkedaccount": LinkedAccount.objects.create(
+            user=owner, service="slack", place="T1", account=f"U{owner.pk}", name=owner.username
+        ),
         "savedcredential": SavedCredential.objects.get_or_create(
             app_name=APP, user=owner, key=digest_of("calendar"), defaults={"saved_at": LATER}
         )[0],

@@ -25,6 +25,10 @@ GET    login     200    200   200   200       -          /settings/
 POST   405       405    405   405   405       -          /settings/
 GET    405       405    405   405   405       -          /settings/sign-ins/<credential_id>/forget/
 POST   login     302    302   302   302       -          /settings/sign-ins/<credential_id>/forget/
+GET    405       405    405   405   405       -          /settings/linked-accounts/<account_id>/unlink/
+POST   login     302    302   302   302       -          /settings/linked-accounts/<account_id>/unlink/
+GET    login     404    404   404   404       -          /slack/link/<token>/
+POST   login     404    404   404   404       -          /slack/link/<token>/
 GET    login     400    400   400   400       -          /sign-in/callback/
 POST   405       405    405   405   405       -          /sign-in/callback/
 GET    login     404    404   404   404       -          /sign-in/<call_id>/

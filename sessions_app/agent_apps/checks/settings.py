@@ -11,6 +11,8 @@
 - W002  the cost of invocations or people is limited, but a model has no price
 - W011  a setting has its earlier name
 - W013  there are `embeddings`, but the package that searches them is not installed
+- W014  another setting needs a package that is not installed
+- W015  there are `slack_tokens`, but no Django app that serves Slack, or an agent of Slack does not exist
 """
 
 from __future__ import annotations
@@ -35,6 +37,7 @@ from sessions_app.agent_apps.registry import discover
 from sessions_app.conf import RENAMED, Conf, conf
 from sessions_app.errors import AgentFolderError
 
+SLACK_APP = "sessions_app.contrib.slack"
 A2A_APP = "sessions_app.contrib.a2a"
 HINT = "sessions_app/conf.py lists the settings."
 
@@ -52,7 +55,9 @@ def check_settings(app_configs: object = None, **kwargs: Any) -> list[CheckMessa
     named = {*apps, *settings.apps} - unserved
     problems = [problem for name in named for problem in _problems_of_app(settings, name, apps)]
     problems += _problems_of_a2a(settings, {*apps, *unserved})
+    problems += _problems_of_slack(settings, {*apps, *unserved})
     problems += _problems_of_embeddings(settings, apps.values())
+    problems += _missing_packages(settings)
     return [*_renamed_settings(), *_problems_of_title_model(settings), *problems]
 
 
@@ -138,6 +143,35 @@ def _problems_of_a2a(settings: Conf, names: Collection[str]) -> Iterator[CheckMe
             f"settings.ADK['a2a_apps'] serves apps by A2A, but {A2A_APP!r} is not installed.",
             "Add it to INSTALLED_APPS.",
         )
+
+
+def _problems_of_slack(settings: Conf, names: Collection[str]) -> Iterator[CheckMessage]:
+    if settings.slack_tokens and not django_apps.is_installed(SLACK_APP):
+        yield check_warning(
+            "W015",
+            f"settings.ADK['slack_tokens'] has tokens, but {SLACK_APP!r} is not installed.",
+            "Add it to INSTALLED_APPS.",
+        )
+    for name in sorted({*settings.slack_agents.values()} - {*names}):
+        yield check_warning(
+            "W015",
+            f"settings.ADK['slack_agents'] names {name!r}, which no agents.py or agent folder defines.",
+            f"The apps of the site: {', '.join(sorted(names)) or 'none'}.",
+        )
+
+
+def _missing_packages(settings: Conf) -> Iterator[CheckMessage]:
+    needed = (
+        ("slack_tokens", "slack_bolt", "slack"),
+        ("otlp_endpoint", "opentelemetry", "telemetry"),
+    )
+    for setting, module, requirements in needed:
+        if getattr(settings, setting) and find_spec(module) is None:
+            yield check_warning(
+                "W014",
+                f"settings.ADK[{setting!r}] has no effect: the package {module!r} is not installed.",
+                f"pip install -r requirements-{requirements}.txt",
+            )
 
 
 def _problems_of_app(settings: Conf, name: str, apps: dict[str, App]) -> Iterator[CheckMessage]:

@@ -99,3 +99,16 @@ def test_f3_a_model_that_makes_no_embeddings_is_named(configure: Callable[..., N
     assert "E015 settings.ADK['embeddings'] names 'nobody/none', which no registered class" in found
     configure(embeddings={"gemini-embedding-001": 4_001})
     assert "E007 settings.ADK['embeddings']['gemini-embedding-001']" in " ".join(problems())
+
+
+def test_f3_settings_whose_package_is_missing_and_agents_of_slack_that_do_not_exist_are_named(
+    configure: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    configure(slack_tokens={"T1": "xoxb"}, slack_agents={"T1": "nobody"}, otlp_endpoint="http://localhost:1")
+    [problem] = [one for one in problems() if "slack" in one or "otlp" in one]
+    assert "W015 settings.ADK['slack_agents'] names 'nobody'" in problem
+    monkeypatch.setattr(checked_settings, "find_spec", lambda name: None)
+    found = " ".join(problems())
+    assert "W014 settings.ADK['slack_tokens'] has no effect: the package 'slack_bolt'" in found
+    assert "W014 settings.ADK['otlp_endpoint'] has no effect: the package 'opentelemetry'" in found
+    assert "xoxb" not in found

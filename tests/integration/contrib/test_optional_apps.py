@@ -16,7 +16,8 @@ import adk_site.settings as site
 sys.modules["site_without"] = site
 site.INSTALLED_APPS = [name for name in site.INSTALLED_APPS if "contrib.a2a" not in name
     and "contrib.ag_ui" not in name and "contrib.evaluation" not in name
-    and "contrib.knowledge" not in name and "contrib.mcp" not in name and "contrib.terminal" not in name]
+    and "contrib.knowledge" not in name and "contrib.mcp" not in name
+    and "contrib.slack" not in name and "contrib.terminal" not in name]
 site.ADK["a2a_apps"] = sys.argv[1:]
 
 import django
@@ -28,7 +29,7 @@ call_command("check")
 import sessions_app.tasks
 from celery import current_app
 from sessions_app.routing import STREAMS
-assert not [route for route in STREAMS if route.startswith(("a2a/", "ag-ui/", "mcp"))]
+assert not [route for route in STREAMS if route.startswith(("a2a/", "ag-ui/", "mcp", "slack/"))]
 assert not {"adk_chat", "adk_eval", "adk_run"} & get_commands().keys()
 assert "sessions_app.evaluate_case" not in current_app.tasks
 

@@ -1,0 +1,74 @@
+"""What a session commits is posted once, also when Slack is down, or a process dies, in between."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from sessions_app.models import SlackPost, SlackThread, WebhookDelivery
+from tests.fakes import ScriptedModel
+from tests.integration.contrib.slack.conftest import post_news
+from tests.slack_server import LOST, SlackClient, SlackServer
+
+HOSTILE = "<!channel> <@U1> & \u202eevil <!subteam^S1> https://user:hunter2@example.com " + "x" * 40_000
+
+
+async def test_a_hostile_text_calls_nobody_hides_nothing_and_arrives_whole(
+    slack: SlackServer, ada: SlackClient, model: ScriptedModel
+) -> None:
+    model.turns.append(HOSTILE)
+    await ada.say("Hi")
+    await post_news()
+    whole = "".join(slack.texts)
+    assert whole.startswith("&lt;!channel> &lt;@U1> & \\u202eevil &lt;!subteam^S1>")
+    assert whole.count("x") == 40_001 and "hunter2" not in whole
+    for message in slack.messages:
+        assert "<" not in message["text"] and "\u202e" not in str(message) and not message["unfurl_links"]
+
+
+@pytest.mark.parametrize("failure", [429, 503, LOST])
+async def test_what_slack_does_not_take_is_posted_later_once(
+    slack: SlackServer, ada: SlackClient, model: ScriptedModel, failure: Any
+) -> None:
+    model.turns.append("x" * 20_000 + "\n" + "y" * 5_000)
+    await ada.say("Hi")
+    slack.failures["chat.postMessage"] = [None, failure]
+    await post_news()
+    delivery = await WebhookDelivery.objects.aget()
+    assert delivery.next_at is not None and delivery.error and "xoxb" not in delivery.error
+    await post_news()
+    await post_news()
+    assert [len(text.strip()) for text in slack.texts] == [11_000, 9_000, 5_000]
+    assert not await SlackPost.objects.aexists()
+
+
+async def test_a_process_that_dies_after_posting_lets_another_one_post_nothing_twice(
+    slack: SlackServer, ada: SlackClient, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model.turns += ["First", "Second"]
+    thread = await ada.say("Hi")
+    with monkeypatch.context() as dying:
+        dying.setattr(SlackServer, "chat_postMessage", die_after(SlackServer.chat_postMessage))
+        await post_news()
+    assert slack.texts == ["First"]
+    assert [row.ts async for row in SlackPost.objects.all()] == [""]
+    # A dead process keeps its claim for a while; nothing is posted until then.
+    await SlackThread.objects.aupdate(claimed_until="2999-01-01T00:00:00Z")
+    await ada.say("More", thread)
+    await post_news()
+    assert slack.texts == ["First"]
+    await SlackThread.objects.aupdate(claimed_until="2000-01-01T00:00:00Z")
+    await post_news()
+    await post_news()
+    assert slack.texts == ["First", "Second"]
+
+
+def die_after(method: Any) -> Any:
+    """Return the method with a caller that dies as soon as Slack has the message."""
+
+    def post(self: SlackServer, **given: Any) -> dict[str, Any]:
+        method(self, **given)
+        raise SystemExit
+
+    return post
