@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -290,8 +291,10 @@ def make_artifact(session: Session) -> Artifact:
     """Store a file of the session."""
     made = Artifact(app_name=session.app_name, user=session.user, session=session, filename="notes.txt")
     made.version, made.mime_type, made.part_kind = 0, "text/plain", "blob"
-    made.size, made.sha256 = 5, "0" * 64
-    made.file.save("x", ContentFile(b"Hello"))
+    content = b"Hello"
+    made.size = len(content)
+    made.sha256 = hashlib.sha256(content).hexdigest()
+    made.file.save("x", ContentFile(content))
     return made
 
 
