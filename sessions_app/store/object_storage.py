@@ -76,12 +76,15 @@ class ObjectStorage(S3Storage):  # type: ignore[misc]  # the package has no type
         return {**super().get_default_settings(), **own}
 
     def signed_url(self, name: str, sha256: str, headers: dict[str, str]) -> str | None:
-        """Return an address that gives the object to everybody for `SIGNED_SECONDS`.
+        """Return an address that gives the object to everybody for `SIGNED_SECONDS`; None if it would not be signed.
 
         Args:
             sha256: SHA-256 of the object; None is returned unless the store has it for this object.
             headers: `Content-Type` and `Content-Disposition` of the response.
         """
+        # With these options of django-storages the address would have no end.
+        if self.custom_domain or not self.querystring_auth:
+            return None
         with _as_storage_error():
             head = self.connection.meta.client.head_object(
                 Bucket=self.bucket_name, Key=self._key(name), ChecksumMode="ENABLED"

@@ -75,7 +75,7 @@ def store(server: str, settings: Settings) -> ObjectStorage:
     return made
 
 
-def use_store(settings: Settings, endpoint: str, **options: str) -> None:
+def use_store(settings: Settings, endpoint: str, **options: Any) -> None:
     backend = {
         "BACKEND": "sessions_app.store.object_storage.ObjectStorage",
         "OPTIONS": {**OPTIONS, "endpoint_url": endpoint, **options},
@@ -136,6 +136,21 @@ def test_nobody_else_gets_an_address(session: Session, store: ObjectStorage, cli
     client.force_login(User.objects.create_user("eve"))
     answer = client.get(file_url(session, "a.csv"))
     assert (answer.status_code, answer.headers.get("Location")) == (404, None)
+
+
+@pytest.mark.parametrize("option", [{"custom_domain": "files.example.org"}, {"querystring_auth": False}])
+def test_the_site_sends_a_file_whose_address_would_not_be_signed(
+    browser: Client,
+    session: Session,
+    store: ObjectStorage,
+    settings: Settings,
+    server: str,
+    option: dict[str, Any],
+) -> None:
+    """An address without a signature would work for ever."""
+    save_artifact(session, "a.csv", b"lamp,20")
+    use_store(settings, server, **option)
+    assert body_of(browser.get(file_url(session, "a.csv"))) == b"lamp,20"
 
 
 def test_what_the_page_shows_comes_from_the_site(
