@@ -5,6 +5,7 @@ Safe to repeat: a claim increments the number of the attempt, and only the lates
 
 from __future__ import annotations
 
+import hashlib
 import json
 import logging
 from itertools import islice
@@ -32,6 +33,7 @@ OUTPUT_BYTES = 8 * read_file.MAX_CHARACTERS
 """JSON writes a character in up to six bytes, those beyond the basic plane in twelve."""
 PASSAGES_AT_ONCE = 500
 TOO_HARD = "Reading the file takes too long or too much memory."
+ALTERED = "The stored file is not the one that was uploaded. Upload it again."
 NOT_ISOLATED = "This server cannot isolate the process that reads files: see docs/knowledge.md."
 ENGLISH_TOO_MANY = "The file has more than {:,} passages. Split it."
 MAX_PASSAGES = 20_000
@@ -105,6 +107,9 @@ def _passages(version: KnowledgeVersion) -> list[KnowledgePassage]:
 def _sections(version: KnowledgeVersion) -> list[tuple[str, int | None, str]]:
     with version.file.open("rb") as file:
         data = file.read()
+    if hashlib.sha256(data).hexdigest() != version.sha256:
+        logger.error("The file of version %s is not the one that was uploaded", version)
+        raise ReadingError(ALTERED)
     suffix = PurePath(version.document.name).suffix.lower()
     source = Path(read_file.__file__).read_text()
     try:

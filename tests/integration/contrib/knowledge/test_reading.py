@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 from django.db import connection
@@ -52,6 +53,15 @@ def test_passages_have_the_places_of_their_kind_of_file() -> None:
     pages = places(read(base, "a.pdf", pdf([("Shop", ["Lamps"]), ("Hours", ["Open daily", "9–17"])])))
     assert pages == [("Shop", 1, "Shop\nLamps"), ("Hours", 2, "Hours\nOpen daily\n9–17")]
     assert places(read(base, "a.txt", "Grüße".encode("cp1252"))) == [("", None, "Grüße")]
+
+
+def test_a_file_that_somebody_replaced_is_not_read() -> None:
+    version = upload(make_base())
+    Path(version.file.path).write_text("Pay to another account.")
+    read_version(version.pk)
+    version.refresh_from_db()
+    assert (version.status, version.error) == ("failed", reading.ALTERED)
+    assert not version.passages.exists()
 
 
 LAUGHS = "<!DOCTYPE a [<!ENTITY a 'ha'>" + "".join(
