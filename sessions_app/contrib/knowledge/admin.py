@@ -6,6 +6,7 @@ What agents searched for is text of conversations.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from django import forms
@@ -121,6 +122,17 @@ class UploadForm(forms.ModelForm):  # type: ignore[type-arg]
         return upload
 
 
+class BaseFilter(ValueFilter):
+    """Filter of documents by base. Names of bases outside of the remits of the user are not shown."""
+
+    title = "base"
+    parameter_name = "base__name"
+
+    def values(self, request: HttpRequest) -> Iterable[str]:
+        bases = within_remits(request, KnowledgeBase.objects.order_by("name"), OF_APP)
+        return bases.values_list("name", flat=True)
+
+
 @admin.register(KnowledgeDocument)
 class KnowledgeDocumentAdmin(RecordedActsMixin, KeysetAdmin):
     """Documents, newest first. Staff with the permissions upload and delete them; an upload can be a new version."""
@@ -128,7 +140,7 @@ class KnowledgeDocumentAdmin(RecordedActsMixin, KeysetAdmin):
     form = UploadForm
     remit_paths = (OF_BASE,)
     list_display = ("name", "base", "newest", "progress", "use_count")
-    list_filter = ("base",)
+    list_filter = (BaseFilter,)
     list_select_related = ("base",)
     ordering = ("-id",)
 

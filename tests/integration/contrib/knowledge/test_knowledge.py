@@ -214,6 +214,8 @@ def test_staff_upload_within_their_remits(client: Client) -> None:
         assert client.post(url, {"base": own.pk, "file": data}).status_code == status, name
     assert client.post(url, {"base": other.pk, "file": SimpleUploadedFile("b.md", b"b")}).status_code == 200
     assert [str(version) for version in KnowledgeVersion.objects.all()] == ["a.md v1"]
+    documents = client.get(list_url("knowledgedocument")).content.decode()
+    assert "of all apps" not in documents and "base__name=own" in documents
     values = {"name": "own", "description": "", "app_name": "", "people": ""}
     change = reverse("admin:sessions_app_knowledgebase_change", args=[own.pk])
     assert client.post(change, values).status_code == 403
