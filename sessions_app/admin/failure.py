@@ -112,7 +112,7 @@ class FailureAdmin(KeysetAdmin, SessionRowAdmin):
         key = cause_key(tool, cause)
         known = FailureCause.objects.filter(key=key).first() or FailureCause()
         initial = {"assignee": known.assignee_id, "resolved": is_resolved(known, failure.day)}
-        form = CauseForm(request.POST if request.method == "POST" else None, initial=initial)
+        form = CauseForm(request.POST or None, initial=initial)
         if form.is_valid():
             resolved_on = local_day() if form.cleaned_data["resolved"] else None
             values = {"assignee": form.cleaned_data["assignee"], "resolved_on": resolved_on}

@@ -130,7 +130,7 @@ class ActRequestAdmin(RecordedActsMixin, StaffRecordAdmin):
         subject = _subject_of(request, row)
         if subject is None:
             raise PermissionDenied
-        form = AnswerForm(request.POST if request.method == "POST" else None)
+        form = AnswerForm(request.POST or None)
         if form.is_valid():
             self._answer(request, row, subject, form)
             return HttpResponseRedirect(page)
@@ -147,7 +147,7 @@ class ActRequestAdmin(RecordedActsMixin, StaffRecordAdmin):
         if not _is_own(request, row) or row.stage != RequestStage.WAITING:  # type: ignore[attr-defined]
             messages.warning(request, _("Only your own request is withdrawn, while it waits."))
             return HttpResponseRedirect(page)
-        form = ReasonForm(request.POST if request.method == "POST" else None)
+        form = ReasonForm(request.POST or None)
         if form.is_valid():
             reason = form.cleaned_data["reason"]
             if add_step(row, StepKind.ANSWER, staff_of(request).columns(), agrees=False, reason=reason):
