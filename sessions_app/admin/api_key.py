@@ -193,7 +193,9 @@ class ApiKeyAdmin(ConfirmedActionAdmin, ReadOnlyAdmin):
 
     @admin.display(description=gettext_lazy("Requests per minute"))
     def most_requests(self, key: ApiKey) -> str:
-        return str(key.requests_per_minute) if key.requests_per_minute else _("as many as a person may send")
+        if key.requests_per_minute:
+            return str(key.requests_per_minute)
+        return _("as many as a person may send")
 
     @admin.display(description=gettext_lazy("Tokens per day"))
     def most_tokens(self, key: ApiKey) -> str:

@@ -119,7 +119,9 @@ class ArtifactAdmin(KeysetAdmin, SessionRowAdmin):
             return event_link(artifact.session.pk, seq)
         # No event has the files of a job in its artifact delta.
         job = artifact.session.jobs.filter(artifacts__contains=saved).first()
-        return format_html('<a href="{}">{}</a>', row_url(job), job.tool_name) if job else NOTHING
+        if not job:
+            return NOTHING
+        return format_html('<a href="{}">{}</a>', row_url(job), job.tool_name)
 
     @admin.display(description=_("Content"))
     def download(self, artifact: Artifact) -> SafeString:
@@ -165,7 +167,9 @@ def file_text(artifact: Artifact) -> SafeString | str:
         return gettext("The storage of the site does not have this file: somebody has deleted it there.")
     except FilesUnavailableError as error:
         return str(error)
-    return gettext("No text: download the file.") if text is None else format_html(_BLOCK, text)
+    if text is not None:
+        return format_html(_BLOCK, text)
+    return gettext("No text: download the file.")
 
 
 def file_changes(artifact: Artifact) -> SafeString | None:

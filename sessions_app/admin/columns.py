@@ -41,7 +41,9 @@ def shown_column(
 def exact_time(moment: datetime | None) -> str:
     """Return a time to the second, with its zone."""
     # The order of acts and the time between them are evidence.
-    return NOTHING if moment is None else date_format(timezone.localtime(moment), "Y-m-d H:i:s T")
+    if moment is None:
+        return NOTHING
+    return date_format(timezone.localtime(moment), "Y-m-d H:i:s T")
 
 
 def short_time(moment: datetime | None) -> str | None:

@@ -118,7 +118,9 @@ class SessionActionsMixin(SecondPersonMixin):
         if not may(request, Right.VIEW_TEXT):
             return None
         offered = [action for action in (EXPORT, ERASE) if may(request, action.right)]
-        return row_links([(action.name, action.wording.link) for action in offered]) if offered else None
+        if not offered:
+            return None
+        return row_links([(action.name, action.wording.link) for action in offered])
 
     def export_session_view(self, request: HttpRequest, session_id: UUID) -> HttpResponseBase:
         """Ask for a form and a reason, then return the session as a file."""

@@ -80,7 +80,9 @@ class Usage:
 
 def tokens_of(response: LlmResponse) -> int:
     """Return the number of tokens of the model call behind a response, such as an event."""
-    return (response.usage_metadata.total_token_count or 0) if response.usage_metadata else 0
+    if not response.usage_metadata:
+        return 0
+    return response.usage_metadata.total_token_count or 0
 
 
 def cost_of(response: LlmResponse, conf: Conf) -> float:

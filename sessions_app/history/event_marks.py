@@ -50,7 +50,9 @@ def is_stopped_by_staff(event: Event) -> bool:
 
 def scheduled_mark(client_id: str) -> dict[str, Any] | None:
     """Return the mark for the events of a scheduled task's invocation; None for other invocations."""
-    return {SCHEDULED: client_id.removeprefix(SCHEDULE)} if is_wake_up(client_id) else None
+    if not is_wake_up(client_id):
+        return None
+    return {SCHEDULED: client_id.removeprefix(SCHEDULE)}
 
 
 def answer_mark(invocation_id: str, actor_kind: str, actor_name: str) -> dict[str, Any]:

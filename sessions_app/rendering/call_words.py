@@ -131,7 +131,9 @@ def _argument(args: Mapping[str, Any], name: str) -> str:
     value = args.get(name)
     if isinstance(value, list):
         value = ", ".join(map(str, value))
-    return "…" if value is None else shortened(" ".join(str(value).split()), MAX_ARGUMENT_LENGTH)
+    if value is None:
+        return "…"
+    return shortened(" ".join(str(value).split()), MAX_ARGUMENT_LENGTH)
 
 
 def _sentence(verb: str, rest: str) -> str:
@@ -161,4 +163,6 @@ def argument_order(tool: BaseTool | None) -> dict[str, int]:
     except Exception:  # A tool may raise anything.
         logger.exception("Tool %r cannot be declared", tool and tool.name)
         return {}
-    return {name: place for place, name in enumerate(parameter_names(declaration))} if declaration else {}
+    if not declaration:
+        return {}
+    return {name: place for place, name in enumerate(parameter_names(declaration))}

@@ -199,7 +199,9 @@ class GrowingMarkdown:
         return max(0, start_of_open_block(self._head + lines) - len(self._head))
 
     def _render(self, finished: str) -> str:
-        return self._without_head(render_markdown(self._head + finished)) if finished.strip() else ""
+        if not finished.strip():
+            return ""
+        return self._without_head(render_markdown(self._head + finished))
 
     def _forget(self, characters: int) -> str:
         """Forget the beginning of the text, which is finished; return it."""

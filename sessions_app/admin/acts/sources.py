@@ -136,7 +136,9 @@ class Source:
         """Return a link to the session of a row; its key for users who may not read texts."""
         if row.session is None:
             return NOTHING
-        return session_link(row.session) if may(self.request, Right.VIEW_TEXT) else str(row.session)
+        if not may(self.request, Right.VIEW_TEXT):
+            return str(row.session)
+        return session_link(row.session)
 
 
 class _RecordSource(Source):
@@ -451,7 +453,9 @@ ORDER BY e.id DESC
 
 
 def _actor_of(author: str) -> actors.Actor:
-    return actors.Actor(ActorKind.PERSON, "") if author == "user" else actors.agent(author)
+    if author != "user":
+        return actors.agent(author)
+    return actors.Actor(ActorKind.PERSON, "")
 
 
 def act_in_words(action: str, subject_kind: str) -> str:

@@ -88,7 +88,9 @@ class Consent:
     @property
     def reason(self) -> str:
         """Reason of a valid form, or of the request that was agreed to."""
-        return self.request.reason if self.request else str(self.form.cleaned_data["reason"])
+        if self.request:
+            return self.request.reason
+        return str(self.form.cleaned_data["reason"])
 
     def button(self, words: Words) -> Words:
         """Return the text of the button, which is `words` to do the act."""
@@ -100,7 +102,9 @@ class Consent:
 
     def with_note(self, description: SafeString) -> SafeString:
         """Return the description of the act with the note below it."""
-        return format_html("{}<br><strong>{}</strong>", description, self.note) if self.note else description
+        if not self.note:
+            return description
+        return format_html("{}<br><strong>{}</strong>", description, self.note)
 
 
 def load_consent(request: HttpRequest, act: GuardedAct, subject: Model) -> Consent:

@@ -185,7 +185,9 @@ class ActRequestAdmin(RecordedActsMixin, StaffRecordAdmin):
 
     @admin.display(description=gettext_lazy("Waits for"))
     def age(self, row: Any) -> str:
-        return format_duration(timezone.now() - row.at) if row.stage == RequestStage.WAITING else NOTHING
+        if row.stage != RequestStage.WAITING:
+            return NOTHING
+        return format_duration(timezone.now() - row.at)
 
     @admin.display(description=gettext_lazy("Answer"))
     def answer(self, row: ActRequest) -> SafeString:
@@ -216,7 +218,9 @@ def _subject_of(request: HttpRequest, row: ActRequest) -> Model | None:
         return None
     model_admin: Any = admin.site.get_model_admin(model)
     subject: Model | None = model_admin.get_object(request, row.subject_id)
-    return subject if subject and model_admin.may_do(request, row.act, subject) else None
+    if not (subject and model_admin.may_do(request, row.act, subject)):
+        return None
+    return subject
 
 
 def _step_in_words(row: ActRequest, kind: StepKind) -> SafeString:

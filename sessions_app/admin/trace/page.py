@@ -257,4 +257,6 @@ def _first_word(spans: Sequence[Span], begin: float) -> str:
 
 
 def _seconds(seconds: float | None) -> str:
-    return "" if seconds is None else format_duration(timedelta(seconds=max(0.0, seconds)))
+    if seconds is None:
+        return ""
+    return format_duration(timedelta(seconds=max(0.0, seconds)))
