@@ -24,7 +24,7 @@ from tests.free_port import free_port
 from tests.stack.stack import OWN_VARIABLES
 from tests.stack.web_process import START_SECONDS
 
-RUN = str(CHECKOUT / "deploy" / "run")
+RUN = "deploy/run"
 PASSWORD = "correct horse"
 MAKE_ACCOUNT = """
     INSERT INTO auth_user
@@ -41,11 +41,13 @@ class Fleet:
 
     Attributes:
         variables: environment variables of the processes of a kind, by the kind.
+        checkout: directory with the version of the site that starts.
     """
 
-    def __init__(self, data: Path, environment: Mapping[str, str]) -> None:
+    def __init__(self, data: Path, environment: Mapping[str, str], checkout: Path = CHECKOUT) -> None:
         """Take the data directory and additional environment variables of the processes."""
         self.data = data
+        self.checkout = checkout
         self.ports: dict[str, int] = {}
         inherited = {name: value for name, value in os.environ.items() if name not in OWN_VARIABLES}
         self._environment = {
@@ -72,8 +74,8 @@ class Fleet:
             port = self.ports.setdefault(name, free_port()) if kind == "web" else 0
             with (self.data / f"{name}.log").open("wb") as log:
                 self._processes[name] = subprocess.Popen(
-                    [RUN, kind],
-                    cwd=CHECKOUT,
+                    [self.checkout / RUN, kind],
+                    cwd=self.checkout,
                     env={
                         **self._environment,
                         **self.variables.get(kind, {}),
@@ -101,7 +103,13 @@ class Fleet:
     def run(self, *command: str) -> str:
         """Run a command of `deploy/run` with the variables of a worker; return its output."""
         environment = {**self._environment, **self.variables.get("worker", {})}
-        done = subprocess.run([RUN, *command], cwd=CHECKOUT, env=environment, capture_output=True, text=True)
+        done = subprocess.run(
+            [self.checkout / RUN, *command],
+            cwd=self.checkout,
+            env=environment,
+            capture_output=True,
+            text=True,
+        )
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
