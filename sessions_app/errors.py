@@ -91,6 +91,10 @@ class AlteredFileError(ConflictError):
         )
 
 
+class NotInstalledError(AdkError):
+    """This part of the site needs a package or a setting that it does not have."""
+
+
 class UnexpectedError(AdkError):
     """Something went wrong. Try again.
 
@@ -121,6 +125,7 @@ CODES: tuple[tuple[type[AdkError], str, HTTPStatus], ...] = (
     (ConflictError, "conflict", HTTPStatus.CONFLICT),
     (LimitExceededError, "limit", HTTPStatus.TOO_MANY_REQUESTS),
     (StaleLeaseError, "stale", HTTPStatus.CONFLICT),
+    (NotInstalledError, "not_installed", HTTPStatus.NOT_IMPLEMENTED),
     (UnavailableError, "unavailable", HTTPStatus.SERVICE_UNAVAILABLE),
     (UnexpectedError, "internal", HTTPStatus.INTERNAL_SERVER_ERROR),
 )

@@ -6,7 +6,7 @@ from importlib.util import find_spec
 
 from sessions_app.api.access.connections import Stream
 from sessions_app.api.stream_server import ApiStream, StreamRequest
-from sessions_app.errors import UnavailableError
+from sessions_app.errors import NotInstalledError
 
 MISSING = "AG-UI needs the package 'ag-ui-protocol': pip install -r requirements-ag-ui.txt"
 
@@ -14,7 +14,7 @@ MISSING = "AG-UI needs the package 'ag-ui-protocol': pip install -r requirements
 async def run_agent(request: StreamRequest) -> Stream:
     """Run an agent, or follow its thread, until the thread rests."""
     if find_spec("ag_ui") is None:
-        raise UnavailableError(MISSING)
+        raise NotInstalledError(MISSING)
     from sessions_app.contrib.ag_ui.requests import begin_run
 
     return await begin_run(request)

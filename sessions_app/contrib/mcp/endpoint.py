@@ -6,7 +6,6 @@ here first.
 
 from __future__ import annotations
 
-from http import HTTPStatus
 from importlib.util import find_spec
 
 from django.core.exceptions import RequestAborted
@@ -17,10 +16,10 @@ from sessions_app.api.access.connections import reserve_connection
 from sessions_app.api.access.problems import problem_of
 from sessions_app.api.json_bodies import PARSE_ERROR, reason_unreadable
 from sessions_app.asgi.origin import is_from_own_page
-from sessions_app.asgi.problem_details import method_not_allowed, problem
+from sessions_app.asgi.problem_details import method_not_allowed
 from sessions_app.asgi.protocol import AsgiScope, Receive, Send, read_body, send_response
 from sessions_app.conf import conf
-from sessions_app.errors import PermissionDeniedError
+from sessions_app.errors import NotInstalledError, PermissionDeniedError
 
 ROUTE = "mcp"
 NO_PACKAGE = "The MCP server of this site needs the package 'mcp': pip install -r requirements-mcp.txt"
@@ -31,10 +30,9 @@ async def mcp(scope: AsgiScope, receive: Receive, send: Send) -> None:
     if scope["method"] != "POST":
         await send_response(send, method_not_allowed("POST"))
         return
-    if find_spec("mcp") is None:
-        await send_response(send, problem(HTTPStatus.NOT_IMPLEMENTED, NO_PACKAGE, "unavailable"))
-        return
     try:
+        if find_spec("mcp") is None:
+            raise NotInstalledError(NO_PACKAGE)
         # Against DNS rebinding: the host must be one of the site's, and the page of a browser, too.
         if not is_from_own_page(scope, needs_origin=False):
             raise PermissionDeniedError("The site has no such host, or a page of another site asks for this.")

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from http import HTTPStatus
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
@@ -17,10 +16,10 @@ from django.http import HttpResponse
 
 from sessions_app.api.access.problems import problem_of
 from sessions_app.asgi.origin import is_from_own_page
-from sessions_app.asgi.problem_details import method_not_allowed, problem
+from sessions_app.asgi.problem_details import method_not_allowed
 from sessions_app.asgi.protocol import AsgiScope, Receive, Send, read_body, send_response
 from sessions_app.conf import conf
-from sessions_app.errors import PermissionDeniedError
+from sessions_app.errors import NotInstalledError, PermissionDeniedError
 
 if TYPE_CHECKING:
     from slack_bolt.async_app import AsyncApp
@@ -45,10 +44,10 @@ async def _response_to(scope: AsgiScope, receive: Receive) -> HttpResponse:
     if scope["method"] != "POST":
         return method_not_allowed("POST")
     if find_spec("slack_bolt") is None:
-        return problem(HTTPStatus.NOT_IMPLEMENTED, NO_PACKAGE, "unavailable")
+        raise NotInstalledError(NO_PACKAGE)
     settings = conf()
     if not settings.slack_signing_secret:
-        return problem(HTTPStatus.NOT_IMPLEMENTED, NO_SECRET, "unavailable")
+        raise NotInstalledError(NO_SECRET)
     if not is_from_own_page(scope, needs_origin=False):
         raise PermissionDeniedError("The site has no such host.")
     from slack_bolt.async_app import AsyncBoltRequest

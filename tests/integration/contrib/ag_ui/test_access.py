@@ -174,7 +174,7 @@ async def test_the_missing_package_is_named(site: str, key: str, monkeypatch: py
     monkeypatch.setattr(endpoint, "find_spec", lambda name: None)
     async with http_client(site, key) as client:
         response = await client.post(f"/ag-ui/{APP}", json=run_input("Hello"))
-    assert response.status_code == 503
+    assert response.status_code == 501
     assert response.json()["detail"] == (
         "AG-UI needs the package 'ag-ui-protocol': pip install -r requirements-ag-ui.txt"
     )
