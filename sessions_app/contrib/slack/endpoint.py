@@ -1,13 +1,15 @@
 """The address to which Slack sends events and button presses: an ASGI application outside of Django's handler.
 
-`slack-bolt` checks the signature and its time, and answers Slack's own questions. The response is sent after the event
-has been stored: Slack sends an event again that gets no 200.
+The signature and its time are checked before anything of a request is read; `slack-bolt` answers Slack's own questions.
+The response is sent after the event has been stored: Slack sends an event again that gets no 200.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from functools import lru_cache
+from http import HTTPStatus
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
@@ -16,7 +18,7 @@ from django.http import HttpResponse
 
 from sessions_app.api.access.problems import problem_of
 from sessions_app.asgi.origin import is_from_own_page
-from sessions_app.asgi.problem_details import method_not_allowed
+from sessions_app.asgi.problem_details import method_not_allowed, problem
 from sessions_app.asgi.protocol import AsgiScope, Receive, Send, read_body, send_response
 from sessions_app.conf import conf
 from sessions_app.errors import NotInstalledError, PermissionDeniedError
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 ROUTE = "slack/events"
 NO_PACKAGE = "Slack needs the package 'slack-bolt': pip install -r requirements-slack.txt"
 NO_SECRET = "Slack is not set up: settings.ADK has no 'slack_signing_secret'."  # noqa: S105 - a sentence
+NOT_SIGNED = "The request has no valid signature of Slack, or is older than five minutes."
 MAX_BODY_BYTES = 1_000_000
 
 
@@ -56,12 +59,23 @@ async def _response_to(scope: AsgiScope, receive: Receive) -> HttpResponse:
 
     body = await read_body(receive, MAX_BODY_BYTES)
     headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+    if not _is_signed(settings.slack_signing_secret, body, headers):
+        return problem(HTTPStatus.UNAUTHORIZED, NOT_SIGNED, "unauthorized")
     request = AsyncBoltRequest(body=body.decode(), headers=headers, context={SCOPE: scope})
     answer = await _app(settings.slack_signing_secret).async_dispatch(request)
     response = HttpResponse(answer.body, status=answer.status)
     for name, values in answer.headers.items():
         response[name] = values[0]
     return response
+
+
+def _is_signed(secret: str, body: bytes, headers: Mapping[str, str]) -> bool:
+    from slack_sdk.signature import SignatureVerifier
+
+    try:
+        return SignatureVerifier(secret).is_valid_request(body, headers)
+    except (TypeError, ValueError):  # bytes, a time or a signature that Slack never sends
+        return False
 
 
 @lru_cache(maxsize=1)
@@ -84,6 +98,8 @@ def _app(signing_secret: str) -> AsyncApp:
         signing_secret=signing_secret,
         authorize=authorize,  # type: ignore[arg-type]  # None is an unknown workspace
         process_before_response=True,
+        # Bolt would read the body first, and fail at one that is no JSON.
+        request_verification_enabled=False,
     )
     app.event(re.compile("^(message|app_mention)$"))(take_message)
     app.event(re.compile(""))(ignore)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from typing import Any
 
+import httpx
 import pytest
 from django.contrib.auth.models import User
 from django.test import AsyncClient
@@ -145,6 +147,23 @@ async def test_a_forged_or_old_request_is_refused(
     refused = await ada.send(ada.event("Hi"), secret=secret, age=age)
     assert refused.status_code == 401
     assert not await Session.objects.aexists() and slack.calls == []
+
+
+async def test_a_request_that_nobody_signed_is_refused_before_it_is_read(site: str) -> None:
+    now = str(int(time.time()))
+    signed = {"X-Slack-Request-Timestamp": now, "X-Slack-Signature": "v0=0"}
+    hostile: list[tuple[bytes, dict[str, str]]] = [
+        (b"\xff", signed),
+        (b"{", signed),
+        (b"[1]", {**signed, "Content-Type": "application/json"}),
+        (b"{}", {**signed, "X-Slack-Request-Timestamp": "soon"}),
+        (b"ssl_check=1", signed),
+        (b"{}", {}),
+    ]
+    async with httpx.AsyncClient() as client:
+        for body, headers in hostile:
+            refused = await client.post(f"{site}/{ROUTE}", content=body, headers=headers)
+            assert refused.status_code == 401, (body, headers, refused.text)
 
 
 async def test_the_page_sets_slack_up(
