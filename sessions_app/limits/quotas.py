@@ -6,6 +6,8 @@ from typing import Any
 from sessions_app.conf import conf
 
 MINUTE, HOUR = 60, 3600
+MAX_BEGUN_SIGN_INS = 60
+"""Sign-ins at other services that a person begins in an hour. Each sends requests to the service."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,11 @@ def new_sessions(user_pk: Any, network: str) -> list[Quota]:
 def sign_ins(network: str) -> list[Quota]:
     """Return the limit on an address's attempts to sign in in an hour."""
     return _quotas("sign-ins", "", network, 0, conf().max_sign_ins_per_address, HOUR)
+
+
+def begun_sign_ins(user_pk: Any) -> list[Quota]:
+    """Return the limit on sign-ins at other services that a person begins in an hour."""
+    return _quotas("begun-sign-ins", user_pk, "", MAX_BEGUN_SIGN_INS, 0, HOUR)
 
 
 def _quotas(

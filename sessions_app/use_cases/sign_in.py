@@ -29,8 +29,10 @@ from runtime.tools.openapi_tool.http_exchange import ExchangeError
 from sessions_app.agent_apps import registry
 from sessions_app.base.actors import UserActor
 from sessions_app.conf import conf
-from sessions_app.errors import InvalidInputError, NotFoundError
+from sessions_app.errors import InvalidInputError, LimitExceededError, NotFoundError
 from sessions_app.invocations.answers.answering import find_waiting_call
+from sessions_app.limits import quotas
+from sessions_app.limits.rates import rates
 from sessions_app.models import AnswerRequest, Session
 from sessions_app.models.answer_request import RequestKind
 from sessions_app.process.threads import in_thread
@@ -75,9 +77,14 @@ async def begin_sign_in(user: User, call_id: str, redirect_uri: str) -> Begun:
         AgentClosedError: the user may not use the app.
         ConflictError: the question was answered already.
         InvalidInputError: the question is answered in a form.
+        LimitExceededError: the user has begun too many sign-ins.
         ExchangeError: the service does not offer a sign-in that is safe, or cannot be reached.
     """
     session, config = await _asked(user, call_id)
+    if exceeded := rates().count(quotas.begun_sign_ins(user.pk)):
+        raise LimitExceededError(
+            "Too many sign-ins were begun within an hour. Try again later.", retry_seconds=exceeded.seconds
+        )
     begun = await _begin(session, config, redirect_uri)
     state = begun.client.state or ""
     name = _sealed_name(user, session.pk, call_id, state)

@@ -31,6 +31,8 @@ from sessions_app import use_cases
 from sessions_app.base import actors
 from sessions_app.data_protection.erase import ErasureOrder, erase_user
 from sessions_app.invocations.worker import worker
+from sessions_app.limits import quotas
+from sessions_app.limits.rates import rates
 from sessions_app.models import AnswerRequest, Event, SavedCredential, Session
 from sessions_app.process.threads import in_thread
 from tests.echo_server import EchoServer
@@ -259,6 +261,23 @@ async def test_nobody_begins_the_sign_in_of_another_person_or_from_another_site(
     assert (await other.get(page)).status_code == 404
     assert (await browser.get(page, headers={"Sec-Fetch-Site": "cross-site"})).status_code == 403
     assert service.clients == {}
+
+
+async def test_a_person_begins_a_limited_number_of_sign_ins(
+    person: User,
+    service: Service,
+    agent: ScriptedModel,
+    browser: AsyncClient,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    session, _ = await say(person)
+    page = reverse("chat:sign_in", args=[(await asked(session)).call_id])
+    monkeypatch.setattr(quotas, "MAX_BEGUN_SIGN_INS", 1)
+    rates.cache_clear()
+    assert (await browser.get(page)).status_code == 302
+    known = len(service.clients)
+    assert (await browser.get(page)).status_code == 429
+    assert len(service.clients) == known
 
 
 async def test_a_sign_in_that_has_taken_too_long_is_not_used(
