@@ -1,4 +1,9 @@
-"""Metrics that a judge model gives: a comparison, a check of each sentence, and verdicts on properties."""
+"""Metrics that a judge model gives: a comparison, a check of each sentence, and verdicts on properties.
+
+Each metric gives the judge an instruction and its material as JSON, and gets JSON back. The material comes from models,
+tools and people, so every instruction says that it is to be judged and never obeyed. A metric with a property of its
+own, such as `Safety`, is a rubric that no criterion has to write: it shares the code of the rubrics.
+"""
 
 from __future__ import annotations
 

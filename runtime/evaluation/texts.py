@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from runtime import types
@@ -50,10 +50,7 @@ def texts_before(invocation: Invocation) -> Iterator[str]:
     """Yield the texts before the final response."""
     data = invocation.intermediate_data
     if isinstance(data, IntermediateData):
-        yield from (_joined(parts) for _author, parts in data.intermediate_responses)
+        for _author, parts in data.intermediate_responses:
+            yield text_of(types.Content(parts=parts))
     elif isinstance(data, InvocationEvents):
         yield from (text_of(event.content) for event in data.invocation_events)
-
-
-def _joined(parts: Iterable[types.Part]) -> str:
-    return "\n".join(part.text for part in parts if part.text and not part.thought)

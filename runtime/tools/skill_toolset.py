@@ -1,4 +1,10 @@
-"""SkillToolset: the model finds skills, reads them, and runs their scripts (contract T9)."""
+"""SkillToolset: the model finds skills, reads them, and runs their scripts (contract T9).
+
+The model gets no more of a skill than it asks for: names and descriptions first, then the instructions by
+`load_skill`, then single files. A skill that was read may bring further tools: their names are kept in the session's
+state, so they are still offered in later turns and by other processes. A script runs in the code executor, which knows
+nothing of skills: the code it gets unpacks the skill's files and runs one of them.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""FunctionNode: a Python function as a node, and the gate that asks the person before it runs."""
+"""FunctionNode: a Python function as a node, and the gate that asks the person before it runs.
+
+A question to a person belongs to a call, which the log can hold open and a client can answer, but a function of a
+workflow is run without one. The gate makes it: a tool that does nothing and has the name of the node. Its call goes the
+way of all tools that ask for a confirmation or a credential, and once its result is `OPEN`, the function runs.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,11 @@
-"""One HTTP request and its answer, within limits of time, size and address."""
+"""One HTTP request and its answer, within limits of time, size and address.
+
+A document, a model or another server may have named the address, so neither it nor the answer is trusted. The limit of
+time is one for the whole exchange, as a server could send a byte now and then for ever. A body is cut at its limit and
+marked: each caller knows what a beginning is worth. Redirects stay on the server, as the request may hold credentials
+for it. Internal addresses are refused unless the author allows them; with our own transport the connection goes to the
+very address that was checked (`GuardedTransport`).
+"""
 
 from __future__ import annotations
 
