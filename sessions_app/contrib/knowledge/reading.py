@@ -23,7 +23,9 @@ from runtime.valid_text import storable
 from sessions_app.contrib.knowledge import read_file
 from sessions_app.contrib.knowledge.passages import cut
 from sessions_app.contrib.knowledge.publishing import publish
+from sessions_app.errors import FilesUnavailableError
 from sessions_app.models import KnowledgePassage, KnowledgeVersion, VersionStatus
+from sessions_app.models.stored_files import available_files
 
 logger = logging.getLogger(__name__)
 READ_SECONDS = 120.0
@@ -33,6 +35,7 @@ OUTPUT_BYTES = 8 * read_file.MAX_CHARACTERS
 """JSON writes a character in up to six bytes, those beyond the basic plane in twelve."""
 PASSAGES_AT_ONCE = 500
 TOO_HARD = "Reading the file takes too long or too much memory."
+MISSING = "The storage of the site does not have this file: somebody has deleted it there. Upload it again."
 ALTERED = "The stored file is not the one that was uploaded. Upload it again."
 NOT_ISOLATED = "This server cannot isolate the process that reads files: see docs/knowledge.md."
 ENGLISH_TOO_MANY = "The file has more than {:,} passages. Split it."
@@ -44,12 +47,21 @@ class ReadingError(Exception):
 
 
 def read_version(version_id: int) -> None:
-    """Read a queued version; do nothing for any other. A failure is recorded in the row."""
+    """Read a queued version; do nothing for any other. A failure is recorded in the row.
+
+    While the storage of files does not answer, the version is queued again, for the sweep.
+    """
     version = _claim(version_id)
     if version is None:
         return
     try:
         passages = _passages(version)
+    except FilesUnavailableError:
+        logger.warning(
+            "Version %s is read later: the storage of files does not answer", version, exc_info=True
+        )
+        _latest(version).update(status=VersionStatus.QUEUED, attempts=F("attempts") - 1)
+        return
     except ReadingError as error:
         _latest(version).update(status=VersionStatus.FAILED, error=storable(str(error)), finished_at=Now())
         return
@@ -82,6 +94,7 @@ def _passages(version: KnowledgeVersion) -> list[KnowledgePassage]:
     """Return the passages of the file.
 
     Raises:
+        FilesUnavailableError: the storage of files does not answer.
         ReadingError: the file cannot be read.
     """
     pieces = list(islice(cut(_sections(version)), MAX_PASSAGES + 1))
@@ -105,8 +118,17 @@ def _passages(version: KnowledgeVersion) -> list[KnowledgePassage]:
 
 
 def _sections(version: KnowledgeVersion) -> list[tuple[str, int | None, str]]:
-    with version.file.open("rb") as file:
-        data = file.read()
+    """Return the sections of the file.
+
+    Raises:
+        FilesUnavailableError: the storage of files does not answer.
+        ReadingError: the file cannot be read.
+    """
+    try:
+        with available_files(), version.file.open("rb") as file:
+            data = file.read()
+    except FileNotFoundError as error:
+        raise ReadingError(MISSING) from error
     if hashlib.sha256(data).hexdigest() != version.sha256:
         logger.error("The file of version %s is not the one that was uploaded", version)
         raise ReadingError(ALTERED)

@@ -55,13 +55,36 @@ def test_passages_have_the_places_of_their_kind_of_file() -> None:
     assert places(read(base, "a.txt", "Grüße".encode("cp1252"))) == [("", None, "Grüße")]
 
 
-def test_a_file_that_somebody_replaced_is_not_read() -> None:
+def test_a_file_that_somebody_replaced_or_deleted_is_not_read() -> None:
     version = upload(make_base())
     Path(version.file.path).write_text("Pay to another account.")
     read_version(version.pk)
     version.refresh_from_db()
     assert (version.status, version.error) == ("failed", reading.ALTERED)
     assert not version.passages.exists()
+    lost = upload(make_base("other"))
+    Path(lost.file.path).unlink()
+    read_version(lost.pk)
+    lost.refresh_from_db()
+    assert (lost.status, lost.error) == ("failed", reading.MISSING)
+
+
+def test_a_version_waits_while_the_storage_is_down(sent: list[int]) -> None:
+    base = make_base()
+    version = upload(base)
+    stored = Path(version.file.path)
+    data = stored.read_bytes()
+    stored.unlink()
+    stored.mkdir()  # No file can be read there.
+    for _ in range(4):
+        read_version(version.pk)
+        KnowledgeVersion.objects.update(sent_at=timezone.now() - timedelta(days=1))
+        sweep_over(knowledge_repairs())
+    assert sent == [version.pk] * 5
+    stored.rmdir()
+    stored.write_bytes(data)
+    read_version(version.pk)
+    assert find("lamps", base) == ["shop.md v1, Shop"]
 
 
 LAUGHS = "<!DOCTYPE a [<!ENTITY a 'ha'>" + "".join(
