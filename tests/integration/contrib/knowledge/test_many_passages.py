@@ -1,0 +1,201 @@
+"""Search of large bases: a PDF of 300 pages in four languages, versions with vectors, and the plans of the statements."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import AsyncIterator, Iterator
+
+import pytest
+from django.db import connection, transaction
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+from pytest_django.fixtures import Settings
+
+from sessions_app.contrib.knowledge import search
+from sessions_app.contrib.knowledge.publishing import publish
+from sessions_app.contrib.knowledge.repairs import knowledge_repairs
+from sessions_app.models import (
+    EmbeddingModel,
+    KnowledgeBase,
+    KnowledgePassage,
+    KnowledgeVector,
+    KnowledgeVersion,
+)
+from sessions_app.process.sweeping import sweep_over
+from sessions_app.process.threads import in_thread
+from sessions_app.store import embedding
+from sessions_app.store.memory_vectors import Meaning, prepare_vectors
+from tests.embedded_sentences import DIMENSIONS, ENTRIES, QUESTIONS, vector_of
+from tests.integration.contrib.knowledge.bases import find, make_base, read, upload
+from tests.integration.contrib.knowledge.files import pdf
+from tests.model_server import ModelServer
+
+FACTS = {
+    17: ("Refunds", "A broken lamp is refunded within fourteen days."),
+    118: ("Lieferung", "Pakete werden dienstags und freitags ausgeliefert."),
+    203: ("Garantía", "La garantía de las lámparas dura veinticuatro meses."),
+    300: ("Horaires", "Le magasin ouvre à neuf heures et ferme à midi."),
+}
+ASKED = {
+    "How many days until a broken lamp is refunded?": 17,
+    "Wann werden die Pakete ausgeliefert?": 118,
+    "¿Cuántos meses dura la garantía?": 203,
+    "À quelle heure ouvre le magasin ?": 300,
+}
+
+
+def test_a_pdf_of_300_pages_is_asked_in_four_languages() -> None:
+    chance = random.Random(7)
+    words = [
+        "chair",
+        "table",
+        "shelf",
+        "colour",
+        "wood",
+        "order",
+        "Tisch",
+        "Regal",
+        "mesa",
+        "chaise",
+        "how",
+        "die",
+    ]
+    pages = []
+    for number in range(1, 301):
+        title, fact = FACTS.get(number, (f"Chapter {number}", ""))
+        lines = [" ".join(chance.choices(words, k=8)) for _ in range(25)]
+        pages.append((title, [*lines[:12], fact, *lines[12:]]))
+    base = make_base()
+    assert read(base, "catalogue.pdf", pdf(pages)).status == "current"
+    found = {question: find(question, base, limit=1) for question in ASKED}
+    assert found == {
+        question: [f"catalogue.pdf v1, p. {page}: {FACTS[page][0]}"] for question, page in ASKED.items()
+    }
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[ModelServer]:
+    async with ModelServer() as server:
+        server.embeddings.vector_of = vector_of
+        yield server
+
+
+@pytest.fixture
+def indexes(transactional_db: None) -> Iterator[None]:
+    """Drop the indexes of the test's models: only rows are deleted after a test."""
+    yield
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT relname FROM pg_class WHERE relname ~ '^(memory|knowledge)_meaning_'")
+        for (name,) in cursor.fetchall():
+            cursor.execute(f"DROP INDEX {name}")
+
+
+@pytest.mark.usefixtures("indexes", "loop_end")
+async def test_a_kill_among_the_vectors_of_a_version_leaves_the_one_before(
+    server: ModelServer, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Then the whole version is found, by both searches better than by words alone."""
+    settings.ADK = {**settings.ADK, "embeddings": {f"{server.url}/v1#first": DIMENSIONS}}
+    monkeypatch.setattr(embedding, "BATCH_SIZE", 10)
+    await in_thread(prepare_vectors)
+    base = await in_thread(make_base)
+    old = await in_thread(read, base, "facts.md", "# Old\n\nOld lamp")
+    assert (old.status, await in_thread(find, "lamp", base)) == ("embedding", [])
+    await embed_and_sweep()
+    assert await in_thread(find, "lamp", base) == ["facts.md v1, Old"]
+
+    server.embeddings.vector_of = lambda text: vector_of(text.partition("\n")[2])
+    new = await in_thread(read, base, "facts.md", "".join(f"# n\n\n{text}\n\n" for text in ENTRIES))
+    batches = len(server.embeddings.batches)
+    server.embeddings.fails = lambda texts: (
+        hold(server) if len(server.embeddings.batches) > batches + 1 else None
+    )
+    killed = asyncio.create_task(embedding.embed_waiting())
+    async with asyncio.timeout(60):
+        while len(server.embeddings.batches) < batches + 2:
+            await asyncio.sleep(0.01)
+    killed.cancel()
+    await asyncio.gather(killed, return_exceptions=True)
+    assert await KnowledgeVector.objects.filter(passage__version=new).acount() == 10
+    await in_thread(sweep_over, knowledge_repairs())
+    assert await in_thread(publish, new) is False
+    meaning = Meaning(await EmbeddingModel.objects.aget(), vector_of(ENTRIES[0]))
+    assert await in_thread(lambda: find(ENTRIES[0], base, meaning=meaning)) == ["facts.md v1, Old"]
+
+    server.embeddings.fails = lambda texts: None
+    server.embeddings.is_held = False
+    await EmbeddingModel.objects.aupdate(claimed_until=timezone.now())
+    await embed_and_sweep()
+    assert await KnowledgePassage.objects.exclude(version=new).acount() == 0
+    assert await KnowledgeVector.objects.acount() == len(ENTRIES)
+    words, vectors, both = await in_thread(recalls, base, meaning.model)
+    assert words < 0.6
+    assert both >= vectors >= 0.95
+
+
+def hold(server: ModelServer) -> None:
+    server.embeddings.is_held = True
+
+
+async def embed_and_sweep() -> None:
+    await embedding.embed_waiting()
+    await in_thread(sweep_over, knowledge_repairs())
+
+
+def recalls(base: KnowledgeBase, model: EmbeddingModel) -> list[float]:
+    """Return the shares of the questions whose answer is in the first five passages: by words, by vectors, by both."""
+    shares = []
+    for has_words, has_meaning in ((True, False), (False, True), (True, True)):
+        found = 0
+        for question, answer in QUESTIONS:
+            meaning = Meaning(model, vector_of(question)) if has_meaning else None
+            rows = search.find_passages([base.pk], question if has_words else "?", meaning, 5)
+            found += answer in [row.text for row in rows]
+        shares.append(found / len(QUESTIONS))
+    return shares
+
+
+@pytest.mark.usefixtures("indexes")
+def test_no_statement_of_a_search_reads_all_of_many_passages(
+    transactional_db: None, settings: Settings
+) -> None:
+    settings.ADK = {**settings.ADK, "embeddings": {"gemini-embedding-001": 8}}
+    prepare_vectors()
+    model = EmbeddingModel.objects.get()
+    base = make_base()
+    read(base, "other.txt", "Other words")
+    version = upload(base, "many.txt", "x")
+    fill(version.pk, model.pk)
+    KnowledgeVersion.objects.filter(pk=version.pk).update(status="current")
+    with CaptureQueriesContext(connection) as captured:
+        found = search.find_passages([base.pk], "word7 the lamp", Meaning(model, [0.5] * 8), 5)
+    assert len(found) == 5
+    asked = [
+        query["sql"] for query in captured if query["sql"].startswith("SELECT") and "passage" in query["sql"]
+    ]
+    assert len(asked) == 4, "words, size, vectors, rows"
+    with transaction.atomic(), connection.cursor() as cursor:
+        for statement in asked:
+            cursor.execute(f"EXPLAIN {statement}")
+            plan = "\n".join(line for (line,) in cursor.fetchall())
+            is_bounded = "LIMIT 3001" in statement
+            assert is_bounded or "Seq Scan on sessions_app_knowledgepassage" not in plan, plan
+            assert "Seq Scan on sessions_app_knowledgevector" not in plan, plan
+
+
+def fill(version_pk: int, model_pk: int) -> None:
+    """Store 5,000 passages with vectors, as embeddings would."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "INSERT INTO sessions_app_knowledgepassage (version_id, position, heading, text, words, embedded_by)"
+            " SELECT %s, n, '', 'text ' || n, 'word' || n %% 100 || ' lamp' || n, %s FROM generate_series(1, 5000) n",
+            [version_pk, model_pk],
+        )
+        cursor.execute(
+            "INSERT INTO sessions_app_knowledgevector (passage_id, model_id, numbers)"
+            " SELECT p.id, %s, ARRAY(SELECT random() + p.id * 0 FROM generate_series(1, 8))"
+            " FROM sessions_app_knowledgepassage p WHERE version_id = %s",
+            [model_pk, version_pk],
+        )
+        cursor.execute("ANALYZE sessions_app_knowledgepassage, sessions_app_knowledgevector")
