@@ -178,7 +178,7 @@ def test_staff_see_what_was_not_found_and_the_passages_of_bad_answers(
 ) -> None:
     read(make_base())
     served(clerk("handbook"))
-    answer_to(person, "Wie wird das Wetter?")
+    answer_to(person, "What is the weather?")
     session_id = talk(person, APP, "When do parcels arrive?")
     last = Event.objects.filter(session_id=session_id).latest("seq")
     Feedback.objects.create(
@@ -186,9 +186,9 @@ def test_staff_see_what_was_not_found_and_the_passages_of_bad_answers(
     )
     sign_in(client, "knowledgesearch", "knowledgedocument")
     nothing = client.get(list_url("knowledgesearch", "?outcome=nothing")).content.decode()
-    assert "Wie wird das Wetter?" in nothing and "parcels" not in nothing
+    assert "What is the weather?" in nothing and "parcels" not in nothing
     bad = client.get(list_url("knowledgesearch", "?outcome=bad")).content.decode()
-    assert "parcels" in bad and "Wetter" not in bad
+    assert "parcels" in bad and "weather" not in bad
     search = KnowledgeSearch.objects.get(found__gt=0)
     page = client.get(reverse("admin:sessions_app_knowledgesearch_change", args=[search.pk])).content.decode()
     assert "Parcels arrive on Tuesdays." in page and "Shop / Delivery" in page and "&lt;b&gt;Wrong" in page
