@@ -1,4 +1,4 @@
-"""Search of large bases: a PDF of 300 pages in four languages, versions with vectors, and the plans of the statements."""
+"""Search of large bases: a PDF of 300 pages in four languages, versions with vectors, plans of the statements."""
 
 from __future__ import annotations
 
@@ -189,7 +189,8 @@ def fill(version_pk: int, model_pk: int) -> None:
     with connection.cursor() as cursor:
         cursor.execute(
             "INSERT INTO sessions_app_knowledgepassage (version_id, position, heading, text, words, embedded_by)"
-            " SELECT %s, n, '', 'text ' || n, 'the word' || n %% 100 || ' lamp' || n, %s FROM generate_series(1, 5000) n",
+            " SELECT %s, n, '', 'text ' || n, 'the word' || n %% 100 || ' lamp' || n, %s"
+            " FROM generate_series(1, 5000) n",
             [version_pk, model_pk],
         )
         cursor.execute(
