@@ -55,10 +55,18 @@ async def upload_file(
 
 
 async def upload_bytes(
-    user: User, session_id: UUID, name: str, data: bytes, network: str, *, new_app: str = ""
+    user: User,
+    session_id: UUID,
+    name: str,
+    data: bytes,
+    network: str,
+    *,
+    new_app: str = "",
+    upload_id: UUID | None = None,
 ) -> FileName:
     """Store a file that arrived inside a message, like `upload_file`. Return its name and version."""
-    stored = await upload_file(user, session_id, SimpleUploadedFile(name, data), network, new_app=new_app)
+    upload = SimpleUploadedFile(name, data)
+    stored = await upload_file(user, session_id, upload, network, new_app=new_app, upload_id=upload_id)
     return stored.filename, stored.version
 
 

@@ -78,12 +78,14 @@ class AgentOfCaller:
             network = self.caller.network
             await use_cases.begin_session(user, session, self.app_name, client_id, text, network=network)
         new_app = "" if session_id else self.app_name
-        names = [
-            await use_cases.upload_bytes(
-                user, session, file.name, file.data, self.caller.network, new_app=new_app
+        names = []
+        for number, file in enumerate(files):
+            # Derived, too: the message may come again while its files are being stored.
+            upload_id = unguessable_id(f"sessions_app.{self.protocol}", f"{words} {number}")
+            name = await use_cases.upload_bytes(
+                user, session, file.name, file.data, self.caller.network, new_app=new_app, upload_id=upload_id
             )
-            for file in files
-        ]
+            names.append(name)
         by = self.caller.actor_for(user)
         invocation_id, _ = await use_cases.send_message(by, session, client_id, text, names)
         return await load_task(await in_thread(rows.get, invocation_id=invocation_id))

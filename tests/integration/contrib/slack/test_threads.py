@@ -132,9 +132,11 @@ async def test_files_of_a_message_reach_the_agent_and_only_those_that_slack_has(
     api = settings.ADK["slack_api"]
     slack.files["/files/a.txt"] = b"content"
     url = api.replace("/api/", "/files/a.txt")
-    await ada.say("Look", files=[{"name": "a.txt", "url_private_download": url}])
+    event = ada.event("Look", files=[{"name": "a.txt", "url_private_download": url}])
+    # Slack sends an event again that is not answered within three seconds, while its file may still be stored.
+    await asyncio.gather(ada.send(event), ada.send(event))
     await post_news()
-    assert [row.filename async for row in Artifact.objects.all()] == ["a.txt"]
+    assert [(row.filename, row.version) async for row in Artifact.objects.all()] == [("a.txt", 0)]
     assert slack.texts == ["Seen"]
     await ada.say("Look", files=[{"name": "b.txt", "url_private_download": "https://evil.example/b.txt"}])
     assert slack.whispers[0]["text"] == "Only files that are stored in Slack can be sent to the agent."
