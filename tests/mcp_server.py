@@ -18,7 +18,7 @@ import anyio.to_thread
 import uvicorn
 from mcp.server.mcpserver import Context, Elicit, Image, MCPServer, Resolve
 from mcp.server.mcpserver.exceptions import ToolError
-from mcp.types import CallToolResult, TextContent
+from mcp.types import CallToolResult, SamplingMessage, TextContent
 from pydantic import BaseModel
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -65,6 +65,14 @@ def colour_question() -> Elicit[Colour]:
 def ask_colour(colour: Annotated[Colour, Resolve(colour_question)]) -> str:
     """Ask the client for a colour."""
     return colour.name
+
+
+@server.tool()
+async def sample(context: Context) -> str:
+    """Ask the client for a model's answer."""
+    asked = SamplingMessage(role="user", content=TextContent(type="text", text="Say something."))
+    result = await context.session.create_message([asked], max_tokens=10)
+    return str(result.content)
 
 
 @server.tool()

@@ -286,6 +286,14 @@ async def test_the_authors_function_answers_a_question_of_the_server(
     assert asked == ["Which colour?"]
 
 
+async def test_a_server_that_asks_for_a_models_answer_is_refused(
+    server: StreamableHTTPConnectionParams, context: Context, closing: list[McpToolset]
+) -> None:
+    closing.append(McpToolset(connection_params=server))
+    response = await call(closing[0], context, "sample")
+    assert "sampling/createMessage" in response["error"]
+
+
 @pytest.mark.parametrize(("yes", "words"), [(True, "blue"), (False, "")])
 async def test_the_person_answers_a_question_of_the_server_when_they_like(
     server: StreamableHTTPConnectionParams, closing: list[McpToolset], yes: bool, words: str
