@@ -23,6 +23,7 @@ try:
     from botocore.client import Config
     from botocore.exceptions import BotoCoreError, ClientError
     from storages.backends.s3 import S3Storage
+    from storages.utils import clean_name, safe_join
 except ImportError as error:  # an extra: requirements-s3.txt
     raise ImproperlyConfigured(
         "ObjectStorage needs django-storages: pip install -r requirements-s3.txt"
@@ -105,7 +106,7 @@ class ObjectStorage(S3Storage):  # type: ignore[misc]  # the package has no type
             self.connection.meta.client.head_bucket(Bucket=self.bucket_name)
 
     def _key(self, name: str) -> str:
-        key: str = self._normalize_name(name)
+        key: str = safe_join(self.location, clean_name(name))
         return key
 
     def _open(self, name: str, mode: str = "rb") -> File[bytes]:
