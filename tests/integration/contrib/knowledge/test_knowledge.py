@@ -1,4 +1,4 @@
-"""Knowledge bases: a file becomes passages, an agent finds those that its person may read, and cites them."""
+"""Knowledge bases: an agent finds passages of files that its person may read, and cites them (contract T9)."""
 
 from __future__ import annotations
 
