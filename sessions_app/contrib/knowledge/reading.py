@@ -38,7 +38,7 @@ TOO_HARD = "Reading the file takes too long or too much memory."
 MISSING = "The storage of the site does not have this file: somebody has deleted it there. Upload it again."
 ALTERED = "The stored file is not the one that was uploaded. Upload it again."
 NOT_ISOLATED = "This server cannot isolate the process that reads files: see docs/knowledge.md."
-ENGLISH_TOO_MANY = "The file has more than {:,} passages. Split it."
+TOO_MANY = "The file has more than {:,} passages. Split it."
 MAX_PASSAGES = 20_000
 
 
@@ -99,7 +99,7 @@ def _passages(version: KnowledgeVersion) -> list[KnowledgePassage]:
     """
     pieces = list(islice(cut(_sections(version)), MAX_PASSAGES + 1))
     if len(pieces) > MAX_PASSAGES:
-        raise ReadingError(ENGLISH_TOO_MANY.format(MAX_PASSAGES))
+        raise ReadingError(TOO_MANY.format(MAX_PASSAGES))
     passages = []
     for position, piece in enumerate(pieces):
         text = storable(piece.text.replace("\0", ""))
