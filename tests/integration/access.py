@@ -155,9 +155,9 @@ def rows_of_account(owner: User) -> dict[str, Model]:
     return {
         "user": owner,
         "apikey": ApiKey.objects.all().make(user=owner, name="Laptop", scopes=["read"])[0],
-        "linkedaccount": LinkedAccount.objects.create(
+        "linkedaccount": LinkedAccount.objects.get_or_create(
             user=owner, service="slack", place="T1", account=f"U{owner.pk}", name=owner.username
-        ),
+        )[0],
         "savedcredential": SavedCredential.objects.get_or_create(
             app_name=APP, user=owner, key=digest_of("calendar"), defaults={"saved_at": LATER}
         )[0],

@@ -54,14 +54,13 @@ def progress_of(version: KnowledgeVersion) -> str:
 
 @admin.register(KnowledgeBase)
 class KnowledgeBaseAdmin(RecordedActsMixin):
-    list_display = ("name", "apps", "readers", "document_count")
+    list_display = ("name", "apps", "readers")
     list_select_related = ("people",)
     ordering = ("name",)
     fields = ("name", "description", "app_name", "people")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[KnowledgeBase]:
-        counted = super().get_queryset(request).annotate(documents_held=Count("documents"))
-        return within_remits(request, counted, OF_APP)
+        return within_remits(request, super().get_queryset(request), OF_APP)
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         is_covered = obj is None or has_whole_app(request, obj.app_name)
@@ -88,10 +87,6 @@ class KnowledgeBaseAdmin(RecordedActsMixin):
     @admin.display(description="Readers", ordering="people")
     def readers(self, base: KnowledgeBase) -> str:
         return str(base.people or "everybody")
-
-    @admin.display(description="Documents")
-    def document_count(self, base: Any) -> int:
-        return int(base.documents_held)
 
 
 class UploadForm(forms.ModelForm):  # type: ignore[type-arg]

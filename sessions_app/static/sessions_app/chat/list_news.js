@@ -43,7 +43,7 @@ class Notice {
   #timer = 0;
 
   constructor(main, role) {
-    this.box = make("div");
+    this.box = make("div", "");
     this.box.setAttribute("role", role); // in the page before its words: screen readers read out what is added
     main.prepend(this.box);
   }
