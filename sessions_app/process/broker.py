@@ -20,6 +20,7 @@ from kombu.transport import TRANSPORT_ALIASES, redis
 from kombu.transport.virtual import Message
 from kombu.utils.encoding import bytes_to_str
 from kombu.utils.json import dumps, loads
+from redis.exceptions import ConnectionError as RedisConnectionError
 
 logger = logging.getLogger(__name__)
 SET_ASIDE = "adk.unreadable"
@@ -85,6 +86,10 @@ class _CheckedEntries(redis.Channel):
                     )
 
     def _create_client(self, asynchronous: bool = False) -> Any:
+        # A worker that has lost Redis closes its connection twice, the second time without this. kombu would raise an
+        # AttributeError, which ends the worker; after an error of the connection the worker connects again.
+        if self.connection is None or self.connection.client is None:
+            raise RedisConnectionError("The connection to the broker is closed.")
         client = super()._create_client(asynchronous)  # type: ignore[misc]  # kombu-stubs lacks it
         client.set_response_callback("BRPOP", self._read_waiting)
         client.set_response_callback("HGET", self._read_unacknowledged)

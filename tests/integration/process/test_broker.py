@@ -109,3 +109,12 @@ def test_a_worker_sets_keys_of_the_wrong_type_aside(
     for key in keys:
         assert broker.getdel(KEY_SET_ASIDE % key) == b"of another program"
     assert {str(record.args[0]) for record in told if isinstance(record.args, tuple)} == set(keys)
+
+
+def test_a_channel_of_a_closed_connection_raises_an_error_of_the_connection(broker: Redis) -> None:
+    """A worker that has lost Redis closes its channels twice. It outlives such an error only."""
+    connection = app.connection_for_read()
+    channel: Any = connection.default_channel
+    connection.collect()
+    with pytest.raises(connection.connection_errors), channel.conn_or_acquire():
+        pass
