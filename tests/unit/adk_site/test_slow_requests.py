@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 from unittest.mock import Mock
 
+import daphne.server  # noqa: F401 - before anything gives Twisted a reactor
 import pytest
 from daphne import http_protocol
 from twisted.internet.address import IPv4Address

@@ -13,6 +13,7 @@ export class Chats {
   #timer = 0;
   #request = 0;
   #query = "";
+  #isLoadingMore = false;
   #menu = null;
 
   /**
@@ -54,9 +55,9 @@ export class Chats {
     this.#timer = setTimeout(() => this.#load(), delay);
   }
 
-  // A pressed entry that is replaced gets no click.
+  // A pressed entry that is replaced gets no click. A read of the list would replace that of a further page.
   get #isInUse() {
-    return this.#menu?.isInUse || this.root.matches(":active, :has(.rename)");
+    return this.#isLoadingMore || this.#menu?.isInUse || this.root.matches(":active, :has(.rename)");
   }
 
   // The list may have been read again while the menu was loaded.
@@ -88,7 +89,9 @@ export class Chats {
 
   async #loadMore(link) {
     const cursor = new URL(link.getAttribute("href"), location.href).searchParams.get("before");
+    this.#isLoadingMore = true;
     const page = await this.#read({ before: cursor });
+    this.#isLoadingMore = false;
     if (!page) return;
     const first = page.querySelector(".chat a");
     link.remove();
