@@ -21,8 +21,8 @@ export function followListNews({ onSessions = () => {}, onActivity }) {
     sessions: [onSessions, onActivity],
     activity: [onActivity],
   };
-  const outage = new Notice(main, "status");
-  const signedOut = new Notice(main, "alert");
+  const outage = new Notice(main);
+  const signedOut = new Notice(main);
   new ChatSocket(main.dataset.socket, {
     after: () => 0,
     onFrame: ({ type }) => {
@@ -41,21 +41,22 @@ export function followListNews({ onSessions = () => {}, onActivity }) {
 
 class Notice {
   #timer = 0;
+  #box = make("p", "notice");
 
-  constructor(main, role) {
-    this.box = make("div", "");
-    this.box.setAttribute("role", role); // in the page before its words: screen readers read out what is added
-    main.prepend(this.box);
+  constructor(main) {
+    this.main = main;
+    this.#box.setAttribute("role", "alert");
   }
 
   /** Show the sentence in `delay` ms. A sentence that is shown, or waits to be, stays. */
   showAfter(delay, sentence) {
-    this.#timer ||= setTimeout(() => this.box.append(make("p", "notice", sentence)), delay);
+    this.#box.textContent = sentence;
+    this.#timer ||= setTimeout(() => this.main.prepend(this.#box), delay);
   }
 
   hide() {
     clearTimeout(this.#timer);
     this.#timer = 0;
-    this.box.replaceChildren();
+    this.#box.remove();
   }
 }
