@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from uuid import UUID
 
 import pytest
@@ -131,6 +132,26 @@ async def test_a_notice_on_its_way_is_not_taken_as_lost_after_two_idle_statuses(
     await tick()
     publish(session, "completed")
     assert [type(update) for update in await take_all(feed)] == [NoticeUpdate]
+
+
+async def test_work_that_a_status_has_seen_without_a_notice_is_lost_also_when_it_has_ended_since(
+    session: Session, feed: SessionFeed
+) -> None:
+    """Notices of later work do not hide that: the reader may know from elsewhere that the work has begun."""
+    await take_all(feed)
+    idle = await event_log.session_status(session.pk, session.user_id)
+    assert idle is not None
+    running = replace(idle, active=frozenset({"e-1"}))
+    hub = live().hub
+    hub.receive_status(session.pk, running)
+    publish(session, "running")
+    publish(session, "completed")
+    hub.receive_status(session.pk, idle)
+    assert [type(update) for update in await take_all(feed)] == [NoticeUpdate, NoticeUpdate]
+    hub.receive_status(session.pk, running)
+    hub.publish_notice(session.pk, InvocationNotice("e-2", "m-2", "completed"))
+    hub.receive_status(session.pk, idle)
+    assert [type(update) for update in await take_all(feed)] == [NoticeUpdate, StatusUpdate]
 
 
 async def test_text_that_another_process_sends_again_is_returned_once(
