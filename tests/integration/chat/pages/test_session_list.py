@@ -124,13 +124,15 @@ def test_a_renamed_session_has_its_title_on_one_line(browser_of_person: Client, 
 
 
 @pytest.mark.parametrize("title", ["items", "a\x01b", "\u202egnp.exe", "x" * 200, "<b>&amp;</b>", "{{ 1 }}"])
-def test_a_hostile_title_is_shown_as_it_is(browser_of_person: Client, session: Session, title: str) -> None:
+def test_a_hostile_title_is_shown_as_it_is_and_turns_no_text_around(
+    browser_of_person: Client, session: Session, title: str
+) -> None:
     assert change(browser_of_person, session, "rename", title=title) == 204
     session.refresh_from_db()
     assert session.title == title
     for address in ("/", "/chats/", page(session)):
         html = browser_of_person.get(address).content.decode()
-        assert "<b>&amp;</b>" not in html
+        assert "<b>&amp;</b>" not in html and "\u202e" not in html
         assert len(titles(html)) == 1
 
 
