@@ -193,7 +193,8 @@ def test_a_notification_names_the_chat_and_what_happened_but_not_the_answer(
     chat.choose("Think", "Rename")
     chat.page.get_by_label("Title of the chat").fill(title.replace("\0", "\ufffd"))
     chat.page.keyboard.press("Enter")
-    shown_title = title.replace("\0", "\ufffd")
+    # Characters that turn text around are stored, and left out where a title is shown.
+    shown_title = title.replace("\0", "\ufffd").replace("\u202e", "")
     expect(chat.page.locator("#title")).to_have_text(shown_title)
     expect(chat.page.get_by_role("button", name=OFFER)).to_have_count(0)
     chat.page.clock.fast_forward(LONG_ANSWER)
