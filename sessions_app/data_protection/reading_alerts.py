@@ -20,7 +20,7 @@ from django.utils import timezone
 from sessions_app.base.actors import SITE, ActionKind, ActorKind
 from sessions_app.conf import conf
 from sessions_app.models import StaffAccess, StaffAct
-from sessions_app.process.group_mail import mail_group_later
+from sessions_app.process.group_mail import mail_group
 from sessions_app.process.sweeping import Repair
 from sessions_app.webhooks.changes import stage_reading_alert
 
@@ -117,7 +117,7 @@ def _alert_once(reading: Reading) -> None:
     )
     group = conf().reading_alert_group
     stage_reading_alert(group, reading.staff_id, reading.rows, reading.odd_rows)
-    mail_group_later(group, f"unusual reading by {reading.name}", [*reading.sentences, _link()])
+    mail_group(group, f"unusual reading by {reading.name}", [*reading.sentences, _link()])
 
 
 def _link() -> str:

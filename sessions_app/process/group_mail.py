@@ -1,4 +1,4 @@
-"""Mail to the members of a group of users: sent at once, or stored with what it reports and sent by the sweep."""
+"""Mail to the members of a group of users: stored with what it reports, and sent by the sweep."""
 
 from __future__ import annotations
 
@@ -22,17 +22,10 @@ PAUSE = timedelta(minutes=1)
 
 
 def mail_group(group: str, subject: str, lines: Iterable[str]) -> None:
-    """Send a mail to the active members of the group, with the name of the site before the subject."""
-    members = get_user_model()._base_manager.filter(is_active=True, groups__name=group)
-    addresses = [address for address in members.values_list("email", flat=True) if address]
-    if addresses:
-        send_mail(f"{conf().site_name}: {subject}", "\n".join(lines), None, addresses)
-    else:
-        logger.warning("No member of the group %r has a mail address", group)
+    """Store a mail to the active members of the group, in the transaction of what it reports.
 
-
-def mail_group_later(group: str, subject: str, lines: Iterable[str]) -> None:
-    """Store a mail in the transaction of what it reports. A sweep sends it, again each minute until it is sent."""
+    A sweep sends the mail, with the name of the site before the subject, and tries each minute until it is sent.
+    """
     WaitingMail.objects.create(group=group, subject=subject, text="\n".join(lines))
 
 
@@ -53,9 +46,20 @@ def _send(mail: WaitingMail) -> None:
         if row.filter(due_at__lte=Now()).select_for_update(skip_locked=True).first() is None:
             return
         try:
-            mail_group(mail.group, mail.subject, [mail.text])
+            _mail_members(mail)
         except Exception:
             logger.exception("The mail to the group %r could not be sent; it is tried again", mail.group)
             row.update(due_at=Now() + PAUSE)
         else:
             row.delete()
+
+
+def _mail_members(mail: WaitingMail) -> None:
+    members = get_user_model()._base_manager.filter(is_active=True, groups__name=mail.group)
+    addresses = [address for address in members.values_list("email", flat=True) if address]
+    if addresses:
+        subject = f"{conf().site_name}: {mail.subject}"
+        # Django refuses a subject of several lines, which a name of a user in it may have.
+        send_mail(" ".join(subject.split()), mail.text, None, addresses)
+    else:
+        logger.warning("No member of the group %r has a mail address", mail.group)

@@ -1,13 +1,11 @@
 """Escalation of requests without an answer in time: a mail to staff, or a no by the site (`answer_limits`).
 
-A sweep applies the limits. The mail goes out within the transaction that marks its requests as escalated: if the
-process dies in between, the mail is sent twice rather than never. The no is an answer like any other: it counts only if
-it is the first.
+A sweep applies the limits. The mail is stored in the transaction that marks its requests as escalated. The no is an
+answer like any other: it counts only if it is the first.
 """
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable
 from contextlib import suppress
 from datetime import timedelta
@@ -27,7 +25,6 @@ from sessions_app.process import threads
 from sessions_app.process.group_mail import mail_group
 from sessions_app.process.sweeping import BATCH_SIZE, OverdueRows, Repair
 
-logger = logging.getLogger(__name__)
 TOO_LATE = gettext_noop("Nobody answered in time.")
 MAY_BE_REJECTED = Q(kind__in=(RequestKind.CONFIRMATION, RequestKind.CALL)) | Q(job__question__kind="confirm")
 
@@ -51,10 +48,7 @@ def _older_than(seconds: float) -> Q:
 def _mail_overdue(seconds: float) -> bool:
     for name, limit in conf().answer_limits.items():
         if limit.mail_seconds:
-            try:
-                _mail_once(_of_tools(name), limit)
-            except Exception:  # The mails of other tools are sent nevertheless; the next sweep tries again.
-                logger.exception("The group %r got no mail about waiting requests", limit.mail_group)
+            _mail_once(_of_tools(name), limit)
     return False
 
 
@@ -63,7 +57,7 @@ def _mail_once(of_tools: Q, limit: AnswerLimit) -> None:
         of_tools, _older_than(limit.mail_seconds), escalated_at=None
     )
     with transaction.atomic():
-        # SKIP LOCKED: another sweep is sending the mail about these rows.
+        # SKIP LOCKED: another sweep is storing the mail about these rows.
         locked = overdue.select_related("session").select_for_update(of=("self",), skip_locked=True)
         rows = list(locked.order_by("asked_at")[:BATCH_SIZE])
         if not rows:

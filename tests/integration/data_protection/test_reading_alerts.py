@@ -111,6 +111,14 @@ def test_reading_outside_of_the_working_hours_of_the_site_causes_an_alert(
     assert alerts() == expected
 
 
+def test_a_name_with_a_line_end_keeps_no_alert_back() -> None:
+    read("grace\r\nBcc: eve@example.org", *"abcd")
+    sweep()
+    (sent,) = mail.outbox
+    assert sent.subject.endswith(": unusual reading by grace Bcc: eve@example.org")
+    assert sent.recipients() == ["vera@example.org"] and not WaitingMail.objects.exists()
+
+
 def test_two_sweeps_at_once_cause_one_alert(transactional_db: None, group: Group) -> None:
     read("grace", *"abcd")
 

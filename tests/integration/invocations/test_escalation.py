@@ -18,8 +18,9 @@ from sessions_app.base.codec import event_to_show
 from sessions_app.invocations.answer_requests import repair_requests
 from sessions_app.invocations.answers.escalation import escalations
 from sessions_app.invocations.worker import worker
-from sessions_app.models import AnswerRequest, Event, Invocation
+from sessions_app.models import AnswerRequest, Event, Invocation, WaitingMail
 from sessions_app.process import threads
+from sessions_app.process.group_mail import waiting_mails
 from sessions_app.process.sweeping import sweep_over
 from sessions_app.rendering.html import render_event
 from sessions_app.rendering.session_view import SessionView
@@ -62,7 +63,7 @@ def sweep() -> None:
     async def idle() -> None:
         await worker().wait_until_idle()
 
-    sweep_over(escalations())
+    sweep_over([*escalations(), waiting_mails()])
     threads.run(idle())
 
 
@@ -80,14 +81,16 @@ def test_staff_get_one_mail_about_what_waits_too_long_without_words_of_the_conve
     assert row.escalated_at is not None and PAID == []
 
 
-def test_a_mail_that_could_not_be_sent_is_sent_by_the_next_sweep(
+def test_a_mail_that_could_not_be_sent_is_sent_by_a_later_sweep(
     row: AnswerRequest, finance: Group, configure: Callable[..., None], settings: Any
 ) -> None:
     configure(answer_limits={"pay": MAIL})
     backend, settings.EMAIL_BACKEND = settings.EMAIL_BACKEND, "no.such.Backend"
     sweep()
     settings.EMAIL_BACKEND = backend
-    sweep()
+    WaitingMail.objects.update(due_at=F("due_at") - timedelta(minutes=2))
+    for _ in range(2):
+        sweep()
     assert len(mail.outbox) == 1
 
 
