@@ -67,9 +67,10 @@ def flaws(session_ids: list[UUID]) -> Iterator[Flaw]:
 
 
 def changed_ends(session_ids: list[UUID]) -> list[tuple[UUID, str]]:
-    """Return session and id of the ended invocations whose outcome is not the recorded one (`RecordedEnd`).
+    """Return session and id of the invocations whose outcome is not the recorded one (`RecordedEnd`).
 
-    Invocations that ended before the migration 0029 have no record.
+    An invocation that waits or runs again after its end has the error of this end, or none. Ends from before the
+    migration 0029 have no record, and those from before 0033 none of the error alone.
     """
     with connection.cursor() as cursor:
         cursor.execute(_CHANGED_ENDS, [session_ids])
@@ -132,11 +133,13 @@ Unlike the hashes of the events, it covers neither the owner nor rows beside the
 _CHANGED_ENDS = """
 SELECT i.session_id, i.invocation_id FROM sessions_app_invocation i
 CROSS JOIN LATERAL (
-    SELECT hash FROM sessions_app_recordedend
+    SELECT hash, error_hash FROM sessions_app_recordedend
     WHERE erased_with = i.session_id::text AND kind = 'invocation' AND subject_id = i.id ORDER BY id DESC LIMIT 1
 ) recorded
-WHERE i.session_id = ANY(%s) AND i.status IN ('completed', 'failed', 'cancelled')
-    AND recorded.hash <> adk_hash_of_end(i)
+WHERE i.session_id = ANY(%s) AND CASE
+    WHEN i.status IN ('completed', 'failed', 'cancelled') THEN recorded.hash <> adk_hash_of_end(i)
+    ELSE i.error_code || i.error_message <> '' AND recorded.error_hash <> adk_hash_of_error(i)
+END
 ORDER BY i.session_id, i.id"""
 _CHANGED_LIFTINGS = """
 SELECT h.id FROM sessions_app_legalhold h JOIN sessions_app_recordedend recorded

@@ -89,7 +89,10 @@ _RECORDS = {
         "extract(epoch FROM at) || CASE acts::text WHEN '[]' THEN '' ELSE chr(31) || acts::text END",
         "''",
     ),
-    "recordedend": ("kind, subject_id, encode(hash, 'hex'), extract(epoch FROM at)", "erased_with"),
+    "recordedend": (
+        "kind, subject_id, encode(hash || coalesce(error_hash, ''), 'hex'), extract(epoch FROM at)",
+        "erased_with",
+    ),
     "artifact": ("app_name, user_id, session_id, filename, version, mime_type, size, sha256", "''"),
 }
 """Columns that never change, and the subject with which the row is erased, by table."""

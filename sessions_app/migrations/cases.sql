@@ -1,5 +1,5 @@
 -- A sealed case file takes nothing more. Under the lock one statement at a time looks and inserts, and being volatile, the
--- function sees what the others have inserted: the times of items and entries are in the order of their commits.
+-- function sees what the others have inserted.
 
 CREATE OR REPLACE FUNCTION adk_add_to_case() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -7,7 +7,6 @@ BEGIN
     IF EXISTS (SELECT FROM {schema}.sessions_app_caseentry WHERE case_id = NEW.case_id AND kind = 'seal') THEN
         RAISE EXCEPTION 'Case file % is sealed', NEW.case_id USING ERRCODE = 'restrict_violation';
     END IF;
-    NEW.at := clock_timestamp();
     RETURN NEW;
 END $$;
 

@@ -8,26 +8,25 @@ BEGIN
     RETURN NEW;
 END $$;
 
-CREATE OR REPLACE TRIGGER set_time BEFORE INSERT ON sessions_app_sessionact
-    FOR EACH ROW EXECUTE FUNCTION adk_set_time();
-CREATE OR REPLACE TRIGGER set_time BEFORE INSERT ON sessions_app_accountact
-    FOR EACH ROW EXECUTE FUNCTION adk_set_time();
-CREATE OR REPLACE TRIGGER set_time BEFORE INSERT ON sessions_app_staffact
-    FOR EACH ROW EXECUTE FUNCTION adk_set_time();
-CREATE OR REPLACE TRIGGER set_time BEFORE INSERT ON sessions_app_staffaccess
-    FOR EACH ROW EXECUTE FUNCTION adk_set_time();
-CREATE OR REPLACE TRIGGER set_time BEFORE INSERT ON sessions_app_actrequest
-    FOR EACH ROW EXECUTE FUNCTION adk_set_time();
-CREATE OR REPLACE TRIGGER set_time BEFORE INSERT ON sessions_app_actrequeststep
-    FOR EACH ROW EXECUTE FUNCTION adk_set_time();
-CREATE OR REPLACE TRIGGER set_time BEFORE INSERT ON sessions_app_casefile
-    FOR EACH ROW EXECUTE FUNCTION adk_set_time();
+-- Triggers fire by name: `set_time` of a case's items and entries comes after the lock of `add_case_item` and
+-- `add_case_entry`, so the times are in the order of the commits.
+
+DO $$ DECLARE name text; BEGIN
+    FOREACH name IN ARRAY ARRAY['sessionact', 'accountact', 'staffact', 'staffaccess', 'actrequest', 'actrequeststep',
+        'casefile', 'caseitem', 'caseentry']
+    LOOP
+        EXECUTE format('CREATE OR REPLACE TRIGGER set_time BEFORE INSERT ON %I
+            FOR EACH ROW EXECUTE FUNCTION adk_set_time()', 'sessions_app_' || name);
+    END LOOP;
+END $$;
 
 CREATE OR REPLACE FUNCTION adk_set_times_of_hold() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF TG_OP = 'INSERT' THEN
         NEW.set_at := clock_timestamp();
-    ELSIF OLD.lifted_at IS NULL AND NEW.lifted_at IS NOT NULL THEN
+    END IF;
+    -- Of an INSERT, OLD is NULL.
+    IF OLD.lifted_at IS NULL AND NEW.lifted_at IS NOT NULL THEN
         NEW.lifted_at := clock_timestamp();
     END IF;
     RETURN NEW;
@@ -46,6 +45,13 @@ BEGIN
     )::text, 'UTF8'));
 END $$;
 
+-- Return the hash of the error alone, which an invocation keeps when it waits or runs again after its end.
+
+CREATE OR REPLACE FUNCTION adk_hash_of_error(ended sessions_app_invocation) RETURNS bytea LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    RETURN sha256(convert_to(jsonb_build_array(ended.invocation_id, ended.error_code, ended.error_message)::text, 'UTF8'));
+END $$;
+
 CREATE OR REPLACE FUNCTION adk_hash_of_lifting(lifted sessions_app_legalhold) RETURNS bytea LANGUAGE plpgsql STABLE AS $$
 BEGIN
     RETURN sha256(convert_to(jsonb_build_array(
@@ -60,8 +66,8 @@ CREATE OR REPLACE FUNCTION adk_record_end() RETURNS trigger LANGUAGE plpgsql SEC
 SET search_path = pg_catalog, {schema}, pg_temp AS $$
 BEGIN
     IF TG_TABLE_NAME = 'sessions_app_invocation' THEN
-        INSERT INTO sessions_app_recordedend (kind, subject_id, erased_with, hash)
-        VALUES ('invocation', NEW.id, NEW.session_id::text, adk_hash_of_end(NEW));
+        INSERT INTO sessions_app_recordedend (kind, subject_id, erased_with, hash, error_hash)
+        VALUES ('invocation', NEW.id, NEW.session_id::text, adk_hash_of_end(NEW), adk_hash_of_error(NEW));
     ELSE
         INSERT INTO sessions_app_recordedend (kind, subject_id, erased_with, hash)
         VALUES ('legalhold', NEW.id, coalesce(NEW.session_id::text, NEW.user_id::text), adk_hash_of_lifting(NEW));
@@ -74,6 +80,12 @@ REVOKE ALL ON FUNCTION adk_record_end FROM PUBLIC;
 CREATE OR REPLACE TRIGGER record_end AFTER UPDATE OF status ON sessions_app_invocation FOR EACH ROW
     WHEN (OLD.status <> NEW.status AND NEW.status IN ('completed', 'failed', 'cancelled'))
     EXECUTE FUNCTION adk_record_end();
+CREATE OR REPLACE TRIGGER record_inserted_end AFTER INSERT ON sessions_app_invocation FOR EACH ROW
+    WHEN (NEW.status IN ('completed', 'failed', 'cancelled'))
+    EXECUTE FUNCTION adk_record_end();
 CREATE OR REPLACE TRIGGER record_end AFTER UPDATE OF lifted_at ON sessions_app_legalhold FOR EACH ROW
     WHEN (OLD.lifted_at IS NULL AND NEW.lifted_at IS NOT NULL)
+    EXECUTE FUNCTION adk_record_end();
+CREATE OR REPLACE TRIGGER record_inserted_end AFTER INSERT ON sessions_app_legalhold FOR EACH ROW
+    WHEN (NEW.lifted_at IS NOT NULL)
     EXECUTE FUNCTION adk_record_end();

@@ -14,12 +14,14 @@ class RecordedEnd(models.Model):
         subject_id: primary key of the row that ended.
         erased_with: primary key of the session, or of the user of a hold on a user, as text.
         hash: hash of the columns of that end, by `adk_hash_of_end` or `adk_hash_of_lifting` in the database.
+        error_hash: hash of the error alone, which stays when the invocation waits or runs again; None for a hold.
     """
 
     kind = models.CharField(max_length=16)
     subject_id = models.BigIntegerField()
     erased_with = models.CharField(max_length=64)
     hash = models.BinaryField()
+    error_hash = models.BinaryField(null=True)
     at = models.DateTimeField(db_default=Now())
 
     class Meta:

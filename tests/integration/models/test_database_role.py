@@ -49,6 +49,7 @@ from sessions_app.shutdown import shut_down
 from tests.fakes import ScriptedModel, call
 from tests.integration.invocations.rewind_helpers import go_back, remember, write
 from tests.integration.jobs.job_helpers import run_queue, run_task
+from tests.integration.tampering import tamper
 from tests.served_agents import Served
 from tests.stack.database import server_variables
 
@@ -291,6 +292,56 @@ def test_the_role_chooses_no_time_and_no_end_of_evidence(role_url: str, written:
         connection.execute(b"UPDATE sessions_app_invocation SET status = 'queued'")
         connection.execute(end.encode(), ["OTHER", pk])
     assert "not as it ended" not in verified() and RecordedEnd.objects.filter(kind="invocation").count() == 2
+
+
+def test_the_error_of_an_end_cannot_be_forged_by_leaving_the_end(role_url: str, written: Session) -> None:
+    row = Invocation.objects.get()
+    named = f"session {written.pk}, invocation i: not as it ended"
+    with psycopg.connect(role_url, autocommit=True) as connection:
+
+        def update(columns: str) -> str:
+            connection.execute(f"UPDATE sessions_app_invocation SET {columns} WHERE id = {row.pk}".encode())
+            return verified()
+
+        assert named not in update("status = 'failed', error_code = 'OVERLOADED', error_message = 'Busy.'")
+        assert named in update("status = 'waiting', error_message = 'Refused by ada.'")
+        assert named not in update("error_message = 'Busy.'")
+        # A retry that waits for an answer has no error any more.
+        assert named not in update("status = 'running', agent_version = 'b'")
+        assert named not in update("status = 'waiting', error_code = '', error_message = ''")
+        assert named in update("error_code = 'REFUSED'")
+        # The end is not left as it was.
+        assert named in update(
+            "status = 'completed'; UPDATE sessions_app_invocation SET error_code = 'OTHER'"
+        )
+        assert named in update("status = 'queued'")
+        assert named not in update("error_code = '', error_message = ''")
+    tamper(lambda: Invocation.objects.update(error_message="Forged by the owner."))
+    assert named in verified()
+
+
+def test_what_the_role_inserts_as_ended_has_a_record(role_url: str, written: Session) -> None:
+    with psycopg.connect(role_url, autocommit=True) as connection:
+        connection.execute(
+            b"INSERT INTO sessions_app_invocation (session_id, invocation_id, client_id, message, status)"
+            b" VALUES (%s, 'i-2', 'c-2', '{}', 'completed')",
+            [written.pk],
+        )
+        connection.execute(
+            b"INSERT INTO sessions_app_legalhold (user_id, reason, set_by_name, lifted_at, lifted_by_name, lift_reason)"
+            b" VALUES (%s, 'Claim 7', 'ada', '2001-01-01', 'ada', 'Settled.')",
+            [written.user_id],
+        )
+        hold = LegalHold.objects.get()
+        assert hold.lifted_at and timezone.now() - hold.lifted_at < timedelta(minutes=5)
+        assert "not as it" not in verified()
+        connection.execute(
+            b"UPDATE sessions_app_invocation SET error_code = 'FORGED' WHERE client_id = 'c-2'"
+        )
+    tamper(lambda: LegalHold.objects.update(lifted_by_name="mallory"))
+    found = verified()
+    assert f"session {written.pk}, invocation i-2: not as it ended" in found
+    assert f"legal hold {hold.pk}: not as it was lifted" in found
 
 
 def test_the_record_of_an_earlier_erasure_permits_nothing(written: Session) -> None:
