@@ -31,7 +31,7 @@ class Migration(migrations.Migration):
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('numbers', django.contrib.postgres.fields.ArrayField(base_field=sessions_app.models.memory.RealField(), size=None)),
                 ('entry', models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.DO_NOTHING, related_name='vectors', to='sessions_app.memoryentry')),
-                ('model', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='vectors', to='sessions_app.embeddingmodel')),
+                ('model', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='sessions_app.embeddingmodel')),
             ],
             options={
                 'default_permissions': (),

@@ -10,16 +10,14 @@ from collections.abc import Iterable
 from typing import Any
 
 from django.conf import settings
-from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import GinIndex
-from django.contrib.postgres.search import SearchVector, SearchVectorField
 from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 from django.db.models.signals import post_delete
 from django.dispatch import receiver
 
-from sessions_app.models.memory import CONFIG, EmbeddingModel, RealField, SearchableQuerySet
+from sessions_app.models.memory import SearchableQuerySet, SearchableText, TextVector
 from sessions_app.models.stored_files import delete_after_commit
 
 FOLDER = "knowledge/"
@@ -167,14 +165,12 @@ class KnowledgePassageQuerySet(SearchableQuerySet["KnowledgePassage"]):
         return self.filter(version__in=current.values("pk"))
 
 
-class KnowledgePassage(models.Model):
+class KnowledgePassage(SearchableText):
     """A piece of a version, of which searches return the text.
 
     Attributes:
         heading: headings above the passage, from the outermost.
         page: number of the page, from 1; None for files without pages.
-        words: the distinct words of headings and text, as `runtime.memory.memory_entry` splits them.
-        embedded_by: as in `MemoryEntry`.
     """
 
     version = models.ForeignKey(KnowledgeVersion, on_delete=models.CASCADE, related_name="passages")
@@ -182,11 +178,6 @@ class KnowledgePassage(models.Model):
     heading = models.CharField(max_length=500, blank=True)
     page = models.PositiveIntegerField(null=True)
     text = models.TextField()
-    words = models.TextField()
-    vector = models.GeneratedField(
-        expression=SearchVector("words", config=CONFIG), output_field=SearchVectorField(), db_persist=True
-    )
-    embedded_by = models.BigIntegerField(default=0, db_default=0)
 
     objects = KnowledgePassageQuerySet.as_manager()
 
@@ -214,8 +205,8 @@ class KnowledgePassage(models.Model):
         return ": ".join(filter(None, (page, self.heading)))
 
 
-class KnowledgeVector(models.Model):
-    """Meaning of a passage: a vector of length 1, stored as that of a memory entry."""
+class KnowledgeVector(TextVector):
+    """Meaning of a passage with its heading."""
 
     passage = models.ForeignKey(
         KnowledgePassage,
@@ -224,8 +215,6 @@ class KnowledgeVector(models.Model):
         db_index=False,
         related_name="vectors",
     )
-    model = models.ForeignKey(EmbeddingModel, on_delete=models.CASCADE, related_name="+")
-    numbers = ArrayField(RealField())
 
     class Meta:
         default_permissions = ()

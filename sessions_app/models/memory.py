@@ -28,6 +28,24 @@ class SearchableQuerySet(models.QuerySet[Row]):
         return self.filter(vector=query).annotate(rank=SearchRank(F("vector"), query))
 
 
+class SearchableText(models.Model):
+    """Words of a text, and how far it has vectors. The subclass has the text, and the indexes.
+
+    Attributes:
+        words: the distinct words of the text, as `runtime.memory.memory_entry` splits it; the search looks at these.
+        embedded_by: key of the newest `EmbeddingModel` that has made a vector of the text, or has refused it; 0 before.
+    """
+
+    words = models.TextField()
+    vector = models.GeneratedField(
+        expression=SearchVector("words", config=CONFIG), output_field=SearchVectorField(), db_persist=True
+    )
+    embedded_by = models.BigIntegerField(default=0, db_default=0)
+
+    class Meta:
+        abstract = True
+
+
 class MemoryEntryQuerySet(SearchableQuerySet["MemoryEntry"]):
     """Memory entries of a user, and a search among them."""
 
@@ -39,13 +57,11 @@ class MemoryEntryQuerySet(SearchableQuerySet["MemoryEntry"]):
         return self.with_any_word(words).order_by(F("rank").desc(), "-said_at", "-id")
 
 
-class MemoryEntry(models.Model):
+class MemoryEntry(SearchableText):
     """Text of an event, deleted with its session.
 
     Attributes:
         content: ADK content as JSON, text parts only.
-        words: the distinct words of the text, as `runtime.memory.memory_entry` splits it; the search looks at these.
-        embedded_by: key of the newest `EmbeddingModel` that has made a vector of the text, or has refused it; 0 before.
     """
 
     app_name = models.CharField(max_length=128)
@@ -59,13 +75,6 @@ class MemoryEntry(models.Model):
     author = models.CharField(max_length=255)
     said_at = models.DateTimeField()
     content = models.JSONField()
-    words = models.TextField()
-    vector = models.GeneratedField(
-        expression=SearchVector("words", config=CONFIG),
-        output_field=SearchVectorField(),
-        db_persist=True,
-    )
-    embedded_by = models.BigIntegerField(default=0, db_default=0)
 
     objects = MemoryEntryQuerySet.as_manager()
 
@@ -119,18 +128,26 @@ class RealField(models.FloatField):  # type: ignore[type-arg]  # Django has no s
         return "real"
 
 
-class MemoryVector(models.Model):
-    """Meaning of an entry: a vector of length 1. The database deletes it with its entry.
+class TextVector(models.Model):
+    """Meaning of a text: a vector of length 1. The database deletes it with its text, to which the subclass refers.
 
     The numbers are an array, so that the table exists on every PostgreSQL. The index of a model casts them to the type
     of `pgvector`.
     """
 
+    model = models.ForeignKey(EmbeddingModel, on_delete=models.CASCADE, related_name="+")
+    numbers = ArrayField(RealField())
+
+    class Meta:
+        abstract = True
+
+
+class MemoryVector(TextVector):
+    """Meaning of an entry."""
+
     entry = models.ForeignKey(
         MemoryEntry, on_delete=models.DO_NOTHING, db_constraint=False, db_index=False, related_name="vectors"
     )
-    model = models.ForeignKey(EmbeddingModel, on_delete=models.CASCADE, related_name="vectors")
-    numbers = ArrayField(RealField())
 
     class Meta:
         default_permissions = ()

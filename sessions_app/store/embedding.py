@@ -96,10 +96,12 @@ async def embed_waiting() -> int:
     return done
 
 
-def is_embedded(table: EmbeddedTable, rows: QuerySet[Any]) -> bool:
-    """Return True if the newest model has made a vector of each of the rows, or the site makes none."""
+def waiting_rows(table: EmbeddedTable) -> QuerySet[Any]:
+    """Return the texts that wait for a vector of the newest model; none if the site makes no vectors."""
     model = target_model()
-    return model is None or not (_without_vector(table, model) & rows).exists()
+    if model is None:
+        return table.texts._default_manager.none()
+    return _without_vector(table, model)
 
 
 async def _embed(table: EmbeddedTable, model: EmbeddingModel, texts: Sequence[WaitingText]) -> None:

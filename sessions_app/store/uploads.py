@@ -42,7 +42,7 @@ def store_upload(
     Raises:
         LimitExceededError: the person's files would be too large together.
     """
-    name = _name_of(upload)
+    name = uploaded_name(upload)
     artifact = Artifact(
         app_name=session.app_name,
         user_id=session.user_id,
@@ -51,14 +51,15 @@ def store_upload(
         mime_type=mime_type,
         part_kind="blob",
         size=upload.size or 0,
-        sha256=_sha256(upload),
+        sha256=sha256_of(upload),
         is_upload=True,
     )
     artifact.upload_id = upload_id
     return store_artifact(artifact, upload)
 
 
-def _name_of(upload: UploadedFile[Any]) -> str:
+def uploaded_name(upload: UploadedFile[Any]) -> str:
+    """Return the name under which the file is stored."""
     # Browsers escape these in the name of a file, and no other character.
     # https://html.spec.whatwg.org/multipage/form-control-infrastructure.html#multipart-form-data
     name = upload.name or ""
@@ -73,14 +74,14 @@ def _size_beyond(limit: int, size: int) -> str:
     return filesizeformat(max(size, limit + unit // 10))
 
 
-def check_upload(upload: UploadedFile[Any]) -> str:
-    """Return the MIME type of the file.
+def check_size(upload: UploadedFile[Any]) -> None:
+    """Refuse a file that is empty or larger than `upload_bytes`.
 
     Raises:
-        InvalidInputError: the file is empty, or the site does not accept its type.
+        InvalidInputError: the file is empty.
         TooLargeError: the file is too large.
     """
-    filename = _name_of(upload)
+    filename = uploaded_name(upload)
     size = upload.size or 0
     if size == 0:
         raise InvalidInputError(f"The file “{filename}” is empty. Choose another one.", field="file")
@@ -90,6 +91,17 @@ def check_upload(upload: UploadedFile[Any]) -> str:
             f"the limit is {filesizeformat(conf().upload_bytes)}.",
             field="file",
         )
+
+
+def check_upload(upload: UploadedFile[Any]) -> str:
+    """Return the MIME type of the file.
+
+    Raises:
+        InvalidInputError: the file is empty, or the site does not accept its type.
+        TooLargeError: the file is too large.
+    """
+    check_size(upload)
+    filename = uploaded_name(upload)
     upload.seek(0)
     mime_type = detect_type(filename, upload.read(BEGINNING))
     if not is_accepted(mime_type):
@@ -160,9 +172,11 @@ def _uploads(session: Session, files: list[FileName]) -> list[Artifact]:
     return list(Artifact.objects.filter(named, session=session, user_id=session.user_id, is_upload=True))
 
 
-def _sha256(upload: UploadedFile[Any]) -> str:
+def sha256_of(upload: UploadedFile[Any]) -> str:
+    """Return the digest of the file, from its beginning; rewind it for the storage."""
+    upload.seek(0)
     digest = hashlib.sha256()
     for chunk in upload.chunks():
         digest.update(chunk)
-    upload.seek(0)  # The storage reads the file from here.
+    upload.seek(0)
     return digest.hexdigest()

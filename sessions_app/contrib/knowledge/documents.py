@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import logging
 from pathlib import PurePath
 from typing import Any
@@ -13,12 +12,12 @@ from django.db import transaction
 from django.db.models import F, Max
 from django.db.models.functions import Now
 
-from sessions_app.conf import conf
 from sessions_app.contrib.knowledge.read_file import READERS
-from sessions_app.errors import InvalidInputError, TooLargeError
+from sessions_app.errors import InvalidInputError
 from sessions_app.models import KnowledgeBase, KnowledgeDocument, KnowledgeVersion
+from sessions_app.models.stored_files import available_files
 from sessions_app.process.celery_dispatch import JOB_QUEUE
-from sessions_app.store.uploads import artifact_name
+from sessions_app.store.uploads import check_size, sha256_of, uploaded_name
 
 logger = logging.getLogger(__name__)
 READ_KNOWLEDGE = "sessions_app.read_knowledge"
@@ -32,15 +31,9 @@ def check_file(upload: UploadedFile[Any]) -> None:
         InvalidInputError: the file is empty, or of another kind.
         TooLargeError: the file has more bytes than `upload_bytes`.
     """
-    size = upload.size or 0
-    if PurePath(artifact_name(upload.name or "")).suffix.lower() not in READERS:
+    if PurePath(uploaded_name(upload)).suffix.lower() not in READERS:
         raise InvalidInputError(f"The name of the file ends with none of {KINDS}.", field="file")
-    if not size:
-        raise InvalidInputError("The file is empty.", field="file")
-    if size > conf().upload_bytes:
-        raise TooLargeError(
-            f"The file has {size:,} bytes; the limit is {conf().upload_bytes:,}.", field="file"
-        )
+    check_size(upload)
 
 
 def upload_file(base: KnowledgeBase, upload: UploadedFile[Any], user_pk: Any) -> KnowledgeVersion:
@@ -49,27 +42,24 @@ def upload_file(base: KnowledgeBase, upload: UploadedFile[Any], user_pk: Any) ->
     Raises:
         InvalidInputError: the file is empty, or of another kind.
         TooLargeError: the file has more bytes than `upload_bytes`.
+        FilesUnavailableError: the storage of files does not answer; nothing is stored.
     """
     check_file(upload)
     with transaction.atomic():
-        document, _ = KnowledgeDocument.objects.get_or_create(
-            base=base, name=artifact_name(upload.name or "")[-255:]
-        )
+        document, _ = KnowledgeDocument.objects.get_or_create(base=base, name=uploaded_name(upload)[-255:])
         # The lock gives each version its own number.
         KnowledgeDocument.objects.select_for_update().get(pk=document.pk)
         last = document.versions.aggregate(last=Max("number"))["last"]
-        digest = hashlib.sha256()
-        for chunk in upload.chunks():
-            digest.update(chunk)
-        upload.seek(0)
         version = KnowledgeVersion(
             document=document,
             number=(last or 0) + 1,
             size=upload.size or 0,
-            sha256=digest.hexdigest(),
+            sha256=sha256_of(upload),
             uploaded_by_id=user_pk,
         )
-        version.file.save("file", upload)
+        with available_files():
+            version.file.save("file", upload, save=False)
+        version.save()
         transaction.on_commit(lambda: send_version(version))
     return version
 

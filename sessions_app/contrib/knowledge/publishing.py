@@ -10,7 +10,7 @@ from django.db.models.functions import Now
 
 from sessions_app.models import KnowledgeDocument, KnowledgePassage, KnowledgeVersion, VersionStatus
 from sessions_app.store.embedded_tables import KNOWLEDGE
-from sessions_app.store.embedding import is_embedded
+from sessions_app.store.embedding import waiting_rows
 
 
 def publish(version: KnowledgeVersion) -> bool:
@@ -18,7 +18,7 @@ def publish(version: KnowledgeVersion) -> bool:
 
     Passages of earlier versions are deleted. If a newer version is current, those of this version are.
     """
-    if not is_embedded(KNOWLEDGE, KnowledgePassage.objects.filter(version=version)):
+    if waiting_rows(KNOWLEDGE).filter(version=version).exists():
         return False
     with transaction.atomic():
         # Versions of a document take turns.

@@ -10,6 +10,7 @@ Only the standard library is imported at the top: each kind of file imports its 
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
 import json
@@ -124,14 +125,23 @@ def decoded(data: bytes) -> str:
 
 
 def read_html(data: bytes) -> Iterator[Section]:
-    declared = re.search(rb"charset=[\"']?([\w-]+)", data[:2048])
-    text = decoded(data)
-    if declared:
-        try:
-            text = data.decode(declared[1].decode(), "replace")
-        except LookupError:  # no such encoding
-            pass
+    encoding = _declared_encoding(data)
+    if encoding:
+        text = data.decode(encoding, "replace")
+    else:
+        text = decoded(data)
     yield from _sections_of_html(text)
+
+
+def _declared_encoding(page: bytes) -> str:
+    """Return the encoding that the page declares; empty if it declares none, or one that Python does not know."""
+    declared = re.search(rb"charset=[\"']?([\w-]+)", page[:2048])
+    if declared is None:
+        return ""
+    try:
+        return codecs.lookup(declared[1].decode()).name
+    except LookupError:
+        return ""
 
 
 def read_markdown(data: bytes) -> Iterator[Section]:

@@ -10,9 +10,10 @@ from django.db.models.functions import Now
 from sessions_app.contrib.knowledge.documents import send_version
 from sessions_app.contrib.knowledge.publishing import publish
 from sessions_app.contrib.knowledge.reading import READ_SECONDS, TOO_HARD
-from sessions_app.models import KnowledgePassage, KnowledgeVersion, VersionStatus
+from sessions_app.models import KnowledgeVersion, VersionStatus
 from sessions_app.process.sweeping import OverdueRows, Repair, resend_pause
-from sessions_app.store.memory_vectors import target_model
+from sessions_app.store.embedded_tables import KNOWLEDGE
+from sessions_app.store.embedding import waiting_rows
 
 SEND_GRACE = timedelta(seconds=5)
 LOST_AFTER = timedelta(seconds=READ_SECONDS + 60)
@@ -52,8 +53,4 @@ def _to_send() -> QuerySet[KnowledgeVersion]:
 def _to_publish() -> QuerySet[KnowledgeVersion]:
     """Return the versions whose passages have all vectors."""
     embedding = KnowledgeVersion.objects.filter(status=VersionStatus.EMBEDDING).order_by("pk")
-    model = target_model()
-    if model is None:
-        return embedding
-    waiting = KnowledgePassage.objects.filter(version=OuterRef("pk"), embedded_by__lt=model.pk)
-    return embedding.filter(~Exists(waiting.exclude(words="")))
+    return embedding.filter(~Exists(waiting_rows(KNOWLEDGE).filter(version=OuterRef("pk"))))
