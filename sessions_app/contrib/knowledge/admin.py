@@ -10,11 +10,12 @@ from collections.abc import Iterable
 from typing import Any
 
 from django import forms
-from django.contrib import admin
+from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
 from django.core.files.uploadedfile import UploadedFile
 from django.db.models import Count, Exists, OuterRef, Prefetch, Q, QuerySet
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
@@ -25,12 +26,13 @@ from sessions_app.admin.keyset_list import KeysetAdmin
 from sessions_app.admin.permissions import OF_APP, RemitPaths, has_whole_app, may, within_remits
 from sessions_app.admin.staff_records import RecordedActsMixin
 from sessions_app.contrib.knowledge.documents import check_file, upload_file
-from sessions_app.errors import InvalidInputError, TooLargeError
+from sessions_app.errors import FilesUnavailableError, InvalidInputError, TooLargeError
 from sessions_app.models import (
     Event,
     Feedback,
     KnowledgeBase,
     KnowledgeDocument,
+    KnowledgePassage,
     KnowledgeSearch,
     KnowledgeVersion,
     Rating,
@@ -160,7 +162,7 @@ class KnowledgeDocumentAdmin(RecordedActsMixin, KeysetAdmin):
     def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         if obj is None:
             return ("base", "file")
-        return ("name", "base", "created_at", "versions", "most_used")
+        return ("name", "base", "created_at", "versions", "passages", "most_used")
 
     def formfield_for_foreignkey(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
         """Accept only bases of apps within the remits of the user."""
@@ -169,6 +171,14 @@ class KnowledgeDocumentAdmin(RecordedActsMixin, KeysetAdmin):
             covered = [base.pk for base in bases if has_whole_app(request, base.app_name)]
             kwargs["queryset"] = bases.filter(pk__in=covered)
         return super().formfield_for_foreignkey(db_field, request, **kwargs)
+
+    def add_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        """Return to the form if the storage of files does not answer."""
+        try:
+            return super().add_view(request, *args, **kwargs)
+        except FilesUnavailableError as error:
+            messages.error(request, str(error))
+            return redirect(request.get_full_path())
 
     def save_model(self, request: HttpRequest, obj: KnowledgeDocument, form: Any, change: bool) -> None:
         """Store the file; the row that the form has made becomes the document with its name."""
@@ -202,6 +212,19 @@ class KnowledgeDocumentAdmin(RecordedActsMixin, KeysetAdmin):
             for version in document.versions.all()[:MAX_SHOWN]
         ]
         return format_html_join("", "<div>v{} {} {}, by {} {}</div>", lines)
+
+    @admin.display(description="Passages")
+    def passages(self, document: KnowledgeDocument) -> SafeString:
+        """Show the beginning of what searches find, as it was read."""
+        current = KnowledgePassage.objects.filter(
+            version__document=document, version__status=VersionStatus.CURRENT
+        )
+        lines = [
+            (passage.place or "—", excerpt(passage.text))
+            for passage in current.order_by("position")[:MAX_SHOWN]
+        ]
+        shown = format_html_join("", "<div><bdi>{}</bdi><br>{}</div>", lines)
+        return format_html("<div>{} of {}</div>{}", len(lines), current.count(), shown)
 
     @admin.display(description="Most found passages")
     def most_used(self, document: KnowledgeDocument) -> SafeString:

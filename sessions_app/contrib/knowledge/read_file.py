@@ -10,7 +10,6 @@ Only the standard library is imported at the top: each kind of file imports its 
 
 from __future__ import annotations
 
-import codecs
 import csv
 import io
 import json
@@ -125,23 +124,20 @@ def decoded(data: bytes) -> str:
 
 
 def read_html(data: bytes) -> Iterator[Section]:
-    encoding = _declared_encoding(data)
-    if encoding:
-        text = data.decode(encoding, "replace")
-    else:
-        text = decoded(data)
-    yield from _sections_of_html(text)
+    yield from _sections_of_html(_text_of_page(data))
 
 
-def _declared_encoding(page: bytes) -> str:
-    """Return the encoding that the page declares; empty if it declares none, or one that Python does not know."""
-    declared = re.search(rb"charset=[\"']?([\w-]+)", page[:2048])
-    if declared is None:
-        return ""
+def _text_of_page(data: bytes) -> str:
+    """Return the text by the encoding that the page declares, or else as that of any file."""
+    declared = re.search(rb"charset=[\"']?([\w-]+)", data[:2048])
+    # A declaration that can be read is not in UTF-16.
+    if declared is None or declared[1].lower().startswith(b"utf-16"):
+        return decoded(data)
     try:
-        return codecs.lookup(declared[1].decode()).name
-    except LookupError:
-        return ""
+        return data.decode(declared[1].decode(), "replace")
+    except (LookupError, UnicodeError):
+        # No encoding of texts. Browsers ignore such a declaration, too.
+        return decoded(data)
 
 
 def read_markdown(data: bytes) -> Iterator[Section]:

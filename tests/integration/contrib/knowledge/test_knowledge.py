@@ -194,7 +194,8 @@ def test_staff_see_what_was_not_found_and_the_passages_of_bad_answers(
     assert "Parcels arrive on Tuesdays." in page and "Shop / Delivery" in page and "&lt;b&gt;Wrong" in page
     document = KnowledgeUse.objects.get(search=search, rank=1).document
     response = client.get(reverse("admin:sessions_app_knowledgedocument_change", args=[document.pk]))
-    assert "Shop / Delivery" in response.content.decode()
+    assert "1: <bdi>Shop / Delivery" in response.content.decode(), "the most found"
+    assert "A broken lamp is refunded within 14 days." in response.content.decode(), "not found by any search"
     staff = User.objects.get(username="staff")
     staff.user_permissions.remove(Permission.objects.get(codename="view_text"))
     assert client.get(list_url("knowledgesearch")).status_code == 403
@@ -221,6 +222,18 @@ def test_staff_upload_within_their_remits(client: Client) -> None:
     assert client.post(change, values).status_code == 403
     assert client.get(reverse("admin:sessions_app_knowledgebase_change", args=[other.pk])).status_code == 404
     assert StaffAct.objects.get().subject_kind == "knowledgedocument"
+
+
+def test_staff_are_told_that_the_storage_of_files_is_down(client: Client, settings: Settings) -> None:
+    base = make_base()
+    sign_in(client, "knowledgedocument", rights=["add_knowledgedocument"])
+    settings.MEDIA_ROOT = settings.MEDIA_ROOT / "file"
+    settings.MEDIA_ROOT.write_bytes(b"no directory")
+    url = reverse("admin:sessions_app_knowledgedocument_add")
+    data = {"base": base.pk, "file": SimpleUploadedFile("a.md", b"words")}
+    page = client.post(url, data, follow=True)
+    assert "The storage of files does not answer. Try again." in page.content.decode()
+    assert not base.documents.exists()
 
 
 def test_nothing_of_a_document_or_a_search_stays(person: User, served: Served) -> None:

@@ -42,6 +42,9 @@ def test_passages_have_the_places_of_their_kind_of_file() -> None:
         ("Shop", None, "Lamps"),
         ("Shop / Hours", None, "Open daily\n\n9 | 17"),
     ]
+    for encoding in ("latin-1", "xyz", "hex", "idna", "utf-16"):
+        page = f"<meta charset={encoding}><p>Grüße".encode("cp1252")
+        assert places(read(base, "b.html", page)) == [("", None, "Grüße")], encoding
     word = paragraph("Shop", "Heading1") + paragraph("Lamps") + paragraph("Hours", "Heading2")
     assert places(read(base, "a.docx", docx(word + paragraph("Open daily")))) == [
         ("Shop", None, "Lamps"),
