@@ -3,6 +3,7 @@
 The browser never renders a file: an HTML or SVG file of a user or a model could run scripts with the rights of staff.
 """
 
+import hashlib
 import re
 from io import BytesIO
 from typing import IO
@@ -67,18 +68,22 @@ class ArtifactAdmin(KeysetAdmin, SessionRowAdmin):
         """
         self.require_reading(request)
         artifact = self.get_row(request, str(artifact_id))
-        if not artifact.file.storage.exists(artifact.file.name):
-            raise Http404(f"The file of artifact {artifact_id} does not exist.")
+        try:
+            with available_files():
+                stored = artifact.file.open("rb")
+                is_altered = hashlib.file_digest(stored, "sha256").hexdigest() != artifact.sha256
+                stored.seek(0)
+        except FileNotFoundError as error:
+            raise Http404(f"The file of artifact {artifact_id} does not exist.") from error
         self.note_access(request, AccessKind.DOWNLOAD, artifact.pk)
         filename = _header_safe(artifact.filename)
-        if artifact.hash_of_bytes() != artifact.sha256:
+        if is_altered:
             filename = f"altered-{filename}"
-        masked = _masked_content(artifact)
-        content: IO[bytes]
-        if masked is None:
-            content = artifact.file.open("rb")
-        else:
+        content: IO[bytes] = stored
+        masked = _masked_content(artifact, stored)
+        if masked is not None:
             filename = f"masked-{filename}"
+            stored.close()
             content = BytesIO(masked)
         return FileResponse(
             content,
@@ -141,8 +146,11 @@ def _header_safe(filename: str) -> str:
     return re.sub(r"[\x00-\x1f\x7f]", "_", filename.rsplit("/", 1)[-1]) or "artifact"
 
 
-def _masked_content(artifact: Artifact) -> bytes | None:
+def _masked_content(artifact: Artifact, content: IO[bytes]) -> bytes | None:
     """Return a text file with its secrets masked; None for any other file, and for a text without secrets.
+
+    Args:
+        content: the open file, which is at its beginning afterwards.
 
     Raises:
         PermissionDenied: the text is too large to be masked.
@@ -150,11 +158,12 @@ def _masked_content(artifact: Artifact) -> bytes | None:
     if is_unmasked() or not is_text(artifact.mime_type):
         return None
     if artifact.size > MAX_MASKED_BYTES:
+        content.close()
         raise PermissionDenied(
             "This file is too large to be masked. Show the masked values of its session first."
         )
-    with artifact.file.open("rb") as file:
-        text = text_of(artifact.mime_type, file.read())
+    text = text_of(artifact.mime_type, content.read())
+    content.seek(0)
     masked = text and mask_text(text)
     return None if masked is None or masked == text else masked.encode()
 

@@ -21,7 +21,7 @@ from django.utils.http import content_disposition_header
 from django.utils.translation import gettext
 
 from runtime.sessions.state import State
-from sessions_app.asgi.problem_details import problem
+from sessions_app.asgi.problem_details import CODES, problem
 from sessions_app.base.codec import is_storable
 from sessions_app.errors import AlteredFileError, FilesUnavailableError, error_code, http_status
 from sessions_app.models import Artifact, Session
@@ -79,17 +79,17 @@ async def artifact_response(
     """Return the bytes of an artifact, or 304 if the client has them.
 
     A request with `Range` gets 206 with the requested part, or 416. Browsers show images of `INLINE_IMAGES` and save
-    all other files. A file that is not the stored one is refused or, above `CHUNK_BYTES`, ends before its last bytes.
+    all other files. A file that is not the stored one is refused; if all of it is asked for and it is larger than
+    `CHUNK_BYTES`, the response ends before its last bytes.
 
     Args:
         may_redirect: answer with a redirection to the file store where this signs addresses, for a file to save.
     """
     try:
         return await _artifact_response(request, row, may_redirect)
-    except FileNotFoundError as error:
-        raise Http404(
-            gettext("The storage of the site does not have this file: somebody has deleted it there.")
-        ) from error
+    except FileNotFoundError:
+        missing = gettext("The storage of the site does not have this file: somebody has deleted it there.")
+        return problem(HTTPStatus.NOT_FOUND, missing, CODES[HTTPStatus.NOT_FOUND])
     except (AlteredFileError, FilesUnavailableError) as error:
         return problem(http_status(error), in_language(str(error)), error_code(error))
 
@@ -117,29 +117,27 @@ async def _response(
     row: Artifact, etag: str, part: _ByteRange, may_redirect: bool = False
 ) -> StreamingHttpResponse | HttpResponseRedirect:
     mime_type = row.mime_type or TEXT
-    # The type of a file is its sender's claim. Only what really begins like an image is shown in the site's origin.
-    is_image = mime_type in INLINE_IMAGES
-    if is_image:
-        is_image = await download_threads.run(_has_signature, row)
-    if not MIME_TYPE.fullmatch(mime_type) or (mime_type in INLINE_IMAGES and not is_image):
+    if not MIME_TYPE.fullmatch(mime_type):
         mime_type = BINARY
-    name = row.filename.removeprefix(State.USER_PREFIX).rsplit("/", 1)[-1]
-    disposition = content_disposition_header(not is_image, CONTROL_CHARACTERS.sub("_", name) or "file")
+    # A picture that the page shows comes from the site: the content security policy allows no other.
+    if may_redirect and mime_type not in INLINE_IMAGES:
+        kept = {"Content-Type": mime_type, "Content-Disposition": _disposition(row, as_attachment=True)}
+        if url := await download_threads.run(_signed_url, row, kept):
+            return HttpResponseRedirect(url, headers={"Cache-Control": "private, no-store"})
+    pieces = _Pieces(row, part)
+    await pieces.begin()
+    # The type of a file is its sender's claim. Only what really begins like a picture is shown in the site's origin.
+    is_picture = mime_type in INLINE_IMAGES and mime_type == pieces.signed_type
+    if mime_type in INLINE_IMAGES and not is_picture:
+        mime_type = BINARY
     headers = {
-        "Content-Disposition": disposition or "attachment",
+        "Content-Disposition": _disposition(row, as_attachment=not is_picture),
         "Content-Length": str(part.end - part.start),
         "Accept-Ranges": "bytes",
         "X-Content-Type-Options": "nosniff",
         "Cache-Control": "private, no-cache",  # Kept, and shown only after the site has allowed it again.
         "ETag": etag,
     }
-    # An image that the page shows comes from the site: the content security policy allows no other.
-    if may_redirect and not is_image:
-        kept = {"Content-Type": mime_type, "Content-Disposition": headers["Content-Disposition"]}
-        if url := await download_threads.run(_signed_url, row, kept):
-            return HttpResponseRedirect(url, headers={"Cache-Control": "private, no-store"})
-    pieces = _Pieces(row, part)
-    await pieces.begin()
     return StreamingHttpResponse(pieces, content_type=mime_type, headers=headers)
 
 
@@ -153,17 +151,23 @@ def _signed_url(row: Artifact, headers: dict[str, str]) -> str | None:
     return url
 
 
-def _has_signature(row: Artifact) -> bool:
-    """True if the file begins like an image of the row's type."""
-    with available_files(), row.file.open("rb") as stored:
-        return signed_type(stored.read(BEGINNING)) == row.mime_type
+def _disposition(row: Artifact, *, as_attachment: bool) -> str:
+    name = row.filename.removeprefix(State.USER_PREFIX).rsplit("/", 1)[-1]
+    header = content_disposition_header(as_attachment, CONTROL_CHARACTERS.sub("_", name) or "file")
+    return header or "attachment"
 
 
 class _Pieces:
     """Pieces of a part of a file, read in threads of their own: slow downloads must not take those of the database.
 
-    The last piece of a whole file comes only if the SHA-256 of all is that of the row. Closed with its response.
+    The last piece of a whole file comes only if the SHA-256 of all is that of the row. A smaller part comes only after
+    the whole file was compared. Closed with its response.
+
+    Attributes:
+        signed_type: type by the first bytes of the file; None for a file without a known signature.
     """
+
+    signed_type: str | None
 
     def __init__(self, row: Artifact, part: _ByteRange) -> None:
         self._row = row
@@ -191,8 +195,9 @@ class _Pieces:
 
     def _open(self) -> bytes:
         with available_files():
-            self._row.file.open("rb")
-            self._row.file.seek(self._start)
+            file = self._row.file.open("rb") if self._is_whole else self._row.open_compared()
+            self.signed_type = signed_type(file.read(BEGINNING))
+            file.seek(self._start)
         return self._read()
 
     def _read(self) -> bytes:

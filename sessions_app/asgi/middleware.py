@@ -16,6 +16,7 @@ View = Callable[[HttpRequest], HttpResponseBase]
 Middleware = Callable[[AsyncView | View], AsyncView | View]
 Before = Callable[[HttpRequest], HttpResponseBase | None]
 After = Callable[[HttpRequest, HttpResponseBase], HttpResponseBase]
+OnError = Callable[[HttpRequest, Exception], HttpResponseBase | None]
 
 
 def before_views(before: Before) -> Middleware:
@@ -28,10 +29,13 @@ def after_views(after: After) -> Middleware:
     return around_views(lambda request: None, after)
 
 
-def around_views(before: Before, after: After) -> Middleware:
+def around_views(before: Before, after: After, on_error: OnError | None = None) -> Middleware:
     """Return middleware that does both. A response of `before` is sent without `after`.
 
     The functions run on the event loop and must not block.
+
+    Args:
+        on_error: returns the response for an error that a view raises, or None to leave it to Django.
     """
 
     @sync_and_async_middleware
@@ -44,6 +48,9 @@ def around_views(before: Before, after: After) -> Middleware:
             early = before(request)
             return early or after(request, get_response(request))  # type: ignore[arg-type]
 
-        return respond_async if iscoroutinefunction(get_response) else respond
+        respond_by_mode = respond_async if iscoroutinefunction(get_response) else respond
+        if on_error:
+            respond_by_mode.process_exception = on_error  # type: ignore[union-attr]  # the name is Django's
+        return respond_by_mode
 
     return middleware

@@ -16,6 +16,8 @@ from typing import Any, cast
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 
 from sessions_app.asgi.middleware import around_views
+from sessions_app.errors import FilesUnavailableError, error_code, http_status
+from sessions_app.rendering.sentences import in_language
 
 CONTENT_TYPE = "application/problem+json"
 JSON = "application/json"
@@ -113,8 +115,15 @@ def _takes_only(methods: str) -> str:
     return f"This address takes {methods} only."
 
 
-answer_with_problems = around_views(_unacceptable_write, _as_problem)
+def _files_are_unavailable(request: HttpRequest, error: Exception) -> HttpResponse | None:
+    if isinstance(error, FilesUnavailableError):
+        return problem(http_status(error), in_language(str(error)), error_code(error))
+    return None
+
+
+answer_with_problems = around_views(_unacceptable_write, _as_problem, _files_are_unavailable)
 """Middleware that answers programs with problem details if the site refuses a request without running an operation.
 
-It also answers 406 if a response of the API has a type that the request does not accept.
+It also answers 406 if a response of the API has a type that the request does not accept, and 503 if a page needs the
+storage of files, which does not answer.
 """

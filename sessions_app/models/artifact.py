@@ -8,6 +8,7 @@ from typing import Any
 
 from django.conf import settings
 from django.db import models
+from django.db.models.fields.files import FieldFile
 from django.db.models.functions import Now
 from django.db.models.signals import post_delete
 from django.dispatch import receiver
@@ -92,17 +93,24 @@ class Artifact(models.Model):
         with available_files(), self.file.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
 
-    def read(self, limit: int | None = None) -> bytes:
-        """Return the bytes, at most the first `limit`, after their SHA-256 was checked.
+    def open_compared(self) -> FieldFile:
+        """Open the file, after its SHA-256 was checked.
 
         Raises:
             AlteredFileError: somebody has changed the file in the storage.
             FileNotFoundError: the storage does not have the file.
         """
-        with available_files(), self.file.open("rb") as file:
+        with available_files():
+            file: FieldFile = self.file.open("rb")
             if hashlib.file_digest(file, "sha256").hexdigest() != self.sha256:
+                file.close()
                 raise AlteredFileError
             file.seek(0)
+        return file
+
+    def read(self, limit: int | None = None) -> bytes:
+        """Return the bytes, at most the first `limit`. Raise as `open_compared`."""
+        with available_files(), self.open_compared() as file:
             content: bytes = file.read(-1 if limit is None else limit)
         return content
 

@@ -16,7 +16,7 @@ def available_files() -> Iterator[None]:
     """Raise `FilesUnavailableError` for errors of the storage, except for that of a missing file."""
     try:
         yield
-    except FileNotFoundError:
+    except (FileNotFoundError, FilesUnavailableError):
         raise
     except OSError as error:
         raise FilesUnavailableError from error

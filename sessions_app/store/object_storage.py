@@ -16,13 +16,14 @@ from datetime import datetime
 from typing import Any, BinaryIO
 
 from django.core.exceptions import ImproperlyConfigured
-from django.core.files.base import File
+
+from sessions_app.errors import FilesUnavailableError
 
 try:
     from boto3.s3.transfer import TransferConfig
     from botocore.client import Config
     from botocore.exceptions import BotoCoreError, ClientError
-    from storages.backends.s3 import S3Storage
+    from storages.backends.s3 import S3File, S3Storage
     from storages.utils import clean_name, safe_join
 except ImportError as error:  # an extra: requirements-s3.txt
     raise ImproperlyConfigured(
@@ -35,17 +36,25 @@ MEMORY_BYTES = 1_000_000
 """Bytes of a file that is read to keep in memory; a larger file goes to a temporary file."""
 _LARGEST_PUT = 5 * 1024**3
 """Limit of the protocol for an object that is stored by one request."""
+_NO_OBJECT = ("404", "NoSuchKey")
+"""Codes of the protocol for an object that is not there: without and with a body of the response."""
 
 
-class StorageError(OSError):
-    """The object store does not answer, or refuses the request."""
+class ObjectFile(S3File):  # type: ignore[misc]  # the package has no types
+    """A file in the bucket, read whole when it is opened, also after it was closed."""
+
+    def open(self, mode: str | None = None) -> ObjectFile:
+        try:
+            with _converted_errors():
+                super().open(mode)
+        except OSError:
+            self.close()  # A part of the file that has arrived must not be read as the whole.
+            raise
+        return self
 
 
 class ObjectStorage(S3Storage):  # type: ignore[misc]  # the package has no types
-    """Storage in a bucket. Its errors are `OSError`, as those of a file system.
-
-    A file is read whole when it is opened.
-    """
+    """Storage in a bucket. Its errors are `FileNotFoundError`, and `FilesUnavailableError` with the cause."""
 
     def __init__(self, **options: Any) -> None:
         """Take the options of django-storages.
@@ -70,7 +79,7 @@ class ObjectStorage(S3Storage):  # type: ignore[misc]  # the package has no type
             "client_config": Config(
                 signature_version="s3v4",
                 connect_timeout=3,
-                read_timeout=20,
+                read_timeout=10,
                 retries={"total_max_attempts": 2, "mode": "standard"},
             ),
         }
@@ -82,11 +91,15 @@ class ObjectStorage(S3Storage):  # type: ignore[misc]  # the package has no type
         Args:
             sha256: SHA-256 of the object; None is returned unless the store has it for this object.
             headers: `Content-Type` and `Content-Disposition` of the response.
+
+        Raises:
+            FileNotFoundError: the bucket has no such object.
+            FilesUnavailableError: the store does not answer, or refuses the request.
         """
         # With these options of django-storages the address would have no end.
         if self.custom_domain or not self.querystring_auth:
             return None
-        with _as_storage_error():
+        with _converted_errors():
             head = self.connection.meta.client.head_object(
                 Bucket=self.bucket_name, Key=self._key(name), ChecksumMode="ENABLED"
             )
@@ -100,50 +113,55 @@ class ObjectStorage(S3Storage):  # type: ignore[misc]  # the package has no type
         """Ask the store for the bucket.
 
         Raises:
-            StorageError: the store does not answer, there is no such bucket, or the keys may not use the bucket.
+            OSError: the store does not answer, there is no such bucket, or the keys may not use the bucket.
         """
-        with _as_storage_error():
+        with _converted_errors():
             self.connection.meta.client.head_bucket(Bucket=self.bucket_name)
 
     def _key(self, name: str) -> str:
         key: str = safe_join(self.location, clean_name(name))
         return key
 
-    def _open(self, name: str, mode: str = "rb") -> File[bytes]:
-        with _as_storage_error():
-            opened: File[bytes] = super()._open(name, mode)
-            if "r" in mode:
-                _ = opened.file  # Read now, because later errors would not be converted.
+    def _open(self, name: str, mode: str = "rb") -> ObjectFile:
+        with _converted_errors():
+            opened = ObjectFile(self._key(name), mode, self)
+        if "r" in mode:
+            opened.open()
         return opened
 
     def _save(self, name: str, content: BinaryIO) -> str:
-        with _as_storage_error():
+        with _converted_errors():
             saved: str = super()._save(name, content)
         return saved
 
     def delete(self, name: str) -> None:
-        with _as_storage_error():
+        with _converted_errors():
             super().delete(name)
 
     def exists(self, name: str) -> bool:
-        with _as_storage_error():
+        with _converted_errors():
             exists: bool = super().exists(name)
         return exists
 
     def listdir(self, name: str) -> tuple[list[str], list[str]]:
-        with _as_storage_error():
+        with _converted_errors():
             listed: tuple[list[str], list[str]] = super().listdir(name)
         return listed
 
     def get_modified_time(self, name: str) -> datetime:
-        with _as_storage_error():
+        with _converted_errors():
             modified: datetime = super().get_modified_time(name)
         return modified
 
 
 @contextmanager
-def _as_storage_error() -> Iterator[None]:
+def _converted_errors() -> Iterator[None]:
+    """Raise the errors of `ObjectStorage` in place of botocore's."""
     try:
         yield
-    except (BotoCoreError, ClientError) as error:
-        raise StorageError(str(error)) from error
+    except ClientError as error:
+        if error.response["Error"]["Code"] in _NO_OBJECT:
+            raise FileNotFoundError(str(error)) from error
+        raise FilesUnavailableError from error
+    except BotoCoreError as error:
+        raise FilesUnavailableError from error

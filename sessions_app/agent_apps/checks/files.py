@@ -36,5 +36,5 @@ def check_object_store(app_configs: object = None, **kwargs: Any) -> list[CheckM
     try:
         check_access()
     except OSError as error:
-        return [check_error("E021", f"The object store cannot be used: {error}", HINT)]
+        return [check_error("E021", f"The object store cannot be used: {error.__cause__}", HINT)]
     return []

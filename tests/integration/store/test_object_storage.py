@@ -46,12 +46,14 @@ from tests.served_agents import Served
 
 PNG = b"\x89PNG\r\n\x1a\n"
 OPTIONS = {"bucket_name": "files", "access_key": "key", "secret_key": "secret", "region_name": "eu-west-1"}
+TYPES = {"a.csv": "text/csv", "a.png": "image/png"}
 PLACE = {"LocationConstraint": "eu-west-1"}
 DOWN = "The storage of files does not answer. Try again."
 IN_A_TURN = (
     "The storage of files did not answer, so this answer is not complete. "
     "Your message is kept. Try again later."
 )
+DELETED = "The storage of the site does not have this file: somebody has deleted it there."
 ALTERED = "This file is not the one that was stored. Ask the people who run this site."
 
 
@@ -89,6 +91,15 @@ def use_store_that_is_down(settings: Settings) -> None:
 
 def objects(store: ObjectStorage) -> set[str]:
     return set(store.listdir("artifacts")[1])
+
+
+def reads(requests: pytest.LogCaptureFixture) -> int:
+    """Return how often the store was asked for the bytes of an object."""
+    return sum('"GET /files/artifacts/' in record.getMessage() for record in requests.records)
+
+
+def staff_download(row: Artifact) -> str:
+    return reverse("admin:sessions_app_artifact_download", args=[row.pk])
 
 
 def replace_object(row: Artifact, content: bytes) -> None:
@@ -153,22 +164,45 @@ def test_the_site_sends_a_file_whose_address_would_not_be_signed(
     assert body_of(browser.get(file_url(session, "a.csv"))) == b"lamp,20"
 
 
-def test_what_the_page_shows_comes_from_the_site(
-    browser: Client, session: Session, store: ObjectStorage
+def test_what_the_page_shows_comes_from_the_site_which_reads_it_once(
+    browser: Client, session: Session, store: ObjectStorage, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Its content security policy allows no pictures of other servers."""
-    save_artifact(session, "a.png", PNG, mime_type="image/png")
+    """The content security policy of the site allows no pictures of other servers."""
+    row = save_artifact(session, "a.png", PNG, mime_type="image/png")
+    caplog.set_level("INFO", "werkzeug")
     assert body_of(browser.get(file_url(session, "a.png"))) == PNG
+    assert reads(caplog) == 1
+    browser.force_login(User.objects.create_superuser("root"))
+    assert b"".join(browser.get(staff_download(row))) == PNG
+    assert reads(caplog) == 2
+
+
+def test_a_file_that_was_closed_is_read_again(session: Session, store: ObjectStorage) -> None:
+    row = save_artifact(session, "a.csv", b"lamp,20")
+    assert row.read() == row.read() == b"lamp,20"
+    store.delete(str(row.file.name))
+    with pytest.raises(FileNotFoundError):
+        row.read()
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.png"])
+def test_a_file_that_somebody_deleted_in_the_store_is_not_found(
+    browser: Client, session: Session, store: ObjectStorage, name: str
+) -> None:
+    store.delete(str(save_artifact(session, name, PNG, mime_type=TYPES[name]).file.name))
+    answer = browser.get(file_url(session, name))
+    assert (answer.status_code, answer.json()["detail"]) == (404, DELETED)
 
 
 @pytest.mark.parametrize("name", ["a.csv", "a.png"])
 def test_a_file_that_somebody_replaced_is_not_shown(
     browser: Client, session: Session, store: ObjectStorage, name: str
 ) -> None:
-    row = save_artifact(session, name, PNG, mime_type={"a.csv": "text/csv", "a.png": "image/png"}[name])
+    row = save_artifact(session, name, PNG, mime_type=TYPES[name])
     replace_object(row, PNG[:-1] + b"!")
-    answer = browser.get(file_url(session, name))
-    assert (answer.status_code, answer.json()["detail"]) == (409, ALTERED)
+    for part in ({}, {"range": "bytes=1-2"}):
+        answer = browser.get(file_url(session, name), headers=part)
+        assert (answer.status_code, answer.json()["detail"]) == (409, ALTERED)
     preview = browser.get(reverse("chat:preview", args=[session.id, name]))
     assert name == "a.png" or ALTERED in preview.content.decode()
 
@@ -176,15 +210,17 @@ def test_a_file_that_somebody_replaced_is_not_shown(
 def test_while_the_store_is_down_pages_say_so_and_an_upload_leaves_no_row(
     browser: Client, session: Session, store: ObjectStorage, settings: Settings
 ) -> None:
-    save_artifact(session, "a.csv")
+    row = save_artifact(session, "a.csv")
     use_store_that_is_down(settings)
-    answer = browser.get(file_url(session, "a.csv"))
-    assert (answer.status_code, answer.json()["detail"]) == (503, DOWN)
+    for answer in (browser.get(file_url(session, "a.csv")), browser.post(reverse("chat:export_data"))):
+        assert (answer.status_code, answer.json()["detail"]) == (503, DOWN)
     assert DOWN in browser.get(reverse("chat:preview", args=[session.id, "a.csv"])).content.decode()
     upload = SimpleUploadedFile("b.csv", b"b", content_type="text/csv")
     sent = browser.post(reverse("chat:files", args=[session.id]), {"file": upload})
     assert (sent.status_code, sent.json()) == (503, {"error": DOWN})
-    assert [row.filename for row in Artifact.objects.all()] == ["a.csv"]
+    assert Artifact.objects.get() == row
+    browser.force_login(User.objects.create_superuser("root"))
+    assert browser.get(staff_download(row)).json()["detail"] == DOWN
 
 
 def test_an_erased_session_leaves_no_object_also_when_the_store_was_down(
