@@ -7,6 +7,7 @@ other order could leave a row whose content cannot be loaded.
 from __future__ import annotations
 
 import hashlib
+import logging
 from typing import Any
 
 import psycopg
@@ -27,6 +28,7 @@ from sessions_app.models.artifact import path_of_upload
 from sessions_app.models.stored_files import available_files
 from sessions_app.process.threads import fetch_rows, in_thread
 
+logger = logging.getLogger(__name__)
 USER_PREFIX = "user:"
 NAME_LENGTH = 1024
 # Attempts at a version number: concurrent saves of one file may take it first.
@@ -145,12 +147,21 @@ def store_artifact(artifact: Artifact, content: File[bytes]) -> Artifact:
     try:
         stored = _insert(artifact)
     except Exception:
-        artifact.file.delete(save=False)
+        _delete_unused(artifact)
         raise
     # A concurrent request with the same upload id was first: its file stays, and this copy has no row.
     if stored is not artifact:
-        artifact.file.delete(save=False)
+        _delete_unused(artifact)
     return stored
+
+
+def _delete_unused(artifact: Artifact) -> None:
+    """Delete the bytes of an artifact without a row, or leave them to the housekeeping."""
+    try:
+        artifact.file.delete(save=False)
+    except OSError:
+        # Not raised: the caller gets the reason why there is no row, or the row of the other request.
+        logger.warning("An unused file could not be deleted; the housekeeping deletes it", exc_info=True)
 
 
 def _versions(artifact: Artifact) -> QuerySet[Artifact]:

@@ -22,12 +22,15 @@ from django.core.files.base import ContentFile
 from django.core.files.storage import storages
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.core.management import call_command
+from django.db import connection
+from django.db.models.signals import pre_save
 from django.test import Client
 from django.urls import reverse
 from moto.server import ThreadedMotoServer
 from pytest_django import Settings
 
 from runtime.agents import LlmAgent
+from runtime.errors import SessionNotFoundError
 from runtime.tools import ToolContext
 from runtime.types import Part
 from sessions_app import use_cases
@@ -39,6 +42,7 @@ from sessions_app.invocations.worker import worker
 from sessions_app.models import Artifact, Invocation, Session
 from sessions_app.process.threads import in_thread
 from sessions_app.store.object_storage import ObjectStorage
+from sessions_app.store.uploads import store_upload
 from tests.fakes import ScriptedModel, call
 from tests.free_port import free_port
 from tests.integration.chat.pages.page_helpers import body_of, file_url, save_artifact
@@ -221,6 +225,23 @@ def test_while_the_store_is_down_pages_say_so_and_an_upload_leaves_no_row(
     assert Artifact.objects.get() == row
     browser.force_login(User.objects.create_superuser("root"))
     assert browser.get(staff_download(row)).json()["detail"] == DOWN
+
+
+def test_an_upload_says_why_it_has_no_row_also_when_its_object_cannot_be_deleted(
+    session: Session, store: ObjectStorage, settings: Settings, caplog: pytest.LogCaptureFixture
+) -> None:
+    def delete_session(**_: Any) -> None:
+        with connection.cursor() as cursor:
+            cursor.execute("DELETE FROM sessions_app_session WHERE id = %s", [session.pk])
+        use_store_that_is_down(settings)
+
+    pre_save.connect(delete_session, sender=Artifact)
+    try:
+        with pytest.raises(SessionNotFoundError):
+            store_upload(session, SimpleUploadedFile("b.csv", b"b"), "text/csv")
+    finally:
+        pre_save.disconnect(delete_session, sender=Artifact)
+    assert "An unused file could not be deleted" in caplog.text
 
 
 def test_an_erased_session_leaves_no_object_also_when_the_store_was_down(
