@@ -7,6 +7,7 @@ from uuid import UUID
 
 from django.db import transaction
 from django.db.models import Q
+from django.utils import timezone
 
 from runtime.agents.routing import reason_not_resumable
 from runtime.events.calls import events_of_invocation
@@ -67,7 +68,7 @@ def _queue_again(session: Session, invocation_id: str, by: Actor, retry_id: UUID
         # Lock order: session row before its invocations.
         Session.objects.select_for_update().filter(pk=session.pk).first()
         row = _failed_row(session, invocation_id)
-        last = _last_attempt(row)
+        last = _last_attempt(row) | {"retried_at": timezone.now().isoformat()}
         if retry_id:
             last["retry_id"] = str(retry_id)
         row.past_attempts = [*row.past_attempts, last][-MAX_ATTEMPTS:]

@@ -13,8 +13,9 @@ class PastAttemptsField(JSONField):
     """List of attempts, oldest first.
 
     An attempt is an object with `number`, `worker`, `started_at`, `ended_at`, `error`, and `detail` for staff with the
-    permission `view_error_detail`; that of an invocation has the version of its `agent`. `retry_id` is the id of the
-    request for the retry, if the request had an id. The newest attempt is in the columns of the row.
+    permission `view_error_detail`; that of an invocation has the version of its `agent`. An attempt that was retried on
+    request has `retried_at`, and `retry_id`, the id of the request, if it had an id. The newest attempt is in the
+    columns of the row.
     """
 
     def __init__(self, **options: Any) -> None:

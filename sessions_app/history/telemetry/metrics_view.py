@@ -30,7 +30,10 @@ PERMISSION = "sessions_app.view_invocation"
 _QUERY = f"""
 SELECT
     (SELECT count(*) FROM sessions_app_invocation WHERE status = 'queued') AS queued,
-    (SELECT coalesce(extract(epoch FROM now() - min(created_at)), 0)::float8
+    -- An invocation that has run before waits since its last attempt ended, or since somebody tried again.
+    (SELECT coalesce(extract(epoch FROM now() - min(coalesce(
+        (past_attempts -> -1 ->> 'retried_at')::timestamptz, (past_attempts -> -1 ->> 'ended_at')::timestamptz,
+        created_at))), 0)::float8
      FROM sessions_app_invocation WHERE status = 'queued') AS age,
     (SELECT count(*) FROM sessions_app_invocation WHERE status = 'running') AS running,
     -- A job that has run before, such as one that has asked the person, waits since it was sent again.
@@ -81,7 +84,7 @@ async def _of_database() -> CollectorRegistry:
     [row] = await fetch_all(_QUERY, {})
     registry = CollectorRegistry()
     _gauge(registry, "adk_queued_invocations", "Invocations that wait for their turn", row["queued"])
-    _gauge(registry, "adk_queue_age_seconds", "Age of the oldest of them", row["age"])
+    _gauge(registry, "adk_queue_age_seconds", "Wait of the one that waits longest", max(row["age"], 0.0))
     _gauge(registry, "adk_running_invocations", "Invocations that run", row["running"])
     _gauge(registry, "adk_job_age_seconds", "Wait of the job that waits longest", max(row["job_age"], 0.0))
     by_status = Gauge("adk_jobs", "Open jobs", ["status"], registry=registry)

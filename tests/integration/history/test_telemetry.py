@@ -45,6 +45,7 @@ from sessions_app.base import actors
 from sessions_app.conf import conf
 from sessions_app.history.telemetry import metrics_view, span_export
 from sessions_app.history.telemetry.trace_contexts import InvocationTrace, find_trace
+from sessions_app.invocations.retry import queue_again
 from sessions_app.invocations.worker import worker
 from sessions_app.models import Invocation, Session
 from sessions_app.process.json_logs import JsonFormatter, logs_of_invocation
@@ -321,6 +322,20 @@ async def test_prometheus_reads_the_metrics_with_its_token(
     assert named <= set(re.findall(r"^(\w+)", text, re.MULTILINE))
 
 
+async def test_a_retried_invocation_waits_since_its_retry(
+    person: User, model: ScriptedModel, configure: Callable[..., None]
+) -> None:
+    configure(metrics_token="t0ken")
+    row = await ask(person)
+    hour_ago = timezone.now() - timedelta(hours=1)
+    rows = Invocation.objects.filter(pk=row.pk)
+    await rows.aupdate(status="failed", created_at=hour_ago, finished_at=hour_ago)
+    await queue_again(await Session.objects.aget(), row.invocation_id, actors.person(person))
+    assert 0 < await age_in_metrics("adk_queue_age_seconds") < 60
+    await rows.aupdate(past_attempts=[])
+    assert await age_in_metrics("adk_queue_age_seconds") >= 3600
+
+
 async def test_the_metrics_say_how_long_a_job_waits(
     person: User, model: ScriptedModel, configure: Callable[..., None]
 ) -> None:
@@ -336,9 +351,13 @@ async def test_the_metrics_say_how_long_a_job_waits(
     await in_thread(
         make_job, session, call_id="asked", status="queued", created_at=now - hour, attempts=1, sent_at=now
     )
-    assert float(re.findall(r"\nadk_job_age_seconds (\S+)", await metrics_text())[0]) < 60
+    assert await age_in_metrics("adk_job_age_seconds") < 60
     await in_thread(make_job, session, call_id="waits", status="queued", created_at=now - hour)
-    assert float(re.findall(r"\nadk_job_age_seconds (\S+)", await metrics_text())[0]) >= 3600
+    assert await age_in_metrics("adk_job_age_seconds") >= 3600
+
+
+async def age_in_metrics(name: str) -> float:
+    return float(re.findall(rf"\n{name} (\S+)", await metrics_text())[0])
 
 
 def names_in(path: Path) -> set[str]:
