@@ -63,6 +63,7 @@ async def test_a_job_is_called_runs_and_is_answered(fleet: Fleet, model: Model) 
     await tab.send(type="message", id="m1", text="Report")
     await tab.read_until(lambda tab: "The report is ready." in tab.texts, seconds=120)
     await tab.close()
+    assert tab.texts.count("The report is ready.") == 1
 
 
 async def test_many_connections_share_few_sessions_and_no_process_has_more_than_it_says(
