@@ -152,7 +152,9 @@ def seal(storage: Storage, key: Ed25519PrivateKey) -> list[Root]:
 
     Raises:
         ConflictError: a transaction was open for too long, or another process writes roots to the same place.
+        TransactionManagementError: the caller is in a transaction, for whose end this function would wait.
     """
+    connection.validate_no_atomic_block()
     ends = _committed_ends()
     last = _last_root(storage, key.public_key())
     made: list[Root] = []

@@ -13,6 +13,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 from django.db import connection, transaction
+from django.db.transaction import TransactionManagementError
 
 from sessions_app.base.actors import SITE, Act, ActionKind
 from sessions_app.data_protection.erase import ErasureOrder, erase_session, erase_user
@@ -118,6 +119,12 @@ def test_the_first_event_that_was_rewritten_with_its_hashes_is_named(sealing: Pa
     assert f"event {session.pk} 5: altered, by root 2" in found and f"{session.pk} 4" not in found
     assert "0 not as they were written" in found
     assert f"event {session.pk} 5: altered, by root 2" in verify(sealing / "root-00000002.txt")
+
+
+def test_no_root_is_written_within_a_transaction(sealing: Path, key: Ed25519PrivateKey) -> None:
+    """It would wait for the end of its own transaction."""
+    with transaction.atomic(), pytest.raises(TransactionManagementError):
+        roots.seal(roots.storage_at(str(sealing)), key)
 
 
 def test_each_change_of_records_is_named(sealing: Path, person: User) -> None:

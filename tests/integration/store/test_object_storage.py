@@ -276,7 +276,7 @@ def test_an_export_has_the_bytes(session: Session, store: ObjectStorage, tmp_pat
 
 
 def test_signed_roots_are_kept_in_the_store_and_none_is_written_over(
-    session: Session, store: ObjectStorage
+    transactional_db: None, session: Session, store: ObjectStorage
 ) -> None:
     key = Ed25519PrivateKey.generate()
     for _ in range(2):
