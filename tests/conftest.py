@@ -23,7 +23,7 @@ from runtime.agents import BaseAgent
 from runtime.apps import App
 from sessions_app.agent_apps import registry
 from sessions_app.process import threads
-from sessions_app.shutdown import shut_down
+from tests.background_work import end_background_work
 from tests.browser.program import NO_BROWSER
 from tests.emptied_tables import empty_tables
 from tests.served_agents import Served
@@ -120,12 +120,12 @@ def pytest_unconfigure() -> None:
 def servers() -> Iterator[None]:
     """PostgreSQL and Redis, for as long as the tests run: the embedded ones unless the URLs are set.
 
-    The background loop, which synchronous tests have started, ends before the servers: its listener would go on asking
-    for Redis.
+    The work of the background loop, which synchronous tests have started, ends before the servers: its listener and the
+    receiver of its channel layer would go on asking for Redis.
     """
     with running_servers(settings.DATA_DIR):
         yield
-        threads.run(shut_down())
+        threads.run(end_background_work())
 
 
 @pytest.fixture(scope="session")

@@ -26,6 +26,7 @@ from sessions_app.jobs import cancel, repairs, response
 from sessions_app.models.session_act import SessionActManager
 from sessions_app.process import celery_dispatch, threads
 from sessions_app.shutdown import shut_down
+from tests.background_work import end_background_work
 
 WriteFolder = Callable[..., Path]
 
@@ -54,7 +55,8 @@ def background_end(transactional_db: None) -> Iterator[None]:
 
 @pytest.fixture
 def own_layer(servers: None) -> Iterator[None]:
-    """Use a channel layer without connections of earlier event loops."""
+    """Use a channel layer without connections of earlier event loops. No live view of earlier tests listens."""
+    threads.run(end_background_work())
     channel_layers.backends.clear()
     yield
     channel_layers.backends.clear()
