@@ -11,7 +11,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from celery.exceptions import Retry
 from django.contrib.auth.models import User
-from django.test import Client
+from django.test import AsyncClient
 from django.urls import reverse
 from django.utils import timezone
 
@@ -301,8 +301,15 @@ def test_the_model_sees_the_image_of_an_mcp_tool(person: User, site_with_server:
 
 
 def test_the_person_signs_in_before_the_job_which_gets_the_token(
-    served: Served, person: User, broker: list[tuple[str, str]], background_end: None, client: Client
+    served: Served, person: User, broker: list[tuple[str, str]], background_end: None
 ) -> None:
+    browser = AsyncClient()
+    browser.force_login(person)
+
+    def get(address: str, **query: str) -> Any:
+        # On the background loop, as `talk`: a loop of its own would end with the request, in the midst of the answer.
+        return threads.run(browser.get(address, query))
+
     with EchoServer() as service:
         service.routes["/token"] = lambda _: Reply(body=b'{"access_token": "t0ken", "expires_in": 3600}')
         addresses = {"authorizationUrl": f"{service.url}/consent", "tokenUrl": f"{service.url}/token"}
@@ -320,14 +327,11 @@ def test_the_person_signs_in_before_the_job_which_gets_the_token(
         model.turns = [call("do_it"), "It is on its way."]
         session = Session.objects.get(pk=talk(person, "reports", "please"))
         assert not ToolJob.objects.exists()
-        client.force_login(person)
-        page = client.get(
-            reverse("chat:sign_in", args=[session.answer_requests.get(kind="credential").call_id])
-        )
+        page = get(reverse("chat:sign_in", args=[session.answer_requests.get(kind="credential").call_id]))
         sent = {name: values[0] for name, values in parse_qs(urlsplit(page["Location"]).query).items()}
         assert (sent["client_id"], sent["code_challenge_method"]) == ("shop", "S256")
         assert sent["redirect_uri"] == "http://testserver/sign-in/callback/"
-        assert client.get("/sign-in/callback/", {"code": "gr4nt", "state": sent["state"]}).status_code == 200
+        assert get("/sign-in/callback/", code="gr4nt", state=sent["state"]).status_code == 200
         run_queue(session.pk)
         job = ToolJob.objects.get(session=session)
         form = {name: values[0] for name, values in parse_qs(service.received[0].body.decode()).items()}
