@@ -77,6 +77,16 @@ def changed_ends(session_ids: list[UUID]) -> list[tuple[UUID, str]]:
         return [(session_id, invocation_id) for session_id, invocation_id in cursor.fetchall()]
 
 
+def changed_jobs(session_ids: list[UUID]) -> list[tuple[UUID, UUID]]:
+    """Return session and id of the jobs whose outcome is not the recorded one, or that were taken up after their end.
+
+    Jobs that ended before the migration 0034 have no record.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(_CHANGED_JOBS, [session_ids])
+        return [(session_id, job_id) for session_id, job_id in cursor.fetchall()]
+
+
 def changed_liftings() -> list[int]:
     """Return the primary keys of the lifted legal holds whose lifting is not the recorded one."""
     with connection.cursor() as cursor:
@@ -141,6 +151,14 @@ WHERE i.session_id = ANY(%s) AND CASE
     ELSE i.error_code || i.error_message <> '' AND recorded.error_hash <> adk_hash_of_error(i)
 END
 ORDER BY i.session_id, i.id"""
+_CHANGED_JOBS = """
+SELECT j.session_id, j.id FROM sessions_app_tooljob j
+CROSS JOIN LATERAL (
+    SELECT hash FROM sessions_app_recordedend
+    WHERE erased_with = j.session_id::text AND kind = 'tooljob' AND job_id = j.id ORDER BY id DESC LIMIT 1
+) recorded
+WHERE j.session_id = ANY(%s) AND recorded.hash <> adk_hash_of_job(j)
+ORDER BY j.session_id, j.created_at"""
 _CHANGED_LIFTINGS = """
 SELECT h.id FROM sessions_app_legalhold h JOIN sessions_app_recordedend recorded
     ON recorded.erased_with = coalesce(h.session_id::text, h.user_id::text) AND kind = 'legalhold' AND subject_id = h.id

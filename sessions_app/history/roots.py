@@ -90,7 +90,8 @@ _RECORDS = {
         "''",
     ),
     "recordedend": (
-        "kind, subject_id, encode(hash || coalesce(error_hash, ''), 'hex'), extract(epoch FROM at)",
+        "coalesce(kind || ' ' || job_id, kind), subject_id, encode(hash || coalesce(error_hash, ''), 'hex'), "
+        "extract(epoch FROM at)",
         "erased_with",
     ),
     "artifact": ("app_name, user_id, session_id, filename, version, mime_type, size, sha256", "''"),

@@ -35,8 +35,8 @@ END $$;
 CREATE OR REPLACE TRIGGER set_times BEFORE INSERT OR UPDATE OF lifted_at ON sessions_app_legalhold
     FOR EACH ROW EXECUTE FUNCTION adk_set_times_of_hold();
 
--- Return the hash of the columns with which an invocation has ended, or a hold was lifted. No words are kept: an error
--- may quote a conversation.
+-- Return the hash of the columns with which an invocation or a job has ended, or a hold was lifted. No words are kept: an
+-- error may quote a conversation.
 
 CREATE OR REPLACE FUNCTION adk_hash_of_end(ended sessions_app_invocation) RETURNS bytea LANGUAGE plpgsql STABLE AS $$
 BEGIN
@@ -50,6 +50,14 @@ END $$;
 CREATE OR REPLACE FUNCTION adk_hash_of_error(ended sessions_app_invocation) RETURNS bytea LANGUAGE plpgsql STABLE AS $$
 BEGIN
     RETURN sha256(convert_to(jsonb_build_array(ended.invocation_id, ended.error_code, ended.error_message)::text, 'UTF8'));
+END $$;
+
+CREATE OR REPLACE FUNCTION adk_hash_of_job(ended sessions_app_tooljob) RETURNS bytea LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    RETURN sha256(convert_to(jsonb_build_array(ended.id, ended.call_id, ended.tool_name, ended.args, ended.status,
+        ended.result, ended.error, ended.answers, ended.artifacts, ended.cancelled_by_name, ended.cancel_reason,
+        extract(epoch FROM ended.finished_at)
+    )::text, 'UTF8'));
 END $$;
 
 CREATE OR REPLACE FUNCTION adk_hash_of_lifting(lifted sessions_app_legalhold) RETURNS bytea LANGUAGE plpgsql STABLE AS $$
@@ -68,6 +76,9 @@ BEGIN
     IF TG_TABLE_NAME = 'sessions_app_invocation' THEN
         INSERT INTO sessions_app_recordedend (kind, subject_id, erased_with, hash, error_hash)
         VALUES ('invocation', NEW.id, NEW.session_id::text, adk_hash_of_end(NEW), adk_hash_of_error(NEW));
+    ELSIF TG_TABLE_NAME = 'sessions_app_tooljob' THEN
+        INSERT INTO sessions_app_recordedend (kind, subject_id, job_id, erased_with, hash)
+        VALUES ('tooljob', 0, NEW.id, NEW.session_id::text, adk_hash_of_job(NEW));
     ELSE
         INSERT INTO sessions_app_recordedend (kind, subject_id, erased_with, hash)
         VALUES ('legalhold', NEW.id, coalesce(NEW.session_id::text, NEW.user_id::text), adk_hash_of_lifting(NEW));
@@ -82,6 +93,12 @@ CREATE OR REPLACE TRIGGER record_end AFTER UPDATE OF status ON sessions_app_invo
     EXECUTE FUNCTION adk_record_end();
 CREATE OR REPLACE TRIGGER record_inserted_end AFTER INSERT ON sessions_app_invocation FOR EACH ROW
     WHEN (NEW.status IN ('completed', 'failed', 'cancelled'))
+    EXECUTE FUNCTION adk_record_end();
+CREATE OR REPLACE TRIGGER record_end AFTER UPDATE OF status ON sessions_app_tooljob FOR EACH ROW
+    WHEN (OLD.status <> NEW.status AND NEW.status IN ('succeeded', 'failed', 'cancelled'))
+    EXECUTE FUNCTION adk_record_end();
+CREATE OR REPLACE TRIGGER record_inserted_end AFTER INSERT ON sessions_app_tooljob FOR EACH ROW
+    WHEN (NEW.status IN ('succeeded', 'failed', 'cancelled'))
     EXECUTE FUNCTION adk_record_end();
 CREATE OR REPLACE TRIGGER record_end AFTER UPDATE OF lifted_at ON sessions_app_legalhold FOR EACH ROW
     WHEN (OLD.lifted_at IS NULL AND NEW.lifted_at IS NOT NULL)

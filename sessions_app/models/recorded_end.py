@@ -1,4 +1,4 @@
-"""RecordedEnd: what an invocation has ended with, or who lifted a hold, as the database recorded it at that time."""
+"""RecordedEnd: what an invocation or a job has ended with, or who lifted a hold, as the database recorded it."""
 
 from __future__ import annotations
 
@@ -7,18 +7,19 @@ from django.db.models.functions import Now
 
 
 class RecordedEnd(models.Model):
-    """An end of an invocation, or the lifting of a legal hold, inserted by a trigger. A retry can end a second time.
+    """An end of an invocation or a job, or the lifting of a hold, inserted by a trigger. A retry can end a second time.
 
     Attributes:
-        kind: `invocation` or `legalhold`.
-        subject_id: primary key of the row that ended.
+        kind: `invocation`, `tooljob` or `legalhold`.
+        subject_id: primary key of the row that ended; 0 for a job, which `job_id` names.
         erased_with: primary key of the session, or of the user of a hold on a user, as text.
-        hash: hash of the columns of that end, by `adk_hash_of_end` or `adk_hash_of_lifting` in the database.
-        error_hash: hash of the error alone, which stays when the invocation waits or runs again; None for a hold.
+        hash: hash of the columns of that end, by `adk_hash_of_end`, `adk_hash_of_job` or `adk_hash_of_lifting`.
+        error_hash: hash of the error alone, which stays when the invocation waits or runs again; None for others.
     """
 
     kind = models.CharField(max_length=16)
     subject_id = models.BigIntegerField()
+    job_id = models.UUIDField(null=True)
     erased_with = models.CharField(max_length=64)
     hash = models.BinaryField()
     error_hash = models.BinaryField(null=True)

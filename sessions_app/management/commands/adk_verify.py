@@ -8,15 +8,32 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
+from django.contrib.auth import get_user_model
 from django.core.management.base import CommandError
-from django.db.models import QuerySet
+from django.db.models import CharField, Count, Exists, Max, OuterRef, QuerySet
+from django.db.models.functions import Cast
 from django.template.defaultfilters import pluralize
 
 from sessions_app.data_protection.bundles.checking import Finding, check_bundle
-from sessions_app.history.integrity import SESSIONS_PER_QUERY, changed_ends, changed_liftings, check_logs
+from sessions_app.history.definitions import changed_definitions
+from sessions_app.history.integrity import (
+    SESSIONS_PER_QUERY,
+    changed_ends,
+    changed_jobs,
+    changed_liftings,
+    check_logs,
+)
 from sessions_app.history.roots import Erased, differences, load_public_key, roots_at
 from sessions_app.management.site_command import SiteCommand
-from sessions_app.models import CaseEntry, EntryKind, ErasedSession, Session
+from sessions_app.models import (
+    CaseEntry,
+    EntryKind,
+    ErasedKind,
+    ErasedSession,
+    RecordedEnd,
+    Session,
+    Tombstone,
+)
 
 
 class Command(SiteCommand):
@@ -44,22 +61,34 @@ class Command(SiteCommand):
             sessions = sessions.filter(pk=options["session"])
         if options["app"]:
             sessions = sessions.filter(app_name=options["app"])
+        definitions = self._check_definitions()
         checked, flawed, changed = self._check(sessions)
         self._tell_of_sessions_written_again(sessions)
         if not (options["session"] or options["app"]):
             changed += self._check_holds()
             self._tell_of_erasures_without_tombstone()
+            self._tell_of_erased_people()
+            self._tell_of_later_ends()
         summary = f"{checked} session{pluralize(checked)} checked, {flawed} not as they were written."
         if changed:
             summary += f" {changed} end{pluralize(changed)} not as recorded."
+        if definitions:
+            summary += f" {definitions} definition{pluralize(definitions)} not as of this version."
         different = 0
         if options["against"]:
             different = self._compare(options["against"], options["public_key"])
         if different:
             summary += f" {different} difference{pluralize(different)} from the roots."
-        if flawed or changed or different:
+        if definitions or flawed or changed or different:
             raise CommandError(summary)
         self.stdout.write(summary)
+
+    def _check_definitions(self) -> int:
+        """Return the number of changed functions and tables; write a line for each."""
+        changed = changed_definitions()
+        for name in changed:
+            self.stdout.write(f"{name}: not as this version defines it")
+        return len(changed)
 
     def _check(self, sessions: QuerySet[Session]) -> tuple[int, int, int]:
         """Return the numbers of sessions, of changed logs, and of ends that were changed; write a line for each."""
@@ -73,6 +102,9 @@ class Command(SiteCommand):
             for session_id, invocation_id in changed_ends(batch):
                 changed += 1
                 self.stdout.write(f"session {session_id}, invocation {invocation_id}: not as it ended")
+            for session_id, job_id in changed_jobs(batch):
+                changed += 1
+                self.stdout.write(f"session {session_id}, job {job_id}: not as it ended")
         return checked, flawed, changed
 
     def _check_holds(self) -> int:
@@ -113,6 +145,32 @@ class Command(SiteCommand):
             self.stdout.write(
                 f"{count} session{pluralize(count)} erased without a tombstone, as the ADK API does; "
                 f"the last at {newest.at:%Y-%m-%d %H:%M:%S}: {newest.session_id}"
+            )
+
+    def _tell_of_erased_people(self) -> None:
+        """Write a line for each erasure of a person whose account is there still: interrupted, or to hide records."""
+        accounts = (
+            get_user_model()
+            ._base_manager.annotate(key=Cast("pk", CharField()))
+            .filter(key=OuterRef("subject_id"))
+        )
+        for stone in Tombstone.objects.filter(Exists(accounts), kind=ErasedKind.PERSON).order_by("pk"):
+            self.stdout.write(
+                f"user {stone.subject_id}: erased at {stone.started_at:%Y-%m-%d %H:%M:%S} by tombstone {stone.pk}, "
+                "and the account is there still"
+            )
+
+    def _tell_of_later_ends(self) -> None:
+        """Write a line for what has ended more than once: by a retry, or by somebody who forges an outcome."""
+        ends = RecordedEnd.objects.values("kind", "subject_id", "job_id").annotate(
+            ends=Count("pk"), last=Max("at")
+        )
+        again = ends.filter(ends__gt=1).order_by("last")
+        if newest := again.last():
+            count = again.count()
+            self.stdout.write(
+                f"{count} end{pluralize(count)} after an earlier end, as after a retry; the last at "
+                f"{newest['last']:%Y-%m-%d %H:%M:%S}: {newest['kind']} {newest['job_id'] or newest['subject_id']}"
             )
 
     def _compare(self, place: str, public_key: Path | None) -> int:

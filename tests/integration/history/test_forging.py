@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from io import StringIO
+
 import pytest
 from django.contrib.auth.models import User
+from django.core.management import CommandError, call_command
 from django.db import connection, transaction
 
+from sessions_app.history.definitions import changed_definitions
 from sessions_app.history.integrity import Flaw, flaw_in
 from sessions_app.jobs import job_tool
 from sessions_app.models import Event, Invocation, Session, ToolJob
@@ -73,6 +77,40 @@ def test_the_writer_of_an_event_cannot_choose_its_hash(counted: Session) -> None
     added.refresh_from_db()
     assert bytes(added.hash or b"") != b"\2" + bytes(32)
     assert flaw_in(counted.pk) is None
+
+
+CHECKS_MADE_BLIND = {
+    "function adk_event_link": """
+        CREATE OR REPLACE FUNCTION adk_event_link(previous bytea, seq bigint, body jsonb, before jsonb, facts text)
+        RETURNS bytea LANGUAGE sql AS $$
+            SELECT e.hash FROM sessions_app_event e WHERE e.seq = $2 AND e.body = $3
+        $$""",
+    "function sha256": "CREATE FUNCTION sha256(text) RETURNS bytea LANGUAGE sql AS $$ SELECT ''::bytea $$",
+    "function adk_facts": "ALTER FUNCTION adk_facts SET search_path = false_schema, pg_catalog",
+    "function adk_first_link": "DROP FUNCTION adk_first_link",
+    "table sessions_app_event": """
+        ALTER TABLE sessions_app_event RENAME TO shown; CREATE VIEW sessions_app_event AS SELECT * FROM shown""",
+    "table sessions_app_tooljob": "ALTER TABLE sessions_app_tooljob ENABLE ROW LEVEL SECURITY",
+}
+"""What the owner of the tables changes so that the checks find nothing, or not what the site shows."""
+
+
+def test_false_code_in_the_database_is_found(counted: Session) -> None:
+    assert changed_definitions() == []
+    found = {}
+    for name, statement in CHECKS_MADE_BLIND.items():
+        with transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute(statement)
+            found[name] = changed_definitions()
+            transaction.set_rollback(True)
+    assert found == {name: [name] for name in CHECKS_MADE_BLIND}
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute(CHECKS_MADE_BLIND["function adk_event_link"])
+        tamper(lambda: Event.objects.filter(seq=2).update(body={"author": "mallory"}))
+        assert flaw_in(counted.pk) is None
+        with pytest.raises(CommandError, match="1 definition not as of this version"):
+            call_command("adk_verify", stdout=StringIO())
+        transaction.set_rollback(True)
 
 
 def test_an_odd_event_and_an_odd_invocation_keep_no_log_from_its_check(counted: Session) -> None:

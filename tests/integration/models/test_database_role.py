@@ -344,6 +344,35 @@ def test_what_the_role_inserts_as_ended_has_a_record(role_url: str, written: Ses
     assert f"legal hold {hold.pk}: not as it was lifted" in found
 
 
+def test_the_outcome_of_a_job_and_who_answered_it_cannot_be_forged(role_url: str, written: Session) -> None:
+    job = ToolJob.objects.create(session=written, status="waiting", tool_name="pay", answers=[{"by": "ada"}])
+    named = f"session {written.pk}, job {job.pk}: not as it ended"
+    forged = {
+        "answers": '[{"by": "mallory"}]',
+        "cancelled_by_name": "ada",
+        "error": "Refused.",
+        "args": '{"amount": 1}',
+        "finished_at": "2001-01-01",
+        "status": "queued",
+    }
+    with psycopg.connect(role_url, autocommit=True) as connection:
+
+        def update(column: str, value: object) -> str:
+            connection.execute(f"UPDATE sessions_app_tooljob SET {column} = %s".encode(), [value])
+            return verified()
+
+        assert "not as it ended" not in update("status", "succeeded")
+        job.refresh_from_db()
+        for column, value in forged.items():
+            assert named in update(column, value), column
+            job.save()
+        # A second end is recorded, too.
+        update("status", "queued")
+        found = update("status", "failed")
+        assert "not as it ended" not in found and "1 end after an earlier end, as after a retry" in found
+        assert f"tooljob {job.pk}" in found
+
+
 def test_the_record_of_an_earlier_erasure_permits_nothing(written: Session) -> None:
     """As the owner of the tables, whom only the trigger stops."""
     ErasedSession.objects.create(session_id=written.pk, last_seq=1)
@@ -360,6 +389,14 @@ def test_the_role_deletes_no_records_of_a_person_or_of_accesses_at_will(role_url
         connection.execute("SELECT adk_delete_accesses(0)")
         stone = Tombstone.objects.get()
         assert "is final" in refused(connection, "UPDATE sessions_app_tombstone SET counts = '{}'")
+        connection.execute(
+            "INSERT INTO sessions_app_tombstone (kind, subject_id, user_id, counts, reason, started_at)"
+            " VALUES ('person', %(key)s, %(key)s, '{}', 'She asked for it.', '2001-01-01')",
+            {"key": str(person.pk)},
+        )
+        connection.execute("SELECT adk_erase_account(%s)", [person.pk])
+    assert f"user {person.pk}: erased at" in verified()
+    stone = Tombstone.objects.get(kind=ErasedKind.ACCESSES)
     assert (StaffAccess.objects.count(), stone.subject_id) == (1, str(old.pk))
     assert stone.counts == {"staff_accesses": 1}
 
