@@ -25,3 +25,6 @@ ADK = {**ADK, "reload_agents": False}  # noqa: F405  # a test that changes agent
 DATABASES["default"]["ENGINE"] = "adk_site.postgresql"  # noqa: F405
 DATABASES["default"]["OPTIONS"]["pool"] = {"min_size": 0, "max_size": 100}  # noqa: F405
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+# With a limit the Redis client calls `asyncio.wait_for`, which before Python 3.12 may drop a cancellation. The loop of
+# a request of Django's synchronous client cancels its tasks once, and would wait for them for ever.
+CHANNEL_LAYERS["default"]["CONFIG"]["hosts"][0]["socket_timeout"] = None  # noqa: F405
