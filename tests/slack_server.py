@@ -29,13 +29,16 @@ class SlackServer:
     Attributes:
         messages: the messages, changed ones as they are now.
         whispers: messages that one person sees.
-        failures: by method, the failures of the next calls: an HTTP status, or `LOST`.
+        said: what people have written.
+        failures: by method, or name of a file, the failures of the next calls: an HTTP status, `LOST`, or a function to
+            await before the response is sent.
         calls: methods that were called, with their arguments.
         files: contents of files by their path.
     """
 
     messages: list[dict[str, Any]] = field(default_factory=list)
     whispers: list[dict[str, Any]] = field(default_factory=list)
+    said: list[dict[str, Any]] = field(default_factory=list)
     failures: dict[str, list[Any]] = field(default_factory=lambda: defaultdict(list))
     calls: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     files: dict[str, bytes] = field(default_factory=dict)
@@ -60,14 +63,16 @@ class SlackServer:
             if not event.get("more_body"):
                 break
         assert (b"authorization", f"Bearer {TOKEN}".encode()) in scope["headers"]
+        method = scope["path"].rpartition("/")[2]
+        failure = self.failures[method].pop(0) if self.failures[method] else None
         if scope["path"] in self.files:
+            if callable(failure):
+                await failure()
             await _respond(send, 200, self.files[scope["path"]])
             return
-        method = scope["path"].rpartition("/")[2]
         given: dict[str, Any] = dict(parse_qsl(scope["query_string"].decode()))
         given |= json.loads(body) if body.startswith(b"{") else dict(parse_qsl(body.decode()))
         self.calls.append((method, given))
-        failure = self.failures[method].pop(0) if self.failures[method] else None
         if isinstance(failure, int):
             limited = b'{"ok": false, "error": "ratelimited"}'
             await _respond(send, failure, limited, (b"retry-after", b"1"))
@@ -76,6 +81,8 @@ class SlackServer:
         if failure == LOST:
             await _respond(send, 502, b"Bad gateway")
             return
+        if callable(failure):
+            await failure()
         await _respond(send, 200, json.dumps(result).encode())
 
     def chat_postMessage(self, **given: Any) -> dict[str, Any]:
@@ -99,7 +106,17 @@ class SlackServer:
         return {}
 
     def conversations_replies(self, ts: str, **given: Any) -> dict[str, Any]:
-        return {"messages": [message for message in self.messages if message["thread_ts"] == ts]}
+        """Return a page of two messages, or the first and the named message."""
+        thread = [
+            message
+            for message in (*self.said, *self.messages)
+            if message.get("thread_ts", message["ts"]) == ts
+        ]
+        if "oldest" in given:
+            return {"messages": [one for one in thread if one["ts"] in (ts, given["oldest"])]}
+        start = int(given.get("cursor", 0))
+        rest = str(start + 2) if start + 2 < len(thread) else ""
+        return {"messages": thread[start : start + 2], "response_metadata": {"next_cursor": rest}}
 
     def users_info(self, user: str) -> dict[str, Any]:
         return {"user": {"name": f"name of {user}"}}
@@ -118,6 +135,7 @@ class SlackClient:
     site: str
     user: str = "U1"
     channel: str = "C1"
+    server: SlackServer | None = None
     numbers: count[int] = field(default_factory=lambda: count(1))
 
     def event(self, text: str, thread_ts: str = "", **fields: Any) -> dict[str, Any]:
@@ -131,6 +149,8 @@ class SlackClient:
             **({"thread_ts": thread_ts} if thread_ts else {}),
             **fields,
         }
+        if self.server:
+            self.server.said.append(event)
         return {
             "type": "event_callback",
             "team_id": TEAM,

@@ -17,7 +17,8 @@ class WebhookEvent(models.TextChoices):
     """Events of webhooks.
 
     Database triggers insert the deliveries in the transaction of their cause. Python inserts only tests, the first push
-    notification of a configuration, and alerts on unusual reading, which are for members of a group of staff.
+    notification of a configuration, messages of Slack that have files, and alerts on unusual reading, which are for
+    members of a group of staff.
     """
 
     RUN_ENDED = "run.ended", "A run has ended"

@@ -11,6 +11,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from sessions_app.conf import conf
 from sessions_app.errors import InvalidInputError, TooLargeError, UnavailableError
+from sessions_app.models import SlackThread
 
 CALL_SECONDS = 15
 FILES_HOST = "files.slack.com"
@@ -25,6 +26,15 @@ def client_of(team: str) -> AsyncWebClient:
     return AsyncWebClient(
         settings.slack_tokens.get(team), settings.slack_api, timeout=CALL_SECONDS, retry_handlers=[]
     )
+
+
+async def find_message(thread: SlackThread, ts: str) -> dict[str, Any] | None:
+    """Return a message of a thread by its id; None if it was deleted."""
+    found = await client_of(thread.team_id).conversations_replies(
+        channel=thread.channel_id, ts=thread.thread_ts, oldest=ts, latest=ts, inclusive=True
+    )
+    # Slack adds the first message of the thread.
+    return next((message for message in found["messages"] if message["ts"] == ts), None)
 
 
 async def download(team: str, file: dict[str, Any]) -> tuple[str, bytes]:

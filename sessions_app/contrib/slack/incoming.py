@@ -7,6 +7,7 @@ event, and in the two events that a mention causes. Of several answers the first
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 from uuid import UUID
@@ -17,7 +18,7 @@ from slack_bolt.context.async_context import AsyncBoltContext
 
 from runtime import types
 from sessions_app import use_cases
-from sessions_app.api.access.callers import person_calling
+from sessions_app.api.access.callers import Caller, person_calling
 from sessions_app.api.tasks.questions import answer_to_call, answer_to_job
 from sessions_app.api.tasks.requests import AgentOfCaller, MessageFile
 from sessions_app.asgi.origin import http_request
@@ -25,7 +26,7 @@ from sessions_app.asgi.protocol import AsgiScope
 from sessions_app.base.actors import UserActor
 from sessions_app.conf import conf
 from sessions_app.contrib.slack.blocks import answered_blocks, escape, plain_text
-from sessions_app.contrib.slack.client import NETWORK_ERRORS, client_of, download
+from sessions_app.contrib.slack.client import NETWORK_ERRORS, client_of, download, find_message
 from sessions_app.contrib.slack.linking import token_for
 from sessions_app.contrib.slack.threads import (
     CALL,
@@ -33,12 +34,14 @@ from sessions_app.contrib.slack.threads import (
     Place,
     find_account,
     find_thread,
+    note_message,
     open_thread,
     resume_posting,
 )
 from sessions_app.errors import ConflictError, InvalidInputError, NotFoundError, PermissionDeniedError
 from sessions_app.invocations.answers.answering import find_waiting_call
 from sessions_app.models import LinkedAccount, Session, SlackThread, ToolJob
+from sessions_app.process.celery_dispatch import send_webhooks_soon
 from sessions_app.process.failures import public_error
 from sessions_app.process.threads import in_thread
 from sessions_app.secrets.digests import unguessable_id
@@ -49,6 +52,8 @@ SCOPE = "adk_scope"
 """Key in Bolt's context for the ASGI scope of the request."""
 SAID = (None, "file_share", "thread_broadcast")
 """Subtypes of messages that people write; the others are changes of messages, and messages of programs."""
+NO_CLIENT: Mapping[str, Any] = {"headers": ()}
+"""Source of all requests: they come from a few addresses of Slack, which must not count as those of a person."""
 
 
 async def take_message(body: dict[str, Any], event: dict[str, Any], context: AsyncBoltContext) -> None:
@@ -74,7 +79,7 @@ async def take_message(body: dict[str, Any], event: dict[str, Any], context: Asy
     if thread is not None and thread.account_id != linked.pk and not is_addressed:
         return  # Other people may talk in the thread.
     try:
-        await _send(linked, thread, place, body, event, context[SCOPE])
+        await _take(linked, thread, place, body, event, context[SCOPE])
     except Exception as error:  # noqa: BLE001 - logged, and told to the person
         await _tell(place, user, shown_in, escape(str(public_error(error, "A message from Slack"))))
 
@@ -100,7 +105,7 @@ async def take_action(
     if thread is None or not key.startswith((CALL, JOB)):
         return
     try:
-        caller = person_calling(linked.user, context[SCOPE])
+        caller = person_calling(linked.user, NO_CLIENT)
         await answer_question(caller.actor_for(linked.user), thread.webhook.session, key, text)
         words = f"{linked.name}: {text}"
     except ConflictError as error:
@@ -111,7 +116,7 @@ async def take_action(
     with suppress(*NETWORK_ERRORS):  # The answer counts; the next round of posting removes the buttons.
         blocks = answered_blocks(message.get("blocks") or (), words)
         ts = str(message.get("ts"))
-        await client_of(team).chat_update(channel=place.channel, ts=ts, text=escape(words), blocks=blocks)
+        await client_of(team).chat_update(channel=place.channel_id, ts=ts, text=escape(words), blocks=blocks)
 
 
 async def answer_question(by: UserActor, session: Session | None, key: str, text: str) -> None:
@@ -140,7 +145,32 @@ async def answer_question(by: UserActor, session: Session | None, key: str, text
     await use_cases.answer_call(by, session.pk, given.call_id, given.name, given.response)
 
 
-async def _send(
+async def send_noted(thread: SlackThread, note: Mapping[str, str]) -> None:
+    """Send a message with files to the agent, or tell its writer why not. Idempotent.
+
+    Args:
+        note: what `_take` has stored of the message.
+
+    Raises:
+        NETWORK_ERRORS: Slack does not send the message.
+    """
+    message = await find_message(thread, note["ts"])
+    if message is None:
+        return
+    try:
+        attached = message.get("files") or []
+        limit = conf().upload_files
+        if len(attached) > limit:
+            raise InvalidInputError(f"A message has at most {limit} files.")
+        files = [MessageFile(*await download(thread.team_id, file)) for file in attached]
+        await _send(thread, note["ts"], plain_text(message.get("text") or "", note["bot"]), files)
+    except Exception as error:  # noqa: BLE001 - logged, and told to the person
+        words = escape(str(public_error(error, "Files from Slack")))
+        place = Place(thread.team_id, thread.channel_id, thread.thread_ts)
+        await _tell(place, thread.account.account, note["shown_in"], words)
+
+
+async def _take(
     linked: LinkedAccount,
     thread: SlackThread | None,
     place: Place,
@@ -148,29 +178,38 @@ async def _send(
     event: dict[str, Any],
     scope: AsgiScope,
 ) -> None:
+    """Send a message to the agent; leave one with files to a worker, because Slack waits for three seconds only."""
     bots = [str(known.get("user_id")) for known in body.get("authorizations") or () if known.get("is_bot")]
-    text = plain_text(str(event.get("text") or ""), bots[0] if bots else "")
-    attached = event.get("files") or []
-    if not text and not attached:
+    bot = bots[0] if bots else ""
+    text = plain_text(str(event.get("text") or ""), bot)
+    if not text and not event.get("files"):
         return
-    caller = person_calling(linked.user, scope)
+    person_calling(linked.user, NO_CLIENT)
     if thread is None:
         thread = await _begin_thread(linked, place, scope)
-    session = thread.webhook.session
-    if session is None or thread.account.user_id != linked.user_id:
+    if thread.webhook.session is None or thread.account.user_id != linked.user_id:
         raise PermissionDeniedError("This thread is a conversation of somebody else. Begin one of your own.")
     await in_thread(resume_posting, thread)
-    limit = conf().upload_files
-    if len(attached) > limit:
-        raise InvalidInputError(f"A message has at most {limit} files.")
-    files = [MessageFile(*await download(place.team, file)) for file in attached]
-    agent = AgentOfCaller(caller, session.app_name, "slack")
-    await agent.begin(f"{place.team} {place.channel} {event['ts']}", text, files, str(session.pk))
+    ts = str(event["ts"])
+    if event.get("files"):
+        # Without the words of the message: the log alone keeps them.
+        note = {"ts": ts, "bot": bot, "shown_in": str(event.get("thread_ts") or "")}
+        await in_thread(note_message, thread, note)
+        await send_webhooks_soon()
+    else:
+        await _send(thread, ts, text, ())
+
+
+async def _send(thread: SlackThread, ts: str, text: str, files: Sequence[MessageFile]) -> None:
+    session = thread.webhook.session
+    assert session is not None  # noqa: S101 - the webhook of a thread has a session
+    agent = AgentOfCaller(Caller.of(thread.account.user, None, NO_CLIENT), session.app_name, "slack")
+    await agent.begin(f"{thread.team_id} {thread.channel_id} {ts}", text, files, str(session.pk))
 
 
 async def _begin_thread(linked: LinkedAccount, place: Place, scope: AsgiScope) -> SlackThread:
     agents = conf().slack_agents
-    keys = (f"{place.team}/{place.channel}", place.team, "")
+    keys = (f"{place.team_id}/{place.channel_id}", place.team_id, "")
     app_name = next((agents[key] for key in keys if key in agents), None)
     if app_name is None:
         raise NotFoundError("No agent answers in this channel.")
@@ -196,8 +235,8 @@ async def _offer_link(account: ForeignAccount, place: Place, shown_in: str, scop
 async def _tell(place: Place, user: str, shown_in: str, marked: str) -> None:
     """Show a text to one person, who may miss it when Slack is down."""
     try:
-        await client_of(place.team).chat_postEphemeral(
-            channel=place.channel, user=user, text=marked, thread_ts=shown_in or None
+        await client_of(place.team_id).chat_postEphemeral(
+            channel=place.channel_id, user=user, text=marked, thread_ts=shown_in or None
         )
     except NETWORK_ERRORS as error:
         logger.warning("A person in Slack was not told something: %s", type(error).__name__)

@@ -22,10 +22,8 @@ from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
-from runtime.events.answer_rules import PERSON
-from runtime.events.calls import MadeCalls
 from runtime.events.event import Event
-from sessions_app.base import client_ids
+from sessions_app.api.tasks.site_task import load_task
 from sessions_app.base.codec import event_to_show
 from sessions_app.contrib.slack.blocks import (
     SlackMessage,
@@ -35,17 +33,15 @@ from sessions_app.contrib.slack.blocks import (
     escape,
     question_message,
 )
-from sessions_app.contrib.slack.client import NETWORK_ERRORS, client_of
-from sessions_app.contrib.slack.threads import CALL, JOB
-from sessions_app.history.effective_events import effective_events
-from sessions_app.invocations.answer_requests import rule_or_site
+from sessions_app.contrib.slack.client import NETWORK_ERRORS, client_of, find_message
+from sessions_app.contrib.slack.incoming import send_noted
+from sessions_app.contrib.slack.threads import CALL, JOB, THREADS
 from sessions_app.models import (
     Invocation,
-    JobStatus,
+    InvocationStatus,
     Session,
     SlackPost,
     SlackThread,
-    ToolJob,
     WebhookDelivery,
 )
 from sessions_app.process.threads import fetch_rows, in_thread
@@ -56,8 +52,8 @@ POST_SECONDS = 45.0
 EVENT_TYPE = "adk_post"
 ANSWERED = "This was answered."
 PAGE = 200
+EVENTS_AT_ONCE = 20
 _MARKS = re.compile(r"[\[\]()<>`\\]")
-MAX_PAGES = 20
 
 
 async def post_news(delivery: WebhookDelivery) -> DeliveryAttempt | None:
@@ -69,8 +65,10 @@ async def post_news(delivery: WebhookDelivery) -> DeliveryAttempt | None:
         return DeliveryAttempt(None, "Another process posts into this thread.")
     try:
         # Read after the claim: another process may have posted until then.
-        thread = await in_thread(rows.select_related("webhook__session").get)
+        thread = await in_thread(THREADS.get, pk=delivery.webhook_id)
         async with asyncio.timeout(POST_SECONDS):
+            if note := delivery.payload.get("message"):
+                await send_noted(thread, note)
             await _Posting(thread).post()
     except NETWORK_ERRORS as error:
         response = getattr(error, "response", None)
@@ -93,12 +91,13 @@ class _Posting:
         self.client: AsyncWebClient = client_of(thread.team_id)
 
     async def post(self) -> None:
-        after = self.session.events.filter(seq__gt=self.thread.last_seq).order_by("seq")
-        stored = await fetch_rows(after.values_list("seq", "body"))
-        for seq, body in stored:
-            for message in self._messages_of(event_to_show(body)):
-                await self._post_once(message)
-            await in_thread(self._advance, seq)
+        last_seq = self.thread.last_seq
+        events = self.session.events.order_by("seq").values_list("seq", "body")
+        while stored := await fetch_rows(events.filter(seq__gt=last_seq)[:EVENTS_AT_ONCE]):
+            for last_seq, body in stored:
+                for message in self._messages_of(event_to_show(body)):
+                    await self._post_once(message)
+                await in_thread(self._advance, last_seq)
         questions = [question async for question in self._questions()]
         for message in questions:
             await self._post_once(message)
@@ -115,22 +114,13 @@ class _Posting:
     async def _questions(self) -> AsyncIterator[SlackMessage]:
         """Yield the questions that wait for the session's person."""
         url = self.thread.chat_url
-        pending = MadeCalls(await effective_events(self.session)).pending()
-        jobs = {
-            job.call_id: job
-            for job in await fetch_rows(ToolJob.objects.filter(session=self.session).undelivered())
-        }
-        queued = Invocation.objects.filter(session=self.session, client_id__startswith=client_ids.ANSWER)
-        answered = set(await fetch_rows(queued.active().values_list("client_id", flat=True)))
-        for made in pending:
-            call_id = made.call.id or ""
-            job = jobs.get(call_id)
-            if job is not None:
-                if job.status == JobStatus.WAITING and job.question:
-                    yield question_message(f"{JOB}{job.pk}:{len(job.answers)}", job, url)
-            elif client_ids.of_answer(call_id) not in answered:
-                if await rule_or_site(self.session.app_name, made) == PERSON:
-                    yield question_message(f"{CALL}{call_id}", made.call, url)
+        rows = Invocation.objects.without_details().select_related("session").order_by("pk")
+        for waiting in await fetch_rows(rows.filter(session=self.session, status=InvocationStatus.WAITING)):
+            task = await load_task(waiting)
+            for call in task.asked:
+                yield question_message(f"{CALL}{call.id}", call, url)
+            for job in task.questions:
+                yield question_message(f"{JOB}{job.pk}:{len(job.answers)}", job, url)
 
     async def _post_once(self, message: SlackMessage) -> None:
         row, is_new = await in_thread(SlackPost.objects.get_or_create, thread=self.thread, key=message.key)
@@ -153,22 +143,14 @@ class _Posting:
 
     async def _find(self, key: str) -> str:
         """Return Slack's id of the message with this key; empty if the thread has none."""
-        cursor = None
-        for _ in range(MAX_PAGES):
-            page = await self.client.conversations_replies(
-                channel=self.thread.channel_id,
-                ts=self.thread.thread_ts,
-                include_all_metadata=True,
-                limit=PAGE,
-                cursor=cursor,
-            )
+        pages = await self.client.conversations_replies(
+            channel=self.thread.channel_id, ts=self.thread.thread_ts, include_all_metadata=True, limit=PAGE
+        )
+        async for page in pages:
             for message in page["messages"]:
                 metadata = message.get("metadata") or {}
                 if metadata.get("event_type") == EVENT_TYPE and metadata["event_payload"].get("key") == key:
                     return str(message["ts"])
-            cursor = (page.get("response_metadata") or {}).get("next_cursor")
-            if not cursor:
-                break
         return ""
 
     async def _close_answered(self, open_keys: set[str]) -> None:
@@ -180,17 +162,10 @@ class _Posting:
             await in_thread(row.delete)
 
     async def _remove_buttons(self, ts: str) -> None:
-        found = await self.client.conversations_replies(
-            channel=self.thread.channel_id,
-            ts=self.thread.thread_ts,
-            oldest=ts,
-            latest=ts,
-            inclusive=True,
-        )
-        asked = [message for message in found["messages"] if message["ts"] == ts]
+        asked = await find_message(self.thread, ts)
         # A button that was pressed has removed them already, and says what the answer was.
-        if asked and can_answer(asked[0].get("blocks") or ()):
-            blocks = answered_blocks(asked[0]["blocks"], ANSWERED)
+        if asked and can_answer(asked.get("blocks") or ()):
+            blocks = answered_blocks(asked["blocks"], ANSWERED)
             await self.client.chat_update(
                 channel=self.thread.channel_id, ts=ts, text=escape(ANSWERED), blocks=blocks
             )

@@ -59,9 +59,9 @@ async def stranger(site: str) -> SlackClient:
 
 
 @pytest.fixture
-async def ada(site: str, person: User) -> SlackClient:
+async def ada(site: str, slack: SlackServer, person: User) -> SlackClient:
     await LinkedAccount.objects.acreate(user=person, service="slack", place=TEAM, account="U1", name="ada")
-    return SlackClient(site)
+    return SlackClient(site, server=slack)
 
 
 async def post_news() -> None:

@@ -11,12 +11,22 @@ import httpx
 import pytest
 from django.contrib.auth.models import User
 from django.test import AsyncClient
+from django.utils import timezone
 
 from adk_site.embedded.paths import CHECKOUT
 from sessions_app.contrib.slack import endpoint
 from sessions_app.contrib.slack.endpoint import ROUTE
 from sessions_app.data_protection.erase import ErasureOrder, erase_user
-from sessions_app.models import AccountAct, Artifact, Invocation, LinkedAccount, Session, SlackThread, Webhook
+from sessions_app.models import (
+    AccountAct,
+    Artifact,
+    Invocation,
+    LinkedAccount,
+    Session,
+    SlackThread,
+    Webhook,
+    WebhookDelivery,
+)
 from sessions_app.process.threads import in_thread
 from tests.fakes import ScriptedModel
 from tests.integration.contrib.slack.conftest import APP, post_news
@@ -125,21 +135,38 @@ async def test_others_cannot_talk_in_a_thread_or_where_no_agent_answers(
     assert await Invocation.objects.acount() == 1
 
 
-async def test_files_of_a_message_reach_the_agent_and_only_those_that_slack_has(
-    slack: SlackServer, ada: SlackClient, model: ScriptedModel, configure: Any, settings: Any
+async def test_files_reach_the_agent_after_slack_has_its_response_and_only_those_that_slack_has(
+    slack: SlackServer, ada: SlackClient, model: ScriptedModel, settings: Any
 ) -> None:
     model.turns.append("Seen")
     api = settings.ADK["slack_api"]
     slack.files["/files/a.txt"] = b"content"
     url = api.replace("/api/", "/files/a.txt")
     event = ada.event("Look", files=[{"name": "a.txt", "url_private_download": url}])
-    # Slack sends an event again that is not answered within three seconds, while its file may still be stored.
-    await asyncio.gather(ada.send(event), ada.send(event))
+    responses = await asyncio.gather(ada.send(event), ada.send(event))
+    assert [response.status_code for response in responses] == [200, 200]
+    assert not await Artifact.objects.aexists()
+    noted = await WebhookDelivery.objects.aget()
+    assert "Look" not in str(noted.payload)  # The log alone has the words of people.
+    await post_news()
+    await WebhookDelivery.objects.aupdate(next_at=timezone.now())  # as if its process had died
     await post_news()
     assert [(row.filename, row.version) async for row in Artifact.objects.all()] == [("a.txt", 0)]
-    assert slack.texts == ["Seen"]
+    assert slack.texts == ["Seen"] and len(model.requests) == 1
     await ada.say("Look", files=[{"name": "b.txt", "url_private_download": "https://evil.example/b.txt"}])
+    await post_news()
     assert slack.whispers[0]["text"] == "Only files that are stored in Slack can be sent to the agent."
+
+
+async def test_all_people_write_from_the_address_of_slack_whose_limits_are_not_theirs(
+    slack: SlackServer, ada: SlackClient, model: ScriptedModel, settings: Any
+) -> None:
+    settings.ADK = {**settings.ADK, "max_frames_per_address": 1, "max_new_sessions_per_address": 1}
+    model.turns += ["Hello", "Hello"]
+    await ada.say("Hi")
+    await ada.say("Hi")
+    await post_news()
+    assert slack.texts == ["Hello", "Hello"] and slack.whispers == []
 
 
 @pytest.mark.parametrize(("secret", "age"), [("forged", 0), ("signing-secret", 400)])
