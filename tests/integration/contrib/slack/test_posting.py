@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
+import signal
+import sys
 from typing import Any
 
 import pytest
+from django.conf import settings
 
+from adk_site.embedded.paths import CHECKOUT
+from sessions_app.invocations.worker import worker
 from sessions_app.models import SlackPost, SlackThread, WebhookDelivery
 from tests.fakes import ScriptedModel
 from tests.integration.contrib.slack.conftest import post_news
+from tests.integration.management.terminal import site_environment
 from tests.slack_server import LOST, SlackClient, SlackServer
 
 HOSTILE = "<!channel> <@U1> & \u202eevil <!subteam^S1> https://user:hunter2@example.com " + "x" * 40_000
@@ -43,18 +51,23 @@ async def test_what_slack_does_not_take_is_posted_later_once(
     assert not await SlackPost.objects.aexists()
 
 
-async def test_a_process_that_dies_after_posting_lets_another_one_post_nothing_twice(
-    slack: SlackServer, ada: SlackClient, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch
+async def test_a_worker_that_is_killed_after_posting_lets_another_one_post_nothing_twice(
+    slack: SlackServer, ada: SlackClient, model: ScriptedModel
 ) -> None:
     model.turns += ["First", "Second"]
     thread = await ada.say("Hi")
-    with monkeypatch.context() as dying:
-        dying.setattr(SlackServer, "chat_postMessage", die_after(SlackServer.chat_postMessage))
-        await post_news()
+    await worker().wait_until_idle()
+    dying = await start_delivering()
+
+    async def kill() -> None:
+        dying.kill()
+        await dying.wait()
+
+    slack.failures["chat.postMessage"] = [kill]
+    assert await dying.wait() == -signal.SIGKILL
     assert slack.texts == ["First"]
     assert [row.ts async for row in SlackPost.objects.all()] == [""]
     # A dead process keeps its claim for a while; nothing is posted until then.
-    await SlackThread.objects.aupdate(claimed_until="2999-01-01T00:00:00Z")
     await ada.say("More", thread)
     await post_news()
     assert slack.texts == ["First"]
@@ -64,11 +77,15 @@ async def test_a_process_that_dies_after_posting_lets_another_one_post_nothing_t
     assert slack.texts == ["First", "Second"]
 
 
-def die_after(method: Any) -> Any:
-    """Return the method with a caller that dies as soon as Slack has the message."""
-
-    def post(self: SlackServer, **given: Any) -> dict[str, Any]:
-        method(self, **given)
-        raise SystemExit
-
-    return post
+async def start_delivering() -> asyncio.subprocess.Process:
+    """Start a process that makes the due deliveries."""
+    code = (
+        "import json, sys, django; from django.conf import settings\n"
+        "settings.ADK = {**settings.ADK, **json.loads(sys.argv[1])}; django.setup()\n"
+        "from sessions_app import tasks; from sessions_app.webhooks.delivery import deliver_due\n"
+        "tasks.threads.run(deliver_due(tasks._push_of))"
+    )
+    adk = {name: value for name, value in settings.ADK.items() if name.startswith("slack_")}
+    return await asyncio.create_subprocess_exec(
+        sys.executable, "-c", code, json.dumps(adk), cwd=CHECKOUT, env=site_environment()
+    )
