@@ -119,7 +119,7 @@ class SlackServer:
         return {"messages": thread[start : start + 2], "response_metadata": {"next_cursor": rest}}
 
     def users_info(self, user: str) -> dict[str, Any]:
-        return {"user": {"name": f"name of {user}"}}
+        return {"user": {"name": f"\u202ename of {user}"}}
 
 
 async def _respond(send: Send, status: int, body: bytes, *headers: tuple[bytes, bytes]) -> None:

@@ -16,6 +16,7 @@ from django.views.decorators.http import require_http_methods
 from sessions_app.base import actors
 from sessions_app.base.client_address import client_address
 from sessions_app.errors import ConflictError, http_status
+from sessions_app.rendering.hidden_characters import escape_hidden
 from sessions_app.rendering.sentences import in_language
 from sessions_app.use_cases import ForeignAccount, link_account
 
@@ -25,8 +26,12 @@ NAME_LENGTH = 200
 
 
 def token_for(account: ForeignAccount, name: str) -> str:
-    """Return the token of a link for a Slack account, valid for `LINK_SECONDS`."""
-    return signing.dumps({"account": asdict(account), "name": name[:NAME_LENGTH]}, salt=SALT)
+    """Return the token of a link for a Slack account, valid for `LINK_SECONDS`.
+
+    Args:
+        name: name at Slack, in which anybody may write characters that turn text around.
+    """
+    return signing.dumps({"account": asdict(account), "name": escape_hidden(name)[:NAME_LENGTH]}, salt=SALT)
 
 
 @require_http_methods(["GET", "POST"])
