@@ -1,7 +1,5 @@
 """Admin of failed sign-ins: user names and addresses that django-axes counts and locks."""
 
-from __future__ import annotations
-
 from axes.models import AccessAttempt
 from django.contrib import admin
 from django.utils.translation import gettext_lazy as _

@@ -1,7 +1,5 @@
 """Middleware that shows the admin in English: its pages about sessions are not translated."""
 
-from __future__ import annotations
-
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils import translation

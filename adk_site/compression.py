@@ -11,8 +11,6 @@ with an ETag, by which a program changes a session only if it is as the program 
 streams of the API and websockets do not pass Django's middleware.
 """
 
-from __future__ import annotations
-
 import re
 from functools import lru_cache
 
@@ -88,7 +86,7 @@ class HashedStaticFiles(CompressedManifestStaticFilesStorage):  # type: ignore[m
     max_post_process_passes = 20
     """Each pass renames the modules that import modules renamed in the pass before."""
 
-    def _save(self, name: str, content: File[bytes]) -> str:
+    def _save(self, name: str, content: "File[bytes]") -> str:
         whole = b"".join(content.chunks())
         saved: str = super()._save(name, ContentFile(strip_comments(name, whole)))
         return saved

@@ -3,8 +3,6 @@
 Both are asked by the address of the process, over plain HTTP, in place of the site's host name.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 

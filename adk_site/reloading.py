@@ -7,8 +7,6 @@ The processes reload one after the other, so no process receives work that it do
 The web process creates the work and is last; the pool processes, which run the work, are first.
 """
 
-from __future__ import annotations
-
 import logging
 import threading
 import time

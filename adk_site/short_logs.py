@@ -1,7 +1,5 @@
 """Log filters for libraries that log too much, and a formatter for the authors of agents."""
 
-from __future__ import annotations
-
 import logging
 import traceback
 from types import TracebackType

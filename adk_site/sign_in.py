@@ -4,8 +4,6 @@ Two limits work together. django-axes counts wrong passwords by user name and cl
 password. A rate by client network counts all sign-ins, against trying a common password with many names.
 """
 
-from __future__ import annotations
-
 import logging
 import time
 from datetime import timedelta

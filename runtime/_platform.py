@@ -1,7 +1,5 @@
 """Clock and random ids of the runtime. Tests replace these two functions."""
 
-from __future__ import annotations
-
 import time
 import uuid
 

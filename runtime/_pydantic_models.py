@@ -10,8 +10,6 @@ pydantic's own methods return equal objects, but take several times the CPU:
   42 µs. A process pays this for each event that it reads for the first time.
 """
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable, Mapping
 from types import NoneType

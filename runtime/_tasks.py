@@ -5,8 +5,6 @@ Code of agents and tools may raise anything. An `Exception` fails its invocation
 such an exception, and report an unrequested `CancelledError` as a failure.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Iterable, Mapping, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor

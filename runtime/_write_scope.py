@@ -8,8 +8,6 @@ context variable but may wait for the session, so the scope does not count there
 work of the invocation and call `adopt_write_scope` first.
 """
 
-from __future__ import annotations
-
 import asyncio
 from contextvars import ContextVar
 from typing import Any, NamedTuple

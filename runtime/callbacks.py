@@ -1,7 +1,5 @@
 """Call callbacks: sync or async, one or several, until the first answer (contract C1, C4)."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import lru_cache, partial

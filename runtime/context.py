@@ -11,8 +11,6 @@ everything about a run is kept in its context. All agent calls of an invocation 
 `InvocationScope`.
 """
 
-from __future__ import annotations
-
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
@@ -58,13 +56,13 @@ class AgentProtocol(Protocol):
     after_agent_callback: Callbacks[types.Content]
 
     @property
-    def parent_agent(self) -> AgentProtocol | None: ...
+    def parent_agent(self) -> "AgentProtocol | None": ...
 
     @property
-    def sub_agents(self) -> Sequence[AgentProtocol]: ...
+    def sub_agents(self) -> "Sequence[AgentProtocol]": ...
 
     @property
-    def root_agent(self) -> AgentProtocol: ...
+    def root_agent(self) -> "AgentProtocol": ...
 
     @property
     def offers_transfer(self) -> bool: ...
@@ -72,13 +70,13 @@ class AgentProtocol(Protocol):
     @property
     def works_for_parent(self) -> bool: ...
 
-    def find_agent(self, name: str) -> AgentProtocol | None: ...
+    def find_agent(self, name: str) -> "AgentProtocol | None": ...
 
-    def get_agent(self, name: str) -> AgentProtocol: ...
+    def get_agent(self, name: str) -> "AgentProtocol": ...
 
-    def descendants(self) -> Iterator[AgentProtocol]: ...
+    def descendants(self) -> "Iterator[AgentProtocol]": ...
 
-    def run_async(self, parent_context: InvocationContext) -> AsyncGenerator[Event, None]: ...
+    def run_async(self, parent_context: "InvocationContext") -> AsyncGenerator[Event, None]: ...
 
 
 RunChild = Callable[
@@ -154,7 +152,7 @@ class InvocationContext:
         """Path of the node's run that this call belongs to; empty outside workflows."""
         return self.node.path if self.node else ""
 
-    def for_agent(self, agent: AgentProtocol) -> InvocationContext:
+    def for_agent(self, agent: AgentProtocol) -> "InvocationContext":
         """Return the context of a call of `agent` within this call."""
         return replace(self, agent=agent)
 
@@ -210,15 +208,15 @@ class InvocationContext:
         self.scope.node_runs.read(self.session.events)
         return self.scope.node_runs
 
-    def without_resuming(self) -> InvocationContext:
+    def without_resuming(self) -> "InvocationContext":
         """Return a copy for an agent to start from the beginning within a resumed invocation."""
         return replace(self, resuming=False)
 
-    def model_copy(self, *, update: Mapping[str, Any] | None = None) -> InvocationContext:
+    def model_copy(self, *, update: Mapping[str, Any] | None = None) -> "InvocationContext":
         # In google-adk this class is a pydantic model, and agents written for it use this method.
         return replace(self, **(update or {}))
 
-    def on_branch(self, branch: str) -> InvocationContext:
+    def on_branch(self, branch: str) -> "InvocationContext":
         return replace(self, branch=branch)
 
 

@@ -5,8 +5,6 @@ finder at the front of `sys.meta_path` answers for `google.adk` and all names be
 from the finder's spec; the loader replaces it in `sys.modules` by the module of `runtime`, which Python then returns.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Sequence
 from importlib import import_module

@@ -5,8 +5,6 @@ works in pieces: httpx2 never decodes more than about a megabyte at once. `bound
 body itself. Where a library reads it, `limit_body` takes the place of the response's stream before that.
 """
 
-from __future__ import annotations
-
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator
 from contextlib import aclosing
 from typing import Protocol, cast

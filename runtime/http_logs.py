@@ -1,7 +1,5 @@
 """Remove keys and passwords from URLs in logs and error messages."""
 
-from __future__ import annotations
-
 import logging
 import re
 

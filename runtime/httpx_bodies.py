@@ -1,7 +1,5 @@
 """Limit on the bodies of HTTP answers for httpx, the HTTP client of the A2A SDK and of LiteLLM."""
 
-from __future__ import annotations
-
 from typing import cast
 
 import httpx

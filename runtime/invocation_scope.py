@@ -4,8 +4,6 @@ Agents are shared by all sessions, so nothing about a run may be stored on them.
 that runs as a tool has an invocation, and so a scope, of its own, with the calling scope as `caller`.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -49,7 +47,7 @@ class InvocationScope:
         credential_lock: held while a credential is exchanged for a token: most codes can be exchanged only once.
     """
 
-    caller: InvocationScope | None = None
+    caller: "InvocationScope | None" = None
     is_resumable: bool = False
     llm_calls: int = 0
     agent_states: dict[str, dict[str, Any]] = field(default_factory=dict)

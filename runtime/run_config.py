@@ -1,7 +1,5 @@
 """RunConfig: settings of an invocation (contract L10)."""
 
-from __future__ import annotations
-
 import logging
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -159,7 +157,7 @@ class RunConfig(_IgnoredSettings):
     http_options: types.HttpOptions | None = None
     labels: dict[str, str] | None = None
 
-    def for_child(self, call_id: str | None) -> RunConfig:
+    def for_child(self, call_id: str | None) -> "RunConfig":
         """Return the settings of an agent that runs as a tool. Its text is returned to its caller as a whole.
 
         Args:

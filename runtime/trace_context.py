@@ -3,8 +3,6 @@
 Whoever runs the work sets it; without it nothing is sent. See https://www.w3.org/TR/trace-context/.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar

@@ -6,8 +6,6 @@ where a text enters an event, a request or the state. In the state, and in what 
 PostgreSQL accepts neither.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import pydantic_core

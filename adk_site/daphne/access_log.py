@@ -3,8 +3,6 @@
 Daphne writes this log to a file itself, so a filter of Python's logging could not mask a key in it.
 """
 
-from __future__ import annotations
-
 from typing import Any
 from urllib.parse import quote, unquote
 

@@ -6,8 +6,6 @@ first, then each piece of a body in chunks. A refused request is answered immedi
 dropped, and the connection is closed.
 """
 
-from __future__ import annotations
-
 import json
 from http import HTTPStatus
 from typing import Any

@@ -4,8 +4,6 @@ Twisted ends a connection that is silent for a minute, but a byte now and then k
 accept only so many. Here a request has a minute for its headers, and its body must go on.
 """
 
-from __future__ import annotations
-
 from daphne import http_protocol
 from twisted.web.http import HTTPChannel
 

@@ -1,7 +1,5 @@
 """Parts of the demo help desk: a model that needs no API key, orders, guides and a report."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 

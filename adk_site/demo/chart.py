@@ -1,7 +1,5 @@
 """Chart of the report: bars for the totals, and on the right the medians with their intervals."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping
 from io import BytesIO

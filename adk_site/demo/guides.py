@@ -1,7 +1,5 @@
 """Troubleshooting guides of the technical agent, found by the words of a problem."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 

@@ -7,8 +7,6 @@ examples. The answer to a result is a text, so the model never calls tools in a 
 name, as in `price item=lamp`: the model works for any agent.
 """
 
-from __future__ import annotations
-
 import asyncio
 import re
 from collections.abc import AsyncGenerator

@@ -1,7 +1,5 @@
 """Orders of an invented shop, generated from a seed: the same in every process and every run."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass

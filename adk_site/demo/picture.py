@@ -1,7 +1,5 @@
 """Pictures that the demo model draws: hills at sunset, in colours that depend on the words."""
 
-from __future__ import annotations
-
 import math
 import random
 from io import BytesIO

@@ -4,8 +4,6 @@ The typical value is a median with a bootstrap interval: the values are sampled 
 the report's time. So the report is a realistic long-running job, with progress.
 """
 
-from __future__ import annotations
-
 import csv
 import random
 from collections.abc import Callable, Iterable

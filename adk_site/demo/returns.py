@@ -7,8 +7,6 @@
 No model chooses the next step. The nodes share the number of the order in the state of the session.
 """
 
-from __future__ import annotations
-
 import random
 import re
 import time

@@ -1,7 +1,5 @@
 """An answer with sources and search suggestions, in the form in which Gemini sends them after a search."""
 
-from __future__ import annotations
-
 from runtime import types
 
 PASSAGES = [

@@ -1,7 +1,5 @@
 """Contents of the files that the help desk writes."""
 
-from __future__ import annotations
-
 import csv
 from io import StringIO
 

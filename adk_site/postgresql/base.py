@@ -1,7 +1,5 @@
 """Django's PostgreSQL backend with a connection pool that survives a restart of PostgreSQL."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import psycopg

@@ -1,7 +1,5 @@
 """Accounts of users who sign in with the provider: only the provider's verified subject identifies an account."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from allauth.core.exceptions import ImmediateHttpResponse

@@ -1,7 +1,5 @@
 """Remove django-allauth's pages from the admin: a link changed there signs a user in as another, without a record."""
 
-from __future__ import annotations
-
 from allauth.account.models import EmailAddress
 from allauth.socialaccount.models import SocialAccount, SocialApp, SocialToken
 from django.contrib import admin

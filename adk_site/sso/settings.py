@@ -1,7 +1,5 @@
 """Django settings for signing in with an OpenID Connect provider, by django-allauth."""
 
-from __future__ import annotations
-
 from importlib.util import find_spec
 from typing import Any
 from urllib.parse import urlsplit

@@ -4,8 +4,6 @@ A card names the addresses to which messages, with their headers, are sent. So a
 server, and all addresses need TLS.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from ipaddress import ip_address

@@ -4,8 +4,6 @@ If the remote agent asks for something, the event contains a long-running call t
 waits as for any other call. The answer is sent to the remote agent as the user's next message.
 """
 
-from __future__ import annotations
-
 import json
 
 from a2a.types import Part, TaskState

@@ -1,7 +1,5 @@
 """Errors of calls to remote agents: a sentence for the user, and the remote agent's words for staff."""
 
-from __future__ import annotations
-
 from runtime.errors import AdkError, ConfigurationError
 
 UNREACHABLE = "REMOTE_UNREACHABLE"

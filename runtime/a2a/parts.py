@@ -5,8 +5,6 @@ the keys below that mark them. protobuf holds the data: it makes floats of all n
 `_with_integers` and `valid_text` repair both.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar

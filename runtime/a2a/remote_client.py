@@ -4,8 +4,6 @@ A turn sends a message and reads a stream. If the stream breaks off while the re
 the task. A remote agent is not trusted: a hook limits the bytes of a response before the SDK reads it.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Generator, Mapping

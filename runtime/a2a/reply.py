@@ -9,8 +9,6 @@ A remote agent answers with a message, or with a task that changes its state:
 Status messages before the end are progress: they are shown as thoughts, and are the answer only if there is no other.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby

@@ -5,8 +5,6 @@ stored in the metadata of the remote agent's last event; events after it are new
 kept: a rewind takes the event out of effect, and with it the remote conversation.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any

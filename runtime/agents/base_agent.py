@@ -7,8 +7,6 @@ An agent call runs in this order:
 All sessions share the agent objects, so an agent keeps nothing about a run on itself.
 """
 
-from __future__ import annotations
-
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing
 from typing import Any, ClassVar, TypeVar, final
@@ -70,8 +68,8 @@ class BaseAgent(BaseModel):
 
     name: str
     description: str = ""
-    parent_agent: BaseAgent | None = Field(default=None, init=False, repr=False, exclude=True)
-    sub_agents: list[BaseAgent] = Field(default_factory=list)
+    parent_agent: "BaseAgent | None" = Field(default=None, init=False, repr=False, exclude=True)
+    sub_agents: "list[BaseAgent]" = Field(default_factory=list)
     before_agent_callback: BeforeAgentCallback | None = None
     after_agent_callback: AfterAgentCallback | None = None
     canonical_before_agent_callbacks: ClassVar[property] = callback_list("before_agent_callback")
@@ -171,7 +169,7 @@ class BaseAgent(BaseModel):
         return agent_event(ctx, actions=EventActions(agent_state=ctx.scope.agent_states.get(self.name)))
 
     @property
-    def root_agent(self) -> BaseAgent:
+    def root_agent(self) -> "BaseAgent":
         """The root of the tree."""
         agent: BaseAgent = self
         while agent.parent_agent is not None:
@@ -198,11 +196,11 @@ class BaseAgent(BaseModel):
         """Return True if invocations with this agent resume also in an app without a resumability config."""
         return False
 
-    def find_agent(self, name: str) -> BaseAgent | None:
+    def find_agent(self, name: str) -> "BaseAgent | None":
         """Return this agent or the descendant with this name, or None."""
         return self if self.name == name else self.find_sub_agent(name)
 
-    def find_sub_agent(self, name: str) -> BaseAgent | None:
+    def find_sub_agent(self, name: str) -> "BaseAgent | None":
         """Return the descendant with this name, or None."""
         for child in self.sub_agents:
             found = child.find_agent(name)
@@ -210,13 +208,13 @@ class BaseAgent(BaseModel):
                 return found
         return None
 
-    def descendants(self) -> Iterator[BaseAgent]:
+    def descendants(self) -> "Iterator[BaseAgent]":
         """Yield all descendants, parents first."""
         for child in self.sub_agents:
             yield child
             yield from child.descendants()
 
-    def get_agent(self, name: str) -> BaseAgent:
+    def get_agent(self, name: str) -> "BaseAgent":
         """Return this agent or the descendant with this name.
 
         Raises:
@@ -227,7 +225,7 @@ class BaseAgent(BaseModel):
             raise ConfigurationError(f"There is no agent {name!r} in the tree of {self.name!r}.")
         return agent
 
-    def clone(self, update: dict[str, Any] | None = None) -> BaseAgent:
+    def clone(self, update: dict[str, Any] | None = None) -> "BaseAgent":
         """Return a copy without a parent; its sub-agents are copied deeply (contract Q16).
 
         Raises:

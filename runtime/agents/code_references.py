@@ -4,8 +4,6 @@ Objects named in a file become tools and callbacks, so a model may call them. Na
 `os.system` are refused, even if an allowed module re-exports the function.
 """
 
-from __future__ import annotations
-
 import sys
 from functools import partial
 from importlib import import_module

@@ -1,7 +1,5 @@
 """References in an agent's YAML file: to Python objects and to other agents."""
 
-from __future__ import annotations
-
 from typing import Self
 
 from pydantic import BaseModel, ConfigDict, model_validator

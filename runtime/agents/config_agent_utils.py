@@ -4,8 +4,6 @@ A file holds the fields of an agent and refers to Python objects by name; nothin
 name file, line and key, so every value is read by `_ConfigFile._read`, which knows the key.
 """
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable
 from pathlib import Path

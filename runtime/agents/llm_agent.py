@@ -1,7 +1,5 @@
 """LlmAgent: an agent that calls a model and runs its function calls (contract A2)."""
 
-from __future__ import annotations
-
 import reprlib
 from collections.abc import AsyncGenerator, Callable, Iterator
 from operator import is_not

@@ -1,7 +1,5 @@
 """LoopAgent: runs its sub-agents repeatedly until an escalation (contract A5, Q9, R1)."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 

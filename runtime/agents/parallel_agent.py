@@ -1,7 +1,5 @@
 """ParallelAgent: runs its sub-agents concurrently (contract A5, Q9, R1)."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 

@@ -9,8 +9,6 @@ The remote server remembers the conversation. The metadata of the answer's event
 only the new part of the session.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing

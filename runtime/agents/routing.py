@@ -5,8 +5,6 @@ Any other message goes to the agent whose task is open, else to the latest agent
 the root.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from runtime import types

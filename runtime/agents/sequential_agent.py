@@ -1,7 +1,5 @@
 """SequentialAgent: runs its sub-agents one after another (contract A5, R1)."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 

@@ -1,7 +1,5 @@
 """Traversal of an app's agent trees, with the tools and toolsets of the agents."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterable, Iterator
 

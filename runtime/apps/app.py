@@ -1,7 +1,5 @@
 """App: a named root agent with plugins and settings. A Runner runs an app."""
 
-from __future__ import annotations
-
 from typing import Self
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator

@@ -1,7 +1,5 @@
 """Contract of a summarizer of events (contract R4)."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 
 from runtime.events.event import Event

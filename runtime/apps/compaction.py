@@ -7,8 +7,6 @@ before the summary exists, so a crash changes nothing. The session is not locked
 long; `Plan.still_holds` checks before the commit that no rewind and no other summary came first.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from runtime import types

@@ -8,8 +8,6 @@ without a summary, because the answer to the call will need them. A call that ha
 ignored question would keep the whole conversation in every request. Its late answer is read with the whole log.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

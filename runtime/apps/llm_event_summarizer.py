@@ -1,7 +1,5 @@
 """LlmEventSummarizer: summarizes events with a model (contract R4)."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable
 

@@ -1,7 +1,5 @@
 """ArtifactReference: a part of a message that names a version of an artifact, without its bytes (contract F4)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from urllib.parse import parse_qs, quote, unquote, urlsplit
 
@@ -28,7 +26,7 @@ class ArtifactReference:
         return types.Part(file_data=types.FileData(file_uri=self.uri, mime_type=self.mime_type))
 
     @classmethod
-    def of_uri(cls, uri: str, mime_type: str) -> ArtifactReference | None:
+    def of_uri(cls, uri: str, mime_type: str) -> "ArtifactReference | None":
         """Return the reference of a URI; None if the URI refers to another file."""
         if not uri.startswith(f"{SCHEME}:"):
             return None
@@ -43,7 +41,7 @@ class ArtifactReference:
         return cls(unquote(address.path), int(version), mime_type)
 
     @classmethod
-    def of_part(cls, part: types.Part) -> ArtifactReference | None:
+    def of_part(cls, part: types.Part) -> "ArtifactReference | None":
         """Return the reference in a part; None for every other part."""
         if part.file_data is None:
             return None

@@ -1,7 +1,5 @@
 """The contract of artifact storage: named, versioned files (contract F1)."""
 
-from __future__ import annotations
-
 import abc
 from typing import Any
 

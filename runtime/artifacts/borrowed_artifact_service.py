@@ -3,8 +3,6 @@
 Such an agent runs in a session of its own, which is dropped afterwards; its files must outlive this session.
 """
 
-from __future__ import annotations
-
 from typing import TypedDict
 
 from runtime import types

@@ -1,7 +1,5 @@
 """File types that users and models read as text."""
 
-from __future__ import annotations
-
 _TEXT_TYPES = frozenset({"application/json", "application/xml", "application/yaml", "application/x-yaml"})
 
 

@@ -1,7 +1,5 @@
 """Artifact storage in process memory: the reference implementation."""
 
-from __future__ import annotations
-
 from runtime import _platform, types
 from runtime.artifacts.artifact_reference import ArtifactReference
 from runtime.artifacts.base_artifact_service import ArtifactVersion, BaseArtifactService

@@ -1,7 +1,5 @@
 """Store the files in a user's message as artifacts (contract L10)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 from runtime import types

@@ -1,7 +1,5 @@
 """Files made by models, tools and remote agents, with names and types that artifacts can have."""
 
-from __future__ import annotations
-
 import mimetypes
 import re
 from typing import NamedTuple

@@ -3,8 +3,6 @@
 The log keeps references only. Each request loads the files again, the latest first, within limits of size.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from runtime import types

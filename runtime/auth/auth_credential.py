@@ -1,7 +1,5 @@
 """Credentials for a service. Secrets are left out of `repr`, so logs do not show them."""
 
-from __future__ import annotations
-
 from enum import StrEnum
 from typing import Self
 
@@ -120,7 +118,7 @@ class AuthCredential(AuthModel):
     oauth2: OAuth2Auth | None = None
     service_account: ServiceAccount | None = None
 
-    def without_secrets(self) -> AuthCredential:
+    def without_secrets(self) -> "AuthCredential":
         """Return a copy with the type and, for OAuth, the fields that the user's browser needs to ask for access."""
         # A list of allowed fields: a new field is a secret until somebody decides otherwise.
         public = {"client_id", "auth_uri", "state", "redirect_uri", "audience", "issuer"}

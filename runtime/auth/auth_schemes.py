@@ -1,7 +1,5 @@
 """The security schemes of OpenAPI 3: how a service asks for authentication."""
 
-from __future__ import annotations
-
 from enum import StrEnum
 from typing import Literal
 

@@ -5,8 +5,6 @@ A tool gives its `AuthConfig`, with the OAuth client's secret, to the runtime. B
 under `credential_key`.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from typing import Any
@@ -41,12 +39,12 @@ class AuthConfig(AuthModel):
         return scheme
 
     @model_validator(mode="after")
-    def _derive_credential_key(self) -> AuthConfig:
+    def _derive_credential_key(self) -> "AuthConfig":
         if not self.credential_key:
             self.credential_key = f"adk_credential_{self._fingerprint()}"
         return self
 
-    def without_secrets(self) -> AuthConfig:
+    def without_secrets(self) -> "AuthConfig":
         """Return a copy for the user and for events, with scheme, public client data and key only."""
         raw = self.raw_auth_credential
         return AuthConfig(

@@ -1,7 +1,5 @@
 """Place credentials in a request."""
 
-from __future__ import annotations
-
 import base64
 from dataclasses import dataclass, field
 

@@ -4,8 +4,6 @@ The engine cuts a model's answer after its first code block, runs the block, add
 model again. Subclasses choose where the code runs; `execute_code` may block, so it is called in a thread.
 """
 
-from __future__ import annotations
-
 import abc
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor

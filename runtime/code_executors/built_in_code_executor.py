@@ -1,7 +1,5 @@
 """Code execution by the model's provider (contract A2, E4)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from runtime import types

@@ -1,7 +1,5 @@
 """Code in the parts of a model's answer, and code parts as text for models without code execution."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from runtime import types

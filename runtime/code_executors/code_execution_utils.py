@@ -1,7 +1,5 @@
 """Input and result of a code execution."""
 
-from __future__ import annotations
-
 import base64
 from dataclasses import dataclass, field
 

@@ -10,8 +10,6 @@ filter denies both on every kernel, so the promise does not depend on the versio
 Only the standard library is imported: the process runs without the site's import path.
 """
 
-from __future__ import annotations
-
 import ctypes
 import errno
 import json

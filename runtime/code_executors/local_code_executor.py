@@ -1,7 +1,5 @@
 """Run a model's code in a Python process on this machine."""
 
-from __future__ import annotations
-
 import abc
 import asyncio
 import math

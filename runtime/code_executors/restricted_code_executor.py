@@ -1,7 +1,5 @@
 """Code execution in a restricted process (contract T12)."""
 
-from __future__ import annotations
-
 import json
 import math
 import os

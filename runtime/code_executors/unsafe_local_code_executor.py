@@ -1,7 +1,5 @@
 """Code execution without protection (contract T12)."""
 
-from __future__ import annotations
-
 import os
 import sys
 

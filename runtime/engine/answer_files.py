@@ -1,7 +1,5 @@
 """Files in an agent's answer: pictures, sound and documents of models and remote agents (contract F5)."""
 
-from __future__ import annotations
-
 from runtime import types
 from runtime.artifacts.artifact_reference import ArtifactReference
 from runtime.artifacts.named_files import name_prefix, named_file

@@ -1,7 +1,5 @@
 """Construction of the engine's events (contract E2, E8). Events of cancellations are made by `seal`."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

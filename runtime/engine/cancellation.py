@@ -9,8 +9,6 @@ catches the error and takes back its own request by `Task.uncancel`. Three cance
     not requested (a stray error)    raised as StrayCancellationError: the invocation fails
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable
 from contextlib import AbstractContextManager, aclosing, suppress

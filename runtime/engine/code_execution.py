@@ -1,7 +1,5 @@
 """Find the code in a model's answer, run it, and answer it by an event with the result (contract A2, T12)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 

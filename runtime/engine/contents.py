@@ -12,8 +12,6 @@ rewind or a summary. Then everything is built again. The first construction of a
 between slices, because it would block the event loop for all other sessions.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import AsyncIterator, Sequence

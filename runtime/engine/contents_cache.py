@@ -5,8 +5,6 @@ session. So the prefix keeps a weak reference to its last event, and leaves the 
 cache never keeps a session in memory, and needs no expiry.
 """
 
-from __future__ import annotations
-
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field

@@ -11,8 +11,6 @@ Every call runs in its own task with its own `Context`, so actions of concurrent
 other calls; complete results are kept, because a resume repeats every call without a response.
 """
 
-from __future__ import annotations
-
 import asyncio
 import copy
 from collections.abc import Mapping, Sequence

@@ -4,8 +4,6 @@ Each hook calls the app's plugins first, then the agent's callbacks. The first a
 are not called.
 """
 
-from __future__ import annotations
-
 from typing import Any, TypeVar
 
 from runtime import types

@@ -6,8 +6,6 @@ With a static instruction the agent's own instruction, which may change with the
 system instruction then stays the same from request to request, and the provider can cache it.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from runtime import types

@@ -3,8 +3,6 @@
 `LlmAgent` imports the engine to run its steps; the engine must not import it back.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, Literal, Protocol
 

@@ -8,8 +8,6 @@ share one id and the same call ids, so readers can replace the growing text by t
 several whole responses; each begins a new draft.
 """
 
-from __future__ import annotations
-
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field

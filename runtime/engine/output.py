@@ -5,8 +5,6 @@ the engine turns the arguments into a JSON text. In both cases one final respons
 call. The text is validated where its value is used: under `output_key`, and as the result of an `AgentTool`.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 

@@ -5,8 +5,6 @@ be followed directly by one content with all responses. The latest response of a
 response that the model saw first, and the model's texts between the two go, because they speak of a pending result.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 
 from runtime import types

@@ -5,8 +5,6 @@ instructions, code executor, planner, output schema, tools, and at last the part
 the contents. `BuiltRequest.derived` keeps the contents of the log, so a record of the request only stores the rest.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 from runtime import types

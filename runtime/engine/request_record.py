@@ -11,8 +11,6 @@ The texts are stored once per hash. Contents that tools, plugins and callbacks h
 without large files.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from base64 import urlsafe_b64decode

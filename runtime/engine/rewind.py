@@ -7,8 +7,6 @@ values from before the earlier rewind. `app:` and `user:` state and `user:` arti
 sessions share them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -4,8 +4,6 @@ A cancelled or crashed invocation may leave calls without a response. They are s
 would otherwise run them again, and because models refuse contents with unanswered calls.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from runtime import types

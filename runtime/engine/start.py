@@ -1,7 +1,5 @@
 """Start of an invocation: its message, and what an earlier attempt has recorded (contract L2, L10, R1, T5)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

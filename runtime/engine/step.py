@@ -12,8 +12,6 @@ after a `yield` can rely on the commit. Async generators cannot return a value, 
 events; this module acts on them.
 """
 
-from __future__ import annotations
-
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Decisions on the tasks of an agent: pure functions of the committed events (contract A11)."""
 
-from __future__ import annotations
-
 from collections.abc import Container, Mapping, Sequence
 
 from runtime import types

@@ -1,7 +1,5 @@
 """Tools of an agent for one step: the transfer tool, the agent's tools, the tools of toolsets (contract A2, A6, T9)."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """The error tree of the runtime: a class's docstring is its default message."""
 
-from __future__ import annotations
-
 import inspect
 
 

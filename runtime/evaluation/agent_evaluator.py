@@ -1,7 +1,5 @@
 """AgentEvaluator: eval sets as tests of pytest."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from importlib import import_module

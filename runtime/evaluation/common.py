@@ -1,7 +1,5 @@
 """EvalBaseModel: base of all parts of an eval set."""
 
-from __future__ import annotations
-
 from pydantic import BaseModel, ConfigDict
 from pydantic.alias_generators import to_camel
 

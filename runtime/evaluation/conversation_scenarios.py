@@ -1,7 +1,5 @@
 """ConversationScenario: a plan for a simulated user."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from runtime.evaluation.common import EvalBaseModel

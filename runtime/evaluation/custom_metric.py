@@ -1,7 +1,5 @@
 """Metrics that a program defines by a function."""
 
-from __future__ import annotations
-
 import asyncio
 import inspect
 from collections.abc import Sequence

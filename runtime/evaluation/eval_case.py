@@ -1,7 +1,5 @@
 """EvalCase: a conversation with an agent, as expected."""
 
-from __future__ import annotations
-
 from typing import Any, Self
 
 from pydantic import ConfigDict, Field, model_validator

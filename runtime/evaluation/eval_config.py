@@ -1,7 +1,5 @@
 """EvalConfig: criteria of an evaluation, as in a `test_config.json`."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, SerializeAsAny, field_validator, model_validator

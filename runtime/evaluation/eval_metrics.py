@@ -1,7 +1,5 @@
 """Criteria: thresholds of metrics, and options for measuring them."""
 
-from __future__ import annotations
-
 from enum import Enum
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Rubrics: properties of an answer, each judged by a model with yes or no."""
 
-from __future__ import annotations
-
 from runtime.evaluation.common import EvalBaseModel
 
 

@@ -1,7 +1,5 @@
 """EvalSet: cases for the evaluation of an app, as in an `*.evalset.json`."""
 
-from __future__ import annotations
-
 from pydantic import BaseModel
 
 from runtime.evaluation.eval_case import EvalCase as EvalCase

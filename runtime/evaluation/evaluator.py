@@ -1,7 +1,5 @@
 """Results of metrics that a program defines."""
 
-from __future__ import annotations
-
 from pydantic import BaseModel, ConfigDict
 
 from runtime.evaluation.eval_case import Invocation

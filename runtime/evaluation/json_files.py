@@ -1,7 +1,5 @@
 """Read eval sets and criteria from JSON. Error messages name the field."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar

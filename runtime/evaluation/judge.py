@@ -4,8 +4,6 @@ A single answer of a model is a weak judgement, so a metric takes the majority o
 valid verdict are dropped; the evaluation fails only if all samples are invalid.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Sequence

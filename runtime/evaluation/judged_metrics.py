@@ -5,8 +5,6 @@ tools and people, so every instruction says that it is to be judged and never ob
 own, such as `Safety`, is a rubric that no criterion has to write: it shares the code of the rubrics.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, ClassVar, Literal
 

@@ -1,7 +1,5 @@
 """Metric: score of an invocation compared with the expected invocation, and the result over a conversation."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from statistics import fmean

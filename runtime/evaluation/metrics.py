@@ -1,7 +1,5 @@
 """All metrics, by the names of their criteria."""
 
-from __future__ import annotations
-
 from pydantic import ValidationError
 
 from runtime.errors import AdkError, EvaluationError

@@ -1,7 +1,5 @@
 """Eval sets in google-adk's oldest format: a list of turns, or of cases with turns."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from pydantic import BaseModel, TypeAdapter

@@ -1,7 +1,5 @@
 """Recording of events as the invocations of an eval case."""
 
-from __future__ import annotations
-
 from runtime import types
 from runtime.evaluation.eval_case import IntermediateData, Invocation
 from runtime.events.calls import FRAMEWORK_CALLS, parts_of

@@ -4,8 +4,6 @@ ROUGE-1 counts common words. It is defined for words between spaces; scripts wit
 otherwise a whole sentence would be a single word.
 """
 
-from __future__ import annotations
-
 import unicodedata
 from collections import Counter
 

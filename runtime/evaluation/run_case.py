@@ -1,7 +1,5 @@
 """Run a case: send its messages to the agents, in a session in memory that no user sees."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import AsyncIterator, Coroutine, Iterable, Sequence

@@ -1,7 +1,5 @@
 """Texts of an invocation, for metrics and judges."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Metric of the tool calls: calls of the agent compared with the expected calls."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from runtime import types

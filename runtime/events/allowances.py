@@ -4,8 +4,6 @@ An allowance is the person's answer to a confirmation request of the framework w
 holds allowances: a crash loses none, a rewind takes them back, and no state, tool or model can give an allowance.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 
 from pydantic import BaseModel, ConfigDict, ValidationError

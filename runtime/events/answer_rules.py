@@ -1,7 +1,5 @@
 """Rules for the party that may answer a call from outside (contract T7, T10)."""
 
-from __future__ import annotations
-
 import re
 
 from runtime.errors import ConfigurationError

@@ -3,8 +3,6 @@
 An agent sees the events of its branch and of the branches above, but not of parallel or inner branches.
 """
 
-from __future__ import annotations
-
 
 def child_of(branch: str | None, parent: str, child: str) -> str:
     """Return the branch of `child`, which runs in parallel below `parent`, an agent on `branch`."""

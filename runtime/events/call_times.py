@@ -3,8 +3,6 @@
 One event answers all calls of a step, so the timestamps of events do not tell how long each call took.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from runtime.events.event import Event

@@ -9,8 +9,6 @@ A long-running call passes these states:
     |<------------------- waits --------------------->|
 """
 
-from __future__ import annotations
-
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum

@@ -12,8 +12,6 @@ The functions see rewinds and positions only, not events. So their cost grows wi
 the log, and they serve lists of events and database rows alike.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

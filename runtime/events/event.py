@@ -1,7 +1,5 @@
 """Event: the immutable record of something that happened. Only events are committed."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from pydantic import Field, model_validator

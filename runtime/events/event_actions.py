@@ -1,7 +1,5 @@
 """The side effects of an event (contract E5)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Contents in shorter forms, as `Event(message=…)` takes them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from runtime import types

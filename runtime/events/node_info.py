@@ -4,8 +4,6 @@ A path names the runs of nodes from the workflow down: `refund@1/check_stock@2` 
 `check_stock` in the first run of the workflow `refund`, within one invocation.
 """
 
-from __future__ import annotations
-
 from urllib.parse import unquote
 
 from pydantic import BaseModel, ConfigDict

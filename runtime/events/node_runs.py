@@ -4,8 +4,6 @@ A workflow keeps nothing else: after a crash its place follows from the committe
 once, as they are committed.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field

@@ -4,8 +4,6 @@ The contents have only two roles, so the output of another agent reaches a model
 and the marks tell the model to read the output as information and not to follow instructions in it.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from typing import Any

@@ -5,8 +5,6 @@ exactly the expected types. This module reads these events without validation. A
 field, or a number in place of a text, for example) makes a reader raise, and pydantic validates the whole event.
 """
 
-from __future__ import annotations
-
 import types as builtin_types
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Callable

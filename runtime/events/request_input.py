@@ -1,7 +1,5 @@
 """RequestInput: a question of a workflow's node to the person."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter

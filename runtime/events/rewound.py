@@ -5,8 +5,6 @@ invocation. A rewind that undoes an earlier rewind also names the earlier rewind
 was before the earlier rewind. `effective_path` decides on positions; this module applies the decision to events.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from runtime.events.allowances import withdrawn_tool

@@ -7,8 +7,6 @@ A *full* summary replaces all effective events up to its last event. It carries 
 would look up in the replaced events, so a session can be loaded from its latest full summary on.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple, NotRequired, TypedDict
 
@@ -41,7 +39,7 @@ class EventRange(NamedTuple):
     first: int
     last: int
 
-    def encloses(self, other: EventRange) -> bool:
+    def encloses(self, other: "EventRange") -> bool:
         """Return True if the other range lies within this range."""
         return self.first <= other.first and other.last <= self.last
 

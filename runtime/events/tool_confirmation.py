@@ -1,7 +1,5 @@
 """A person's confirmation of a function call (contract T7)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 
@@ -36,7 +34,7 @@ class ToolConfirmation(BaseModel):
     reason: str = Field(default="", exclude_if=lambda reason: not reason)
 
     @classmethod
-    def of_response(cls, response: dict[str, Any] | None) -> ToolConfirmation:
+    def of_response(cls, response: dict[str, Any] | None) -> "ToolConfirmation":
         """Return the person's answer, given as fields or as one JSON text under `response`.
 
         Raises:

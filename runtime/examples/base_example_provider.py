@@ -1,7 +1,5 @@
 """The contract of an example provider."""
 
-from __future__ import annotations
-
 import abc
 
 from runtime.examples.example import Example

@@ -1,7 +1,5 @@
 """Example of a good answer."""
 
-from __future__ import annotations
-
 from pydantic import BaseModel, ConfigDict
 
 from runtime import types

@@ -1,7 +1,5 @@
 """The contract of memory: text of earlier sessions, searched by keywords (contract F3)."""
 
-from __future__ import annotations
-
 import abc
 from collections.abc import Mapping, Sequence
 

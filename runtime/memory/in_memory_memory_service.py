@@ -1,7 +1,5 @@
 """Keyword memory in process memory: the reference implementation."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from operator import itemgetter
 

@@ -1,7 +1,5 @@
 """MemoryEntry: text recalled from an earlier session, and its words for a search (contract F3, Q15)."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """Calls through the official `anthropic` client. `Claude` imports this module at its first call."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar

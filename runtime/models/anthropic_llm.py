@@ -1,7 +1,5 @@
 """Anthropic's Claude as a model of agents."""
 
-from __future__ import annotations
-
 from typing import Any, ClassVar
 
 from pydantic import Field

@@ -1,7 +1,5 @@
 """Convert an `LlmRequest` to the arguments of Anthropic's messages API."""
 
-from __future__ import annotations
-
 import base64
 
 from runtime import types

@@ -5,8 +5,6 @@ yields `LlmResponse` objects; errors, retries and streaming are the same for all
 which provider answers.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
@@ -39,12 +37,12 @@ class SetupProblem:
     remedy: str
 
     @classmethod
-    def missing_key(cls, variable: str, model: str) -> SetupProblem:
+    def missing_key(cls, variable: str, model: str) -> "SetupProblem":
         remedy = f"Set {variable} in the environment, or give the agent a model object with an api_key."
         return cls(f"No API key is set for the model {model!r}", remedy)
 
     @classmethod
-    def missing_package(cls, package: str, model: str) -> SetupProblem:
+    def missing_package(cls, package: str, model: str) -> "SetupProblem":
         remedy = f"pip install -r requirements-{package}.txt"
         return cls(f"The package {package!r} is not installed for the model {model!r}", remedy)
 

@@ -6,8 +6,6 @@ must not execute anything. Servers that imitate a provider leave fields out, sen
 counts are 0, and each call is added once.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

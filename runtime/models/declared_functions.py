@@ -4,8 +4,6 @@ These providers agree on functions with a JSON schema, on a result that names th
 of plain text.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import dataclass

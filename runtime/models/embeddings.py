@@ -1,7 +1,5 @@
 """Embeddings: texts as vectors, of which those of texts with a like meaning point in like directions."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,7 +24,7 @@ class Embeddings:
     @classmethod
     def of(
         cls, texts: Sequence[str], vectors: Sequence[Sequence[float]], dimensions: int, tokens: int | None
-    ) -> Embeddings:
+    ) -> "Embeddings":
         """Return the vectors of a server's answer; estimate the tokens if it has not counted them.
 
         Raises:

@@ -5,8 +5,6 @@ and status whether to try again, and its error has a sentence for users and, apa
 staff.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager

@@ -6,8 +6,6 @@ these data. A later request looks for the longest prefix with a known fingerprin
 name. The names are kept in this process only; another process creates its own.
 """
 
-from __future__ import annotations
-
 import hashlib
 import logging
 from collections.abc import Awaitable, Callable, Sequence

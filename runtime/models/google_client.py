@@ -5,8 +5,6 @@ collection, so the provider would continue an answer that the user has stopped. 
 response in a context variable while a chunk is awaited, and `ChunkStream.aclose` closes the responses itself.
 """
 
-from __future__ import annotations
-
 import asyncio
 import re
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping

@@ -1,7 +1,5 @@
 """Gemini as a model of agents."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import os

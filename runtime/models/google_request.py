@@ -5,8 +5,6 @@ Therefore the contents are sent in `extra_body`, as JSON that pydantic produces 
 the `contents` argument.
 """
 
-from __future__ import annotations
-
 from typing import cast
 
 from pydantic import TypeAdapter

@@ -10,8 +10,6 @@ Only `answer`, and `open` with the first chunk, are retried: after the first chu
 answer, and a second attempt would give a different text.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 from abc import abstractmethod

@@ -3,8 +3,6 @@
 Google's schemas are a dialect of OpenAPI: type names in capitals, `nullable`, and the order of properties.
 """
 
-from __future__ import annotations
-
 from typing import Any, cast
 
 from pydantic import TypeAdapter

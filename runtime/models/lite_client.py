@@ -8,8 +8,6 @@ LiteLLM creates an HTTP client for each provider and lets nobody give it hooks. 
 private function, which is replaced here to limit the size of answers.
 """
 
-from __future__ import annotations
-
 import logging
 import os
 import re
@@ -194,7 +192,7 @@ class WatchedStream:
         self._refusal = ""
         self.has_finish_reason = False
 
-    def __aiter__(self) -> WatchedStream:
+    def __aiter__(self) -> "WatchedStream":
         return self
 
     async def __anext__(self) -> ChatCompletionChunk:

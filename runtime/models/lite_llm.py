@@ -1,7 +1,5 @@
 """Models of the providers supported by the `litellm` package."""
 
-from __future__ import annotations
-
 from typing import Any, ClassVar
 
 from pydantic import Field

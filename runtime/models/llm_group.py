@@ -1,7 +1,5 @@
 """Models that ask other models: the next one after a failure, or the one that a function chooses."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing

@@ -1,7 +1,5 @@
 """LlmRequest: the input of a model call, with the settings of the provider's context cache."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, Protocol
 

@@ -1,7 +1,5 @@
 """LlmResponse: output of a model call."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -55,7 +53,7 @@ class LlmResponse(BaseModel):
     model_version: str | None = None
 
     @classmethod
-    def create(cls, generate_content_response: types.GenerateContentResponse) -> LlmResponse:
+    def create(cls, generate_content_response: types.GenerateContentResponse) -> "LlmResponse":
         """Build a response from the first candidate. A refused prompt or a stopped answer sets the error fields."""
         candidates = generate_content_response.candidates or [types.Candidate()]
         candidate = candidates[0]

@@ -5,8 +5,6 @@ client; it asks `LoopClients` for the client of the running loop. The client's c
 shuts down its asynchronous generators, as `asyncio.run` does at its end: each entry has a generator for this purpose.
 """
 
-from __future__ import annotations
-
 import asyncio
 import ssl
 from collections.abc import AsyncGenerator, Awaitable, Callable

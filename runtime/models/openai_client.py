@@ -1,7 +1,5 @@
 """Calls through the official `openai` client. `OpenAICompatible` imports this module at its first call."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from operator import attrgetter

@@ -1,7 +1,5 @@
 """Models behind the chat completions protocol: OpenAI, OpenRouter, vLLM, Ollama, LM Studio and others."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Convert an `LlmRequest` to the arguments of a chat completion."""
 
-from __future__ import annotations
-
 import base64
 import json
 

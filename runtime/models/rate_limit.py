@@ -3,8 +3,6 @@
 The runtime counts nothing itself: the site sets a function that finds the rate of a model, shared by all processes.
 """
 
-from __future__ import annotations
-
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from typing import Protocol

@@ -1,7 +1,5 @@
 """Registry of model classes by model name."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import AsyncGenerator
 

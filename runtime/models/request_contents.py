@@ -5,8 +5,6 @@ author only: signed thoughts, for example. The signatures that we convert begin 
 model's converter can tell which parts it may send back.
 """
 
-from __future__ import annotations
-
 from runtime import types
 from runtime.errors import ModelError
 

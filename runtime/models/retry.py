@@ -4,8 +4,6 @@ Both come from the request's `http_options`, otherwise from the model. The clien
 they differ: google-genai ignores the delay that the server asks for, and no client gives up when it is too long.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import random
@@ -37,7 +35,7 @@ class RetryPolicy:
     http_status_codes: tuple[int, ...] = (429, 500, 502, 503, 504, 529)
 
     @classmethod
-    def of(cls, options: types.HttpRetryOptions | None) -> RetryPolicy:
+    def of(cls, options: types.HttpRetryOptions | None) -> "RetryPolicy":
         return cls(**options.model_dump(exclude_none=True)) if options else cls()
 
     def delay(self, attempts_made: int, failure: CallFailure) -> float | None:

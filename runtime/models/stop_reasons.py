@@ -4,8 +4,6 @@ google-genai has an enum for each. Providers add reasons, which google-genai rea
 sentence of `OTHER`.
 """
 
-from __future__ import annotations
-
 from runtime import types
 
 _STOPPED = {

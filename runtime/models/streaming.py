@@ -5,8 +5,6 @@ Readers get each chunk's text immediately as a partial response, and the log sto
 closed normally.
 """
 
-from __future__ import annotations
-
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Protocol, TypeVar

@@ -1,7 +1,5 @@
 """The contract of a planner (contract A2)."""
 
-from __future__ import annotations
-
 import abc
 
 from runtime import types

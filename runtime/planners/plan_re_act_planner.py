@@ -1,7 +1,5 @@
 """Planning in plain text, for any model: plan, act, reason, answer (contract A2)."""
 
-from __future__ import annotations
-
 from runtime import types
 from runtime.context import Context, ReadonlyContext
 from runtime.models.llm_request import LlmRequest

@@ -1,7 +1,5 @@
 """BasePlugin: hooks for every agent of an app (contract C4)."""
 
-from __future__ import annotations
-
 from functools import cached_property
 from typing import Any
 

@@ -1,7 +1,5 @@
 """ContextFilterPlugin: limits the contents of requests."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from itertools import groupby
 

@@ -1,7 +1,5 @@
 """GlobalInstructionPlugin: one instruction for every agent of an app."""
 
-from __future__ import annotations
-
 from runtime import types
 from runtime.context import Context
 from runtime.models.llm_request import LlmRequest

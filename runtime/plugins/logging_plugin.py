@@ -1,7 +1,5 @@
 """LoggingPlugin: logs every invocation in readable lines."""
 
-from __future__ import annotations
-
 import json
 import logging
 import re

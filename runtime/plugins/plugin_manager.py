@@ -1,7 +1,5 @@
 """PluginManager: calls the hooks of an app's plugins in order (contract C4, Q6)."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterable, Iterator
 from functools import partialmethod

@@ -1,7 +1,5 @@
 """ReflectAndRetryToolPlugin: lets the model try again after a failure of a tool."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

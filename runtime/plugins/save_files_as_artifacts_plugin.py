@@ -1,7 +1,5 @@
 """SaveFilesAsArtifactsPlugin: stores the files in a person's message as artifacts."""
 
-from __future__ import annotations
-
 from runtime import types
 from runtime.agents.base_agent import BaseAgent
 from runtime.artifacts.input_blobs import save_input_blobs

@@ -1,7 +1,5 @@
 """Run a few texts and print the events, for a first try of an agent."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import aclosing
 

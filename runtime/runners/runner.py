@@ -10,8 +10,6 @@ by `aclosing`: Python closes an abandoned async generator only when it is garbag
 until then.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterable, Mapping
 from contextlib import AsyncExitStack, aclosing, contextmanager

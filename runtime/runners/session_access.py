@@ -1,7 +1,5 @@
 """SessionAccess: loads and locks the sessions of an app for its Runner."""
 
-from __future__ import annotations
-
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 

@@ -5,8 +5,6 @@ write event and delta atomically, and only then changes the caller's `Session`: 
 the storage. State is stored in three scopes (app, user, session) and merged when a session is loaded.
 """
 
-from __future__ import annotations
-
 import abc
 from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import Any

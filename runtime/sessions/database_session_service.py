@@ -3,8 +3,6 @@
 `runtime` does not depend on Django, so the site registers a function that creates its service.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager

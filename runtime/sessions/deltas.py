@@ -1,7 +1,5 @@
 """Split, merge and validate state deltas; shared by all session services (contract S3, S4, S8)."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -21,7 +19,7 @@ class ScopedState:
     session: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def split(cls, delta: Mapping[str, Any]) -> ScopedState:
+    def split(cls, delta: Mapping[str, Any]) -> "ScopedState":
         """Split a delta by the prefixes of its keys."""
         scoped = cls()
         for key, value in delta.items():

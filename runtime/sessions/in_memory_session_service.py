@@ -4,8 +4,6 @@ Everything that goes in or out is copied, so a caller cannot change stored data 
 exception are the events of `GetSessionConfig.without_superseded`.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections.abc import AsyncGenerator

@@ -1,7 +1,5 @@
 """Session: a conversation of a user with an app (contract S1)."""
 
-from __future__ import annotations
-
 from collections.abc import Set
 from typing import Any
 

@@ -5,8 +5,6 @@ them share a dict with the live state, so code sees the writes of earlier code b
 run in threads, so nothing here may assume that a value stays the same during an iteration.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, MutableMapping
 from typing import Any, ClassVar
 

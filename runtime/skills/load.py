@@ -4,8 +4,6 @@ A folder may come from strangers: its size is limited, and links out of it are r
 remedy.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import os

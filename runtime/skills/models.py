@@ -1,7 +1,5 @@
 """A skill: front matter, instructions and files (https://agentskills.io/specification)."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from pathlib import PurePosixPath

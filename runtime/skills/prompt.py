@@ -1,7 +1,5 @@
 """Skills in a text for a model."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from html import escape
 

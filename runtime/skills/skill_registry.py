@@ -1,7 +1,5 @@
 """The contract of a registry of skills."""
 
-from __future__ import annotations
-
 import abc
 
 from runtime.skills.models import Frontmatter, Skill

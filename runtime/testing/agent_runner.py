@@ -1,7 +1,5 @@
 """Run an agent in memory, for tests without a database."""
 
-from __future__ import annotations
-
 import asyncio
 from dataclasses import dataclass
 from typing import Any

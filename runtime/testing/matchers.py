@@ -4,8 +4,6 @@ Compare a list of matchers with a list of events, so a failed assertion shows bo
 in the same form (`outline`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Pytest plugin: fixtures `scripted_model` and `run_agent`, and readable differences between events and matchers."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Iterator
 

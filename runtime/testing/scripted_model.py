@@ -1,7 +1,5 @@
 """Model with scripted answers."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 from collections.abc import AsyncGenerator, Callable, Iterable

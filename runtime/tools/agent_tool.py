@@ -4,8 +4,6 @@ The agent runs in a new in-memory session that starts with the caller's state. I
 answer its questions later: a call that waits for an answer is an error response to the calling model.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from contextlib import aclosing

@@ -3,8 +3,6 @@
 Wrong arguments are values and not exceptions: the message goes back to the model, which corrects its call.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """AuthenticatedFunctionTool: a function that gets a credential (contract T8)."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable
 from functools import partial

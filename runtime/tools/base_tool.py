@@ -1,7 +1,5 @@
 """The contract of a tool: its declaration to the model and its execution."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from runtime import types
@@ -58,7 +56,7 @@ class BaseTool:
         self.custom_metadata = custom_metadata
 
     @classmethod
-    def from_config(cls, config: ToolArgsConfig, config_abs_path: str) -> BaseTool:
+    def from_config(cls, config: ToolArgsConfig, config_abs_path: str) -> "BaseTool":
         """Return the tool described in an agent's YAML file; by default, call the class with the arguments.
 
         Args:

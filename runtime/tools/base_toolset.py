@@ -1,7 +1,5 @@
 """The contract of a toolset: a source of tools with a filter and a prefix (contract T9, Q14)."""
 
-from __future__ import annotations
-
 import abc
 import copy
 from typing import Protocol
@@ -39,7 +37,7 @@ class BaseToolset(abc.ABC):
         self.tool_name_prefix = tool_name_prefix
 
     @classmethod
-    def from_config(cls, config: ToolArgsConfig, config_abs_path: str) -> BaseToolset:
+    def from_config(cls, config: ToolArgsConfig, config_abs_path: str) -> "BaseToolset":
         """Return the toolset described in an agent's YAML file, as `BaseTool.from_config` does."""
         return cls(**dict(config))
 

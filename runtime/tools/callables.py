@@ -1,7 +1,5 @@
 """Inspect callables: name, docstring, underlying function and annotations (contract T1, Q4)."""
 
-from __future__ import annotations
-
 import functools
 import inspect
 import re

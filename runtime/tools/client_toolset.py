@@ -5,8 +5,6 @@ the message, so a process that resumes the invocation has the same tools. A call
 call of a `LongRunningFunctionTool` does.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """CrewaiTool: a CrewAI tool as a tool of an agent."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from runtime.tools.foreign_tool import ForeignTool

@@ -1,7 +1,5 @@
 """Parameters of a function declaration, given as `parameters` or as `parameters_json_schema`."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 
 from runtime import types

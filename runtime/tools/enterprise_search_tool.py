@@ -1,7 +1,5 @@
 """The tool `enterprise_web_search`: a web search for regulated companies, by Gemini on Vertex AI (contract T9)."""
 
-from __future__ import annotations
-
 from runtime import types
 from runtime.tools.model_side_tool import ModelSideTool
 

@@ -1,7 +1,5 @@
 """ExampleTool: adds examples to every request (contract T9)."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from typing import Any

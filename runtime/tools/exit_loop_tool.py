@@ -1,7 +1,5 @@
 """The tool `exit_loop`: ends a `LoopAgent` (contract A5, Q9)."""
 
-from __future__ import annotations
-
 from runtime.tools.tool_context import ToolContext
 
 

@@ -1,7 +1,5 @@
 """Tools of other frameworks: objects with a schema of their arguments and a function to call."""
 
-from __future__ import annotations
-
 import abc
 from typing import Any
 

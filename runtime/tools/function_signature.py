@@ -4,8 +4,6 @@ A type that cannot be described to a model does not make the function unusable: 
 a warning names the remedy. Only what can never work is refused: a generator, and positional-only parameters.
 """
 
-from __future__ import annotations
-
 import functools
 import inspect
 import logging

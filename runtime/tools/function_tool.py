@@ -1,7 +1,5 @@
 """FunctionTool: a Python function as a tool (contract T1, Q2, Q4)."""
 
-from __future__ import annotations
-
 import inspect
 import sqlite3
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The tool `google_maps`: places and routes, looked up by Gemini on Vertex AI (contract T9)."""
 
-from __future__ import annotations
-
 from runtime import types
 from runtime.tools.model_side_tool import ModelSideTool
 

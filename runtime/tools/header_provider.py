@@ -1,7 +1,5 @@
 """Headers computed by an agent's author for each call of a tool, such as the token of the user."""
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable
 
 from runtime.context import ReadonlyContext

@@ -1,7 +1,5 @@
 """LangchainTool: a LangChain tool as a tool of an agent."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from runtime import types

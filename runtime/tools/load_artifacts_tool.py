@@ -1,7 +1,5 @@
 """The tool `load_artifacts`: shows the session's files to the model (contract T9)."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from runtime import types

@@ -1,7 +1,5 @@
 """The tool `load_memory`: lets the model search the user's earlier sessions (contract T9, F3)."""
 
-from __future__ import annotations
-
 from runtime.memory.base_memory_service import SearchMemoryResponse
 from runtime.models.llm_request import LlmRequest
 from runtime.tools.function_tool import FunctionTool

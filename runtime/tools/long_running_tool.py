@@ -1,7 +1,5 @@
 """LongRunningFunctionTool: a function whose answer may arrive later (contract T5)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -4,8 +4,6 @@ A toolset of the stdio transport starts a program, so an agent's author could ru
 With a list, the operator decides on commands and addresses.
 """
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Sequence
 from urllib.parse import urlsplit

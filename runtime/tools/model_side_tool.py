@@ -1,7 +1,5 @@
 """Tools executed by the model's provider: enabled in the request, never called by the runtime (contract T9)."""
 
-from __future__ import annotations
-
 from runtime import types
 from runtime.models.llm_request import LlmRequest
 from runtime.tools.base_tool import BaseTool

@@ -4,8 +4,6 @@ Types are validated by pydantic. A `types.Schema` or JSON schema is translated t
 is validated in the same way, with the same error messages.
 """
 
-from __future__ import annotations
-
 import re
 from functools import cached_property
 from typing import Annotated, Any

@@ -1,7 +1,5 @@
 """The tool `preload_memory`: adds memory entries to every request (contract T9, F3)."""
 
-from __future__ import annotations
-
 from runtime import types
 from runtime.events.message import joined_text
 from runtime.memory.memory_entry import MemoryEntry

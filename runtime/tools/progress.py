@@ -1,7 +1,5 @@
 """Progress of a tool call, from the tool to the code that displays it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar

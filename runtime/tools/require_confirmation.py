@@ -1,7 +1,5 @@
 """Predicates that decide if a person must confirm a call (contract T7)."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Awaitable, Callable
 from typing import Any

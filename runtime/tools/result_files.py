@@ -5,8 +5,6 @@ its `mimeType` and, once its caller has saved it as an artifact, `file` and `ver
 in a function response; `BaseTool.show_files` shows these files to the model.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from runtime import types

@@ -7,8 +7,6 @@ only strings in enums, no fields next to a union, few formats. Facts outside of 
 a model can still read them. A type that contains itself is described to its first level.
 """
 
-from __future__ import annotations
-
 import logging
 from typing import Any, Literal
 

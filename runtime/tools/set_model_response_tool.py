@@ -4,8 +4,6 @@
 for the final response. `finish_task` of `task_tools` ends a task.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from pydantic import ValidationError

@@ -6,8 +6,6 @@ state, so they are still offered in later turns and by other processes. A script
 nothing of skills: the code it gets unpacks the skill's files and runs one of them.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 import logging
@@ -126,7 +124,7 @@ class SkillToolset(BaseToolset):
             self._tools.append(SearchSkillsTool(self, registry))
 
     @classmethod
-    def from_config(cls, config: ToolArgsConfig, config_abs_path: str) -> SkillToolset:
+    def from_config(cls, config: ToolArgsConfig, config_abs_path: str) -> "SkillToolset":
         """Return the toolset of a YAML file: `skills_dir` is a folder of skills beside the file or below."""
         arguments = dict(config)
         directory = Path(config_abs_path).parent

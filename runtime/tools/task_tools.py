@@ -7,8 +7,6 @@ Such an agent has a sub-agent's `mode`: with `single_turn` its answer is the res
 until it calls `finish_task`. Its events carry the id of the call as `isolation_scope`: other agents do not see them.
 """
 
-from __future__ import annotations
-
 import json
 from contextlib import aclosing
 from dataclasses import replace

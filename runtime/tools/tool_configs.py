@@ -1,7 +1,5 @@
 """Tools in an agent's YAML file."""
 
-from __future__ import annotations
-
 from pydantic import BaseModel, ConfigDict
 
 

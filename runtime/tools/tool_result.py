@@ -1,7 +1,5 @@
 """Convert the result of a tool to a function response (contract Q2, T5)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -8,8 +8,6 @@ functions that read, wait and write the state would undo each other's changes. A
 because the calls of a step run in tasks that inherit the variable, and other steps have other locks.
 """
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Callable, Iterator
@@ -26,7 +24,7 @@ DEFAULT_TOOL_THREADS = 32
 _NAME = "adk tool"
 _executor = ThreadPoolExecutor(DEFAULT_TOOL_THREADS, _NAME)  # Starts no thread before the first call.
 _sync_lock: ContextVar[asyncio.Lock | None] = ContextVar("lock of synchronous tools", default=None)
-_clock: ContextVar[CallClock | None] = ContextVar("clock of the call of this task", default=None)
+_clock: "ContextVar[CallClock | None]" = ContextVar("clock of the call of this task", default=None)
 
 
 class CallClock:

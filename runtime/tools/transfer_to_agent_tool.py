@@ -1,7 +1,5 @@
 """The tool `transfer_to_agent`: hands the invocation to another agent (contract A6)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The tool `url_context`: reads web pages, executed by Gemini (contract T9)."""
 
-from __future__ import annotations
-
 from runtime import types
 from runtime.tools.model_side_tool import ModelSideTool
 

@@ -1,7 +1,5 @@
 """VertexAiSearchTool: search in the customer's documents, by Gemini on Vertex AI (contract T9)."""
 
-from __future__ import annotations
-
 from runtime import types
 from runtime.context import ReadonlyContext
 from runtime.errors import ConfigurationError

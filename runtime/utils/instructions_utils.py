@@ -1,7 +1,5 @@
 """Instruction templates: `{key}`, `{key?}`, `{user:key}`, `{artifact.name}` (contract A3)."""
 
-from __future__ import annotations
-
 import inspect
 import re
 from collections.abc import Awaitable, Callable

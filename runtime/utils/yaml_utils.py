@@ -1,7 +1,5 @@
 """Read YAML by PyYAML, which is an optional package. Only its safe loaders are used: a document is data."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from types import ModuleType
 from typing import Any

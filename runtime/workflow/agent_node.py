@@ -1,7 +1,5 @@
 """AgentNode: an agent, or a nested workflow, as a node."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import replace

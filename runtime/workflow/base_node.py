@@ -1,7 +1,5 @@
 """BaseNode: a step of a workflow."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Any, final
@@ -75,7 +73,7 @@ class BaseNode(BaseModel):
         """Return True if the node counts towards `max_concurrency`."""
         return True
 
-    def clone(self) -> BaseNode:
+    def clone(self) -> "BaseNode":
         """Return a node for a copy of the graph: agents have one parent, so they are copied."""
         return self
 

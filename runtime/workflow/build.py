@@ -1,7 +1,5 @@
 """Make nodes of agents, tools and functions, and edges of the short forms that authors write."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any, Literal, TypedDict, Unpack, overload

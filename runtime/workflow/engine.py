@@ -6,8 +6,6 @@ A run whose code has ended without this last event waits for an answer: a questi
 without either begins again after a crash, so its effects happen at least once, and its output exactly once.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import uuid
@@ -135,7 +133,7 @@ class WorkflowEngine:
         if not (execution.waits or self._ctx.node_runs().open_calls(run.path)):
             await self._emit_end(run, execution.outcome)
 
-    async def _execute(self, execution: _Execution) -> None:
+    async def _execute(self, execution: "_Execution") -> None:
         """Commit the events of the node's code, and keep its output."""
         run = execution.run
         ctx = execution.ctx
@@ -155,7 +153,7 @@ class WorkflowEngine:
             execution.waits = True
             await execution.children.settle()
 
-    async def _ask(self, execution: _Execution, request: RequestInput) -> None:
+    async def _ask(self, execution: "_Execution", request: RequestInput) -> None:
         """Commit a question, unless it is open already: the node may run again because of another answer."""
         for question in execution.open_questions:
             if request.is_asked_by(question):
@@ -191,7 +189,7 @@ class WorkflowEngine:
     def _check_state(self, run: NodeRun, actions: EventActions) -> None:
         check_state(actions.state_delta, run.node.state_schema or self._state_schema, run.node.name)
 
-    async def _emit_end(self, run: NodeRun, outcome: _Outcome) -> None:
+    async def _emit_end(self, run: NodeRun, outcome: "_Outcome") -> None:
         content = outcome.content
         is_shown = self._shows_output and self._plan.is_last(run)
         if content is None and is_shown and isinstance(outcome.output, str):
@@ -264,7 +262,7 @@ class _Execution:
     run: NodeRun
     ctx: NodeContext
     record: RunRecord
-    children: ChildRuns
+    children: "ChildRuns"
     waits: bool = False
 
     def __post_init__(self) -> None:

@@ -1,7 +1,5 @@
 """Errors of workflows."""
 
-from __future__ import annotations
-
 from runtime.errors import AdkError, ConfigurationError
 
 

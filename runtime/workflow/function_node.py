@@ -5,8 +5,6 @@ workflow is run without one. The gate makes it: a tool that does nothing and has
 way of all tools that ask for a confirmation or a credential, and once its result is `OPEN`, the function runs.
 """
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
@@ -138,7 +136,7 @@ class FunctionNode(BaseNode):
         copied._gate = cast("ToolNode", self._gate.clone()) if self._gate else None
         return copied
 
-    def with_settings(self, settings: Mapping[str, Any]) -> FunctionNode:
+    def with_settings(self, settings: Mapping[str, Any]) -> "FunctionNode":
         """Return a node of the same function with these fields."""
         fields = {name: getattr(self, name) for name in self.model_fields_set}
         return FunctionNode(func=self._func, **{**fields, **settings})

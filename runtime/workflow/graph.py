@@ -4,8 +4,6 @@ An edge without a route is always followed. An edge with a route is followed whe
 and an edge with the default route when none of the others was.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -49,7 +47,7 @@ class Graph:
     names_before: dict[str, set[str]]
 
     @classmethod
-    def from_edges(cls, edges: Sequence[Edge], owner: str) -> Graph:
+    def from_edges(cls, edges: Sequence[Edge], owner: str) -> "Graph":
         """Check the edges and return their graph; `owner` is the workflow's name for messages.
 
         Raises:

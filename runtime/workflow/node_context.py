@@ -1,7 +1,5 @@
 """NodeContext: what the code of a node can read and do."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import Any, Protocol

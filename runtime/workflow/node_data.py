@@ -1,7 +1,5 @@
 """Inputs and outputs of nodes: JSON values, or the content of a message."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """Nodes that run once for each item of a list: ParallelWorker, and Node, the base class of an author's own nodes."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing

@@ -5,8 +5,6 @@
 The plan acts on nothing. After a crash, another process makes the same plan from the same events.
 """
 
-from __future__ import annotations
-
 from collections import Counter, deque
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """RetryConfig: when a failed node runs again."""
 
-from __future__ import annotations
-
 import random
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator

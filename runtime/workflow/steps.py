@@ -9,8 +9,6 @@ A node that no run can reach any more is skipped. The runs are those of the `Pla
 would do next.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -78,9 +76,9 @@ class Step:
     waits_until: float | None = None
     error: str = ""
     place: int | None = None
-    steps: list[Step] = field(default_factory=list)
+    steps: "list[Step]" = field(default_factory=list)
 
-    def walk(self) -> Iterator[Step]:
+    def walk(self) -> "Iterator[Step]":
         yield self
         for step in self.steps:
             yield from step.walk()

@@ -1,7 +1,5 @@
 """ToolNode: a tool as a node."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import replace

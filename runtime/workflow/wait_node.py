@@ -1,7 +1,5 @@
 """WaitNode: waits until a time, or for some seconds."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing

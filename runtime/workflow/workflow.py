@@ -1,7 +1,5 @@
 """Workflow: an agent that runs the nodes of a graph (contract W1)."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Any

@@ -1,7 +1,5 @@
 """`to_a2a` of google-adk, which makes a web application of one agent. Here the site serves agents."""
 
-from __future__ import annotations
-
 from typing import Any, NoReturn
 
 from runtime.errors import ConfigurationError

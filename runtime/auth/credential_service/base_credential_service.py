@@ -1,7 +1,5 @@
 """BaseCredentialService: storage for the credentials of a user in an app (contract T8)."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, Protocol

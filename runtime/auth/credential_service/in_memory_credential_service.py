@@ -1,7 +1,5 @@
 """Credential service in process memory."""
 
-from __future__ import annotations
-
 from runtime.auth.auth_credential import AuthCredential
 from runtime.auth.auth_tool import AuthConfig
 from runtime.auth.credential_service.base_credential_service import BaseCredentialService, CredentialContext

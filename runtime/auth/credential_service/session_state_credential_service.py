@@ -1,7 +1,5 @@
 """Credential service on the state of the session."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from runtime.auth.auth_credential import AuthCredential

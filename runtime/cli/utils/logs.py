@@ -1,7 +1,5 @@
 """Logging for scripts that run agents."""
 
-from __future__ import annotations
-
 import logging
 import tempfile
 from datetime import datetime

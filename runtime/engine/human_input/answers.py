@@ -11,8 +11,6 @@ The agent that made a call reruns it, with the recorded arguments, once per requ
 Only events record the state, so an answer that arrives twice reruns the call once.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 

@@ -4,8 +4,6 @@ The call gets a "pending" response, then a call of `adk_request_confirmation` as
 which calls run after the answer; this module checks a call before it runs, the first time and when it is rerun.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

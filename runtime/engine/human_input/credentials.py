@@ -7,8 +7,6 @@ the credential is lost and the tool asks again, unless the application keeps it:
 out of the message and pass them to `Runner.run_async`, also for a resume. Tools exchange OAuth codes for tokens.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import Any
 

@@ -9,8 +9,6 @@ its own events since its latest start:
     end_of_agent                               the agent has ended
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

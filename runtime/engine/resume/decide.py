@@ -14,8 +14,6 @@ The agent's latest event shows where the step was interrupted:
 once, because a crash between its effect and the commit leaves no trace.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 

@@ -1,7 +1,5 @@
 """A model that plays the user of a scenario."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Literal
 

@@ -12,8 +12,6 @@ The exceptions tell a caller whether it may repeat a request: yes after `Session
 looked at the request; only a request that changes nothing after `ConnectionLostError`.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable

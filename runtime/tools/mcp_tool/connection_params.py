@@ -1,7 +1,5 @@
 """Parameters of a connection to an MCP server, and the transports for them. Timeouts are in seconds."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager

@@ -5,8 +5,6 @@ server's message, and inputs for the fields that it asks for. The answer runs th
 later, and the server goes on by its own `request_state`, which the question keeps.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Headers of requests to an MCP server: the toolset's credential, and headers computed by its author."""
 
-from __future__ import annotations
-
 import httpx2
 
 from runtime.auth.auth_credential import AuthCredential, AuthCredentialTypes

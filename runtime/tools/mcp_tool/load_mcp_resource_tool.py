@@ -1,7 +1,5 @@
 """The tool `load_mcp_resource`: lets a model read the resources of an MCP server by name."""
 
-from __future__ import annotations
-
 import base64
 import binascii
 import json

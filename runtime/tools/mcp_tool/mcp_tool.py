@@ -1,7 +1,5 @@
 """McpTool: a tool of an MCP server."""
 
-from __future__ import annotations
-
 import base64
 import binascii
 import inspect

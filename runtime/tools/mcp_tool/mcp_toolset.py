@@ -1,7 +1,5 @@
 """McpToolset: the tools of an MCP server."""
 
-from __future__ import annotations
-
 import logging
 from typing import Any
 

@@ -8,8 +8,6 @@ connection may start a program or take several requests, so invocations do not o
 key, because they may identify a person: people must not share a session on the server.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator, Mapping
 from typing import NamedTuple, Protocol, TypeVar
@@ -44,7 +42,7 @@ from runtime.tools.mcp_tool.headers import HeaderSource
 
 # There may be many people: a connection with headers of one person closes after this time without a request.
 PERSONAL_IDLE_SECONDS = 300.0
-_entries: dict[_Key, _Entry] = {}
+_entries: "dict[_Key, _Entry]" = {}
 _ending: set[asyncio.Task[None]] = set()
 T = TypeVar("T")
 Page = TypeVar("Page", bound=PaginatedResult)

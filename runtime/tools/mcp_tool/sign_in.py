@@ -5,8 +5,6 @@ its authorization server (RFC 9728), whose own metadata (RFC 8414) name the page
 (RFC 7591). All of them come from a server that may be hostile.
 """
 
-from __future__ import annotations
-
 import secrets
 from typing import TypeVar
 

@@ -4,8 +4,6 @@ The guard resolves the host's name, checks all addresses, and connects to a chec
 the name again, the name server could answer with an internal address the second time (DNS rebinding).
 """
 
-from __future__ import annotations
-
 import asyncio
 import socket
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address

@@ -7,8 +7,6 @@ for it. Internal addresses are refused unless the author allows them; with our o
 very address that was checked (`GuardedTransport`).
 """
 
-from __future__ import annotations
-
 import asyncio
 import ssl
 from collections.abc import Callable, Mapping

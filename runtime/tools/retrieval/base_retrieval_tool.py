@@ -1,7 +1,5 @@
 """The declaration of a retrieval tool (contract T9)."""
 
-from __future__ import annotations
-
 from runtime import types
 from runtime.tools.base_tool import BaseTool
 

@@ -4,8 +4,6 @@ The toolset knows no storage. A site gives the runtime its search by `set_knowle
 toolset.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol

@@ -1,7 +1,5 @@
 """LlamaIndexRetrieval: a retriever of LlamaIndex as a tool (contract T9)."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from runtime.context import Context

@@ -1,7 +1,5 @@
 """VertexAiRagRetrieval: a corpus of Vertex AI RAG, read by Gemini (contract T9)."""
 
-from __future__ import annotations
-
 from runtime import types
 from runtime.models.llm_request import LlmRequest
 from runtime.tools.model_side_tool import ModelSideTool

@@ -1,7 +1,5 @@
 """Make schemes and credentials from a key, a token or a dict."""
 
-from __future__ import annotations
-
 from typing import Any, Literal
 
 from pydantic import TypeAdapter, ValidationError

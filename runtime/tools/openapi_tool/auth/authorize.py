@@ -10,8 +10,6 @@ A credential stays in the memory of the invocation. The tokens of a sign-in go t
 is one: it keeps them for later invocations and jobs, and lets one process at a time renew them.
 """
 
-from __future__ import annotations
-
 from runtime.auth.auth_credential import AuthCredential, AuthCredentialTypes, OAuth2Auth
 from runtime.auth.auth_schemes import (
     AuthScheme,

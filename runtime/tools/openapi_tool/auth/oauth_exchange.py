@@ -1,7 +1,5 @@
 """Tokens of OAuth 2 and OpenID Connect, for a person's code or for the client itself (RFC 6749)."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import time

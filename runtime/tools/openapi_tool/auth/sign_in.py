@@ -9,8 +9,6 @@ itself, and the issuers of configured clients. A code goes to the token endpoint
 to, and only if that issuer has sent the person back.
 """
 
-from __future__ import annotations
-
 import secrets
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

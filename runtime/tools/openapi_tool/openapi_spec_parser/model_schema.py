@@ -4,8 +4,6 @@ The result has no references, no `allOf`, and a limited size: a schema with too 
 declaration is part of every request, and resolved references of a large document may grow without bound.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Mapping
 from typing import Any

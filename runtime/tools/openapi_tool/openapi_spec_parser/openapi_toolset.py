@@ -1,7 +1,5 @@
 """OpenAPIToolset: the operations of a web service as tools (contract T11)."""
 
-from __future__ import annotations
-
 import json
 import logging
 from collections.abc import Iterator

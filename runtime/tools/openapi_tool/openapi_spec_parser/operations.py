@@ -1,7 +1,5 @@
 """Operations of an OpenAPI document."""
 
-from __future__ import annotations
-
 import logging
 import re
 from collections.abc import Iterator

@@ -4,8 +4,6 @@ A model gives all arguments in one object. So the properties of a body become ar
 unique names. A body that is no plain object (an array, a choice of schemas, a text) becomes one argument.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace

@@ -4,8 +4,6 @@
 parts of a document are left out and do not make the rest unusable.
 """
 
-from __future__ import annotations
-
 from typing import Any
 from urllib.parse import unquote
 

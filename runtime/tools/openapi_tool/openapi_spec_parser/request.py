@@ -4,8 +4,6 @@ The arguments are untrusted: they are percent-encoded (RFC 3986), and an argumen
 path. Parameters have the styles of OpenAPI: `style` and `explode`.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any

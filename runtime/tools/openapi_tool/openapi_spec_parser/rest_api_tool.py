@@ -1,7 +1,5 @@
 """RestApiTool: one operation of a web service as a tool (contract T11)."""
 
-from __future__ import annotations
-
 import json
 from functools import cached_property
 from typing import Any

@@ -1,7 +1,5 @@
 """Names of tools and arguments for models, in snake_case and with the suffixes of google-adk."""
 
-from __future__ import annotations
-
 import keyword
 import re
 from collections.abc import Iterable
