@@ -4,8 +4,6 @@ The settings are dataclasses by subject, all combined in `Conf`, so a setting ha
 and types; `manage.py check` reports what is wrong. Use `conf()`, or `conf().of_app(name)` where apps may differ.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import field, replace
@@ -418,7 +416,7 @@ class Conf(
     """Overrides by app name, of `access`, `queue_policy`, `chat_models`, `max_invocations_per_app`, `retention_days`,
     `custom_instructions_limit` and the limits of an invocation."""
 
-    def of_app(self, app_name: str) -> Conf:
+    def of_app(self, app_name: str) -> "Conf":
         """Return the settings with the app's overrides."""
         return replace(self, **self.apps.get(app_name, {}))
 

@@ -3,8 +3,6 @@
 The docstring of an error is its default message: a user or a program may read it.
 """
 
-from __future__ import annotations
-
 from http import HTTPStatus
 
 from django.utils.translation import gettext_noop

@@ -5,8 +5,6 @@ need not import their apps. An app's commands, admin pages, templates, static fi
 point: Django and Celery find them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -36,7 +34,7 @@ class Extension(AppConfig):
     would choose neither.
     """
 
-    def streams(self) -> Mapping[str, Application]:
+    def streams(self) -> Mapping[str, "Application"]:
         """Return ASGI applications by route, for requests that Django's handler should not serve."""
         return {}
 
@@ -44,11 +42,11 @@ class Extension(AppConfig):
         """Return pages of the site, in the namespace `chat`."""
         return ()
 
-    def adk_routers(self) -> Sequence[Router]:
+    def adk_routers(self) -> Sequence["Router"]:
         """Return routers of operations under `/adk/`."""
         return ()
 
-    def repairs(self) -> Sequence[Repair]:
+    def repairs(self) -> Sequence["Repair"]:
         """Return repairs for the sweep, which runs every few seconds."""
         return ()
 
@@ -56,7 +54,7 @@ class Extension(AppConfig):
         """Return steps of the daily housekeeping."""
         return ()
 
-    async def push_of(self, delivery: WebhookDelivery) -> Push | DeliveryAttempt | None:
+    async def push_of(self, delivery: "WebhookDelivery") -> "Push | DeliveryAttempt | None":
         """Return the push notification for a delivery to the webhook of a session; None to send nothing.
 
         An extension that sends by a client of its own returns the outcome instead.

@@ -4,8 +4,6 @@
 which sessions and agents cost most, and replace no bill.
 """
 
-from __future__ import annotations
-
 import re
 from datetime import date
 

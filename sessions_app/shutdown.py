@@ -1,7 +1,5 @@
 """Graceful shutdown of a process."""
 
-from __future__ import annotations
-
 from sessions_app.agent_apps.toolset_use import close_used_toolsets
 from sessions_app.invocations.worker import close_worker
 from sessions_app.limits.open_sockets import close_open_sockets

@@ -8,8 +8,6 @@ finds nothing to do. Each task is bound to one function of a lower layer.
     run_housekeeping   every day: deletions, checks of logs
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """Columns of lists and lines of rows' pages: times short or exact, beginnings of texts."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import datetime
 from typing import Any
@@ -14,7 +12,7 @@ from django.utils.formats import date_format
 from sessions_app.rendering.audit_values import NOTHING, excerpt
 
 
-def field_column(field: Field[Any, Any], show: Callable[[Any], str | None]) -> Callable[[Any], str | None]:
+def field_column(field: "Field[Any, Any]", show: Callable[[Any], str | None]) -> Callable[[Any], str | None]:
     """Return a column with the value of a field as `show` writes it, under the field's name and heading."""
 
     @admin.display(description=field.verbose_name)

@@ -4,8 +4,6 @@ Page 1,000 of such a list costs as much as page 1: each page begins after a row 
 PostgreSQL would read and drop all rows before the page; a count would read the whole table.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -66,7 +64,7 @@ class KeysetChangeList(UncountedChangeList):
         is_full: True if the page has as many rows as a page can have.
     """
 
-    model_admin: KeysetAdmin
+    model_admin: "KeysetAdmin"
 
     def get_ordering(self, request: HttpRequest, queryset: QuerySet[Model]) -> list[str | Combinable]:
         self.order = [str(name) for name in self.model_admin.ordering or ()]
@@ -199,7 +197,7 @@ class KeysetChangeList(UncountedChangeList):
             texts.append(self._field(name).value_to_string(owner))
         return SEPARATOR.join(texts)
 
-    def _field(self, name: str) -> Field[Any, Any]:
+    def _field(self, name: str) -> "Field[Any, Any]":
         """Return a field of the model, or of a related model for a name such as `figures__cost`."""
         *relations, column = name.split(LOOKUP_SEP)
         model = self.model

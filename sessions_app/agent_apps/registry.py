@@ -8,8 +8,6 @@ Agents are loaded by the first use. A registry is never changed: a reload builds
 sees the apps of one moment.
 """
 
-from __future__ import annotations
-
 import importlib
 import logging
 import sys

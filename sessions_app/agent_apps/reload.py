@@ -11,8 +11,6 @@ Modules are imported again rather than reloaded in place: `importlib.reload` wou
 invocations.
 """
 
-from __future__ import annotations
-
 import importlib
 import linecache
 import threading

@@ -5,8 +5,6 @@ closes the toolsets of a replaced app when its count is zero. Per loop, because 
 each.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections import Counter

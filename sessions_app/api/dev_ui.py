@@ -4,8 +4,6 @@ The files are served unchanged. The address of the API, the user and the CSRF to
 means: a configuration file, the query string, and the cookie that Angular programs read.
 """
 
-from __future__ import annotations
-
 import mimetypes
 from http import HTTPStatus
 from importlib import metadata

@@ -4,8 +4,6 @@ Problem details and the header of writes come from middleware and decorators, no
 bodies are made from the schemas: the value of a field is its first example, else its default, else a value of its type.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

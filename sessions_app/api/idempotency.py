@@ -14,8 +14,6 @@ There are two decorators, because the claim needs the caller and the parsed inpu
 after django-ninja has made it: `_claiming` wraps the operation, `_storing` the whole view.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Awaitable, Callable

@@ -1,7 +1,5 @@
 """Parsers of request bodies: JSON objects by RFC 8259."""
 
-from __future__ import annotations
-
 import json
 import re
 from http import HTTPStatus

@@ -4,8 +4,6 @@ A cursor has the values of the ordering columns in the last row of a page, so ro
 requests shift no page. To clients a cursor is an opaque text.
 """
 
-from __future__ import annotations
-
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

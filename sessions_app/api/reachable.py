@@ -3,8 +3,6 @@
 A row out of reach is reported as missing, whoever owns it.
 """
 
-from __future__ import annotations
-
 from typing import TypeVar
 from uuid import UUID
 

@@ -5,8 +5,6 @@ in one order. After the notice of the end the stream therefore asks for the sess
 last event, and ends once the feed has returned that event.
 """
 
-from __future__ import annotations
-
 import time
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Iterable

@@ -1,7 +1,5 @@
 """The site's own API, version 1: its routers and its OpenAPI document."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from csp.decorators import csp_update

@@ -3,8 +3,6 @@
 The `id` of an event is its `seq`. Clients that connect again send it back as `Last-Event-ID`, so they miss no event.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass

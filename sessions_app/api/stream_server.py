@@ -7,8 +7,6 @@ OpenAPI document.
 A stream counts as an open connection of its caller, and ends when the caller's key or sign-in ends.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import re

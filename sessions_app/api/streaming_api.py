@@ -1,7 +1,5 @@
 """An API of django-ninja whose OpenAPI document includes streams, which other ASGI applications serve."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import wraps

@@ -1,7 +1,5 @@
 """Files of a session as responses, streamed from Django's storage."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import AsyncIterator

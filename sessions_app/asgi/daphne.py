@@ -12,8 +12,6 @@ would wait until the leases expire.
 This is the only module that uses internals of Daphne, autobahn and Twisted. Under another server it changes nothing.
 """
 
-from __future__ import annotations
-
 import asyncio
 import sys
 from collections.abc import Awaitable

@@ -1,7 +1,5 @@
 """Middleware that tells browsers which devices pages may use: the microphone for dictation, and no other."""
 
-from __future__ import annotations
-
 from django.http import HttpRequest, HttpResponseBase
 
 from sessions_app.asgi.middleware import after_views

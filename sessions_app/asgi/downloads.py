@@ -1,7 +1,5 @@
 """Responses with downloads. Each file is made for its request, and no cache keeps the file."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterable, AsyncIterator
 from pathlib import Path, PurePath
 from typing import IO

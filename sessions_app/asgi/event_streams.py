@@ -4,8 +4,6 @@ Django's handler would keep a thread and a PostgreSQL connection while a request
 the pages would soon have neither.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

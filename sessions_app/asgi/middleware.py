@@ -3,8 +3,6 @@
 With one form only, Django would move each request into a thread and back.
 """
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable
 
 from asgiref.sync import iscoroutinefunction

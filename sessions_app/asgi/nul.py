@@ -3,8 +3,6 @@
 No address of the site has one, so a single check replaces a check in each view.
 """
 
-from __future__ import annotations
-
 from http import HTTPStatus
 
 from django.http import HttpRequest, HttpResponse

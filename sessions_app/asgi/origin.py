@@ -4,8 +4,6 @@ Browsers let every page open a websocket to any site, and send the user's cookie
 another site could read and write the chats of its visitors.
 """
 
-from __future__ import annotations
-
 from collections.abc import Awaitable
 from io import BytesIO
 from typing import Any

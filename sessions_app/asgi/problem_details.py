@@ -7,8 +7,6 @@ Operations raise errors, from which `api/access/problems.py` makes problem detai
 without an operation: unknown addresses, methods, hosts, and types that the request does not accept.
 """
 
-from __future__ import annotations
-
 import json
 from http import HTTPStatus
 from typing import Any, cast

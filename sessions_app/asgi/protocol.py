@@ -3,8 +3,6 @@
 A site may be served below a path, by `root_path` of the ASGI server or `FORCE_SCRIPT_NAME`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 

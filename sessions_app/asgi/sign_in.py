@@ -4,8 +4,6 @@ This replaces `AuthMiddlewareStack` of Channels, which keeps 3 KB more for each 
 each frame that is sent, and signs users out after a change of `SECRET_KEY` despite `SECRET_KEY_FALLBACKS`.
 """
 
-from __future__ import annotations
-
 from importlib import import_module
 from typing import Any
 

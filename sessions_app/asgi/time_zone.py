@@ -1,7 +1,5 @@
 """Middleware that activates the person's time zone, or the site's time zone while the person's is unknown."""
 
-from __future__ import annotations
-
 from django.http import HttpRequest
 from django.utils import timezone
 

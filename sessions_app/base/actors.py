@@ -3,8 +3,6 @@
 An actor has a snapshot of the name: a record must still say who has acted after the account was deleted or renamed.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
@@ -97,7 +95,7 @@ class Actor:
 class UserActor(Actor):
     """A user, or an API key acting for the user: the actor of a use case."""
 
-    user: AbstractBaseUser | AnonymousUser = field(kw_only=True, compare=False)
+    user: "AbstractBaseUser | AnonymousUser" = field(kw_only=True, compare=False)
 
 
 SITE = Actor(ActorKind.SITE, "site")
@@ -138,18 +136,18 @@ def _without_zone(address: str) -> str | None:
         return None
 
 
-def person(user: AbstractBaseUser | AnonymousUser, address: str = "") -> UserActor:
+def person(user: "AbstractBaseUser | AnonymousUser", address: str = "") -> UserActor:
     """Return the user as the actor in a conversation of the user."""
     return UserActor(ActorKind.PERSON, user.get_username()[:NAME_LENGTH], user.pk, address, user=user)
 
 
-def api_key(user: AbstractBaseUser, key_id: str, key_name: str, address: str = "") -> UserActor:
+def api_key(user: "AbstractBaseUser", key_id: str, key_name: str, address: str = "") -> UserActor:
     """Return the API key, which acts for the user, as the actor in a conversation of the user."""
     name = f"{user.get_username()} by the key {key_name}"
     return UserActor(ActorKind.KEY, name[:NAME_LENGTH], user.pk, address, key_id, user=user)
 
 
-def staff(user: AbstractBaseUser | AnonymousUser, address: str) -> Actor:
+def staff(user: "AbstractBaseUser | AnonymousUser", address: str) -> Actor:
     """Return the member of staff as the actor in the admin."""
     return Actor(ActorKind.STAFF, user.get_username()[:NAME_LENGTH], user.pk, address)
 

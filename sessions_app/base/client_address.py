@@ -1,7 +1,5 @@
 """Address of the client behind a request or a websocket, also behind trusted proxies."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 from typing import Any

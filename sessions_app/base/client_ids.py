@@ -4,8 +4,6 @@ A browser makes the ids of its messages. The site's own ids have a reserved pref
 message under the id of a job's result, and the result would count as a repetition.
 """
 
-from __future__ import annotations
-
 from uuid import UUID
 
 from sessions_app.errors import InvalidInputError

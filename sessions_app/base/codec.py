@@ -4,8 +4,6 @@ PostgreSQL stores neither NUL nor lone surrogates, and models and tools produce 
 tool that has read a binary file, or a model whose text was cut within a character, must not fail the invocation.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 import re

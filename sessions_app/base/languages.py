@@ -4,8 +4,6 @@ Pages get language and time zone from Django's `LocaleMiddleware` and from `sess
 event streams pass no middleware of Django, and get both from here.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any

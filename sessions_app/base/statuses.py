@@ -14,8 +14,6 @@ Three words name sets of statuses, in Python, SQL and JavaScript alike:
       +-- retry of a failed invocation
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from django.db import models
@@ -40,17 +38,17 @@ class InvocationStatus(models.TextChoices):
     CANCELLED = "cancelled"
 
     @classmethod
-    def active(cls) -> tuple[InvocationStatus, ...]:
+    def active(cls) -> "tuple[InvocationStatus, ...]":
         """Return the statuses of a queued or running invocation."""
         return (cls.QUEUED, cls.RUNNING)
 
     @classmethod
-    def open(cls) -> tuple[InvocationStatus, ...]:
+    def open(cls) -> "tuple[InvocationStatus, ...]":
         """Return the statuses of an invocation before its end."""
         return (*cls.active(), cls.WAITING)
 
     @classmethod
-    def ended(cls) -> tuple[InvocationStatus, ...]:
+    def ended(cls) -> "tuple[InvocationStatus, ...]":
         return (cls.COMPLETED, cls.FAILED, cls.CANCELLED)
 
 
@@ -69,22 +67,22 @@ class JobStatus(models.TextChoices):
     CANCELLED = "cancelled", gettext_lazy("Cancelled")
 
     @classmethod
-    def active(cls) -> tuple[JobStatus, ...]:
+    def active(cls) -> "tuple[JobStatus, ...]":
         """Return the statuses of a queued or running job."""
         return (cls.QUEUED, cls.RUNNING)
 
     @classmethod
-    def idle(cls) -> tuple[JobStatus, ...]:
+    def idle(cls) -> "tuple[JobStatus, ...]":
         """Return the statuses of an open job without a worker."""
         return (cls.QUEUED, cls.WAITING)
 
     @classmethod
-    def open(cls) -> tuple[JobStatus, ...]:
+    def open(cls) -> "tuple[JobStatus, ...]":
         """Return the statuses of a job before its end."""
         return (*cls.active(), cls.WAITING)
 
     @classmethod
-    def ended(cls) -> tuple[JobStatus, ...]:
+    def ended(cls) -> "tuple[JobStatus, ...]":
         return (cls.SUCCEEDED, cls.FAILED, cls.CANCELLED)
 
 
@@ -103,12 +101,12 @@ class CaseStatus(models.TextChoices):
     CANCELLED = "cancelled"
 
     @classmethod
-    def active(cls) -> tuple[CaseStatus, ...]:
+    def active(cls) -> "tuple[CaseStatus, ...]":
         """Return the statuses of a case before its end."""
         return (cls.QUEUED, cls.RUNNING)
 
     @classmethod
-    def ended(cls) -> tuple[CaseStatus, ...]:
+    def ended(cls) -> "tuple[CaseStatus, ...]":
         """Return the statuses of a case at its end; an evaluation keeps the number of cases with each."""
         return (cls.PASSED, cls.FAILED, cls.BROKEN, cls.CANCELLED)
 

@@ -4,8 +4,6 @@ The cause is neither in an event nor in its HTML: readers share both, and export
 for the cause when its reader, a developer or staff, opens it.
 """
 
-from __future__ import annotations
-
 from http import HTTPStatus
 from uuid import UUID
 

@@ -8,8 +8,6 @@ frames are therefore made once and shared, in one of two places:
   while a tab still has to send it.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from uuid import UUID
 from weakref import WeakValueDictionary

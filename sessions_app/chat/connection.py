@@ -10,8 +10,6 @@ Websocket and event stream share these checks. They differ in how frames travel,
 failure.
 """
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any
 from urllib.parse import parse_qs

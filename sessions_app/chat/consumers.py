@@ -5,8 +5,6 @@ the session. Each part of Channels that this module replaces costs a task, a cop
 connection for every socket.
 """
 
-from __future__ import annotations
-
 import asyncio
 from typing import Any
 

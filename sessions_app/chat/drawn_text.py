@@ -4,8 +4,6 @@ A frame has the blocks that were finished since the frame before, and the block 
 between two drawings, it appends to that block as plain text.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 

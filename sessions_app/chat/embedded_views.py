@@ -1,7 +1,5 @@
 """Pages for the template tag `adk_chat`, which embeds a chat in an `<iframe>` of another page of the site."""
 
-from __future__ import annotations
-
 from http import HTTPStatus
 from typing import Any
 from uuid import UUID, uuid4

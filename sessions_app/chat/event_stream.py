@@ -10,8 +10,6 @@ The stream carries the same frames as a websocket, so the page's scripts and the
 In the other direction the browser posts each frame to `chat/frames.py`.
 """
 
-from __future__ import annotations
-
 import asyncio
 
 from sessions_app.asgi.event_streams import HEADERS, parse_seq

@@ -1,7 +1,5 @@
 """Export of a session by its owner: a Markdown or JSON file, or a page to print. All are streamed."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import AsyncIterator

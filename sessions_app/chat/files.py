@@ -1,7 +1,5 @@
 """Files of a session over HTTP: the list, and uploads."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from http import HTTPStatus
 from uuid import UUID

@@ -3,8 +3,6 @@
 A new frame needs a model in `protocol.py` and a handler here.
 """
 
-from __future__ import annotations
-
 from functools import singledispatch
 from uuid import UUID
 

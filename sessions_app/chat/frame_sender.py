@@ -12,8 +12,6 @@ browser that leaves one of them full for `slow_reader_seconds` is disconnected. 
 missed from PostgreSQL.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Coroutine

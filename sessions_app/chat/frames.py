@@ -1,7 +1,5 @@
 """Client frames over HTTP, from browsers that read an event stream instead of a websocket."""
 
-from __future__ import annotations
-
 from http import HTTPStatus
 from uuid import UUID
 

@@ -3,8 +3,6 @@
 Questions, jobs and scheduled tasks are rendered as in the chats, and answered by the same frames.
 """
 
-from __future__ import annotations
-
 import logging
 from typing import Any
 

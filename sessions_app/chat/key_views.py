@@ -1,7 +1,5 @@
 """Page on which users make and revoke their API keys. A new key is shown once: the site stores only its digest."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from http import HTTPStatus
 from typing import Any

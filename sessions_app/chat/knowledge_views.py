@@ -1,7 +1,5 @@
 """Forms in which a user changes and forgets what agents keep about them: values of the state, and memory entries."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass, field
 from math import isfinite

@@ -1,7 +1,5 @@
 """Views of a user's sessions: list and search as HTML fragments, and the changes that the list offers."""
 
-from __future__ import annotations
-
 from http import HTTPStatus
 from uuid import UUID
 

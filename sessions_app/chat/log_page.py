@@ -8,8 +8,6 @@ Invocations come with the events because some have none yet: a queued message, o
 before its event was committed. The newest page has the text of such messages, or a reload would lose sight of them.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace

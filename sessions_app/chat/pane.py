@@ -4,8 +4,6 @@ Each has an address for the session's owner, and one with the token of a share l
 get the versions that this page names, without the list of files and other versions.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -69,7 +67,7 @@ class FileVersion:
     newest: int
 
     @classmethod
-    def of(cls, row: Artifact) -> FileVersion:
+    def of(cls, row: Artifact) -> "FileVersion":
         """Return the version of a row, with its neighbours."""
         before = row.versions.filter(version__lt=row.version).last()
         after = row.versions.filter(version__gt=row.version).first()

@@ -4,8 +4,6 @@ Each client frame is a pydantic model and has its handler in `frame_handlers.py`
 on ids and numbers are the limits of the columns, so a bad frame is refused here and not by the database.
 """
 
-from __future__ import annotations
-
 from typing import Annotated, Any, Literal
 from uuid import UUID
 

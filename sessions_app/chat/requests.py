@@ -1,7 +1,5 @@
 """Parts that views of the chat share: who acts, what staff may do, and refusals as JSON."""
 
-from __future__ import annotations
-
 from django.contrib.auth.models import PermissionsMixin
 from django.http import HttpRequest, JsonResponse
 

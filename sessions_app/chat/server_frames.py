@@ -1,7 +1,5 @@
 """Frames to the browser. `protocol.py` has the frames that the browser sends."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -84,7 +82,7 @@ class PartialFrame(ServerFrame):
     drawn: dict[str, Any] | None
 
     @classmethod
-    def of_chunk(cls, chunk: TextChunk, drawn: DrawnText | None) -> PartialFrame:
+    def of_chunk(cls, chunk: TextChunk, drawn: DrawnText | None) -> "PartialFrame":
         stream = chunk.stream
         return cls(
             stream.lease_token,

@@ -3,8 +3,6 @@
 Language, theme and time zone are kept in cookies and not with the account: the sign-in page needs them, too.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from contextlib import suppress
 from http import HTTPStatus

@@ -1,7 +1,5 @@
 """Sharing of a session: the owner's dialog about the share link, and the page behind the link."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from uuid import UUID
 

@@ -3,8 +3,6 @@
 What is pending is kept in the person's login. Another browser cannot use it, and it is gone after its first use.
 """
 
-from __future__ import annotations
-
 import logging
 from http import HTTPStatus
 from typing import Any

@@ -7,8 +7,6 @@ A task takes the updates, and ends when there are none, so an idle tab has no ta
     new --- first message, from any tab ---> open
 """
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Coroutine

@@ -1,7 +1,5 @@
 """Pages of the chat: home, one session, older events. Sessions of other users are answered with 404."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 from urllib.parse import urlencode

@@ -1,7 +1,5 @@
 """Tokens and cost of model calls: of a response, and of a stored event."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Self
@@ -56,7 +54,7 @@ class Usage:
             output=used.candidates_token_count or 0,
         )
 
-    def __add__(self, other: Usage) -> Usage:
+    def __add__(self, other: "Usage") -> "Usage":
         return Usage(
             self.prompt + other.prompt,
             self.cached + other.cached,

@@ -21,8 +21,6 @@ that has the first hash: `differences` names this event. What was erased has lef
 `Tombstone`), which is in a root itself.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json
@@ -189,7 +187,7 @@ def roots_at(place: str, key: Ed25519PublicKey) -> Iterator[Root]:
         raise InvalidInputError(f"There is no signed root at '{place}'.")
 
 
-def differences(root: Root, erased: Erased) -> list[Difference]:
+def differences(root: Root, erased: "Erased") -> list[Difference]:
     """Return the rows of a root that are not in the database as they were, and of each log only the first event."""
     stored = dict(_rows(root.after, root.upto))
     if stored == root.rows:

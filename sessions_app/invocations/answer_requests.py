@@ -4,8 +4,6 @@ The inbox needs waiting calls of all sessions, which the logs could only give af
 table is written after the events, and a repair corrects it after a crash.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta

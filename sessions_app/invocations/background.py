@@ -5,8 +5,6 @@ block a worker process for each session. The end of the task says nothing about 
 as its lease is renewed. The sweep resumes an invocation whose lease has expired.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from uuid import UUID

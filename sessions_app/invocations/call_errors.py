@@ -1,7 +1,5 @@
 """Exceptions of a run's tools, kept until the events with the tools' responses are stored."""
 
-from __future__ import annotations
-
 import logging
 
 from runtime.events.calls import response_ids

@@ -1,7 +1,5 @@
 """Cancellation of an invocation, whichever process runs it (contract R2), for the chat and for the admin."""
 
-from __future__ import annotations
-
 from sessions_app.base.actors import Actor, ActorKind
 from sessions_app.errors import NotFoundError
 from sessions_app.invocations.outcome import STOPPED, STOPPED_BY_STAFF

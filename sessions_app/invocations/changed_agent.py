@@ -1,7 +1,5 @@
 """Answers to calls of an agent that has changed since: they continue on the new code if the calls still exist there."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from runtime import types

@@ -5,8 +5,6 @@ the message, and a process that resumes the invocation reads it. Code of agents 
 only a model that the site offers is ever used.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any

@@ -4,8 +4,6 @@ The end of an invocation belongs in the log, also when its agent could not write
 stay open, and the text that people have read would be gone.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Correction of state by staff: an event with the changed keys, unless a value has changed since staff saw it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

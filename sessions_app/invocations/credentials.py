@@ -3,8 +3,6 @@
 They are deleted from the row at the end of the invocation, and at the latest after `ADK["credential_seconds"]`.
 """
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 from django.utils import timezone

@@ -5,8 +5,6 @@ resumes the invocation, finds it complete in the log, and ends the row. In the o
 lack its last events for ever.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import time

@@ -1,7 +1,5 @@
 """Errors for messages and invocations above a limit of the site."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 from django.conf import settings

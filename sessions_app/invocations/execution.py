@@ -5,8 +5,6 @@ An execution is an attempt. The first attempt sends the message; a later attempt
 runner's stream and are published without a commit. The execution knows the outcome; `ending` writes it.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import time

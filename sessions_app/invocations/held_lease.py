@@ -1,7 +1,5 @@
 """Lease on an idle session, for a change to its log outside of invocations."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections.abc import AsyncGenerator

@@ -1,7 +1,5 @@
 """Outcomes: the ways an invocation ends."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from django.utils.translation import gettext_noop

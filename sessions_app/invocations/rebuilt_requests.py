@@ -4,8 +4,6 @@ A request is mostly the log, so storing whole requests would store a long conver
 a call has the texts that the log lacks, and positions in the contents that the log gives.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

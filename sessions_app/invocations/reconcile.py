@@ -5,8 +5,6 @@ event's transaction: each step is idempotent, and a crash in between is repaired
 (`rewind.finish_interrupted_rewind`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable, Collection
 from functools import partial
 

@@ -1,7 +1,5 @@
 """Retry of a failed invocation: on its own row, from its events (contract R1)."""
 
-from __future__ import annotations
-
 from typing import Any
 from uuid import UUID
 

@@ -5,8 +5,6 @@ effect, then show the event. A process may die between these steps; the same req
 (`finish_interrupted_rewind`), reconciles again.
 """
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import partial

@@ -1,7 +1,5 @@
 """Running invocations of this process, and the heartbeat, which renews their leases."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections.abc import Mapping

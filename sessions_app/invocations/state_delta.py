@@ -1,7 +1,5 @@
 """State deltas from clients, sent alone or with a message or an answer."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from typing import Any

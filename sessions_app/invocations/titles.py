@@ -1,7 +1,5 @@
 """Titles of sessions by a model (`ADK["title_model"]`), after the first answer."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Sequence
 from contextlib import aclosing

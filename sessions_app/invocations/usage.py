@@ -1,7 +1,5 @@
 """Usage of an invocation: tokens, cost and model calls, compared with their limits."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from runtime.agents.base_agent import BaseAgent

@@ -15,8 +15,6 @@ A shutdown hands the running invocations over: `RunningInvocation.stop` cancels 
 again and ends. After a crash a sweep finds the expired leases.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import os

@@ -1,7 +1,5 @@
 """Functions for the code of a job: `progress`, `save_artifact`, `confirm` and `ask`."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from contextvars import ContextVar
 from typing import Protocol

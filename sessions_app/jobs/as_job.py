@@ -4,8 +4,6 @@ A tool object cannot be sent to a worker. The job row has the names of agent and
 its own copy of the app (`run_tool`).
 """
 
-from __future__ import annotations
-
 from typing import Any, overload
 
 from runtime import types

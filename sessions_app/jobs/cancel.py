@@ -8,8 +8,6 @@
 The request is stored in the row first, so it survives a lost signal and the death of the worker.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Collection
 from uuid import UUID

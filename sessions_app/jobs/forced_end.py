@@ -6,8 +6,6 @@ asks all Celery workers, and the parent of the process that runs the job ends th
 to the repair of lost jobs.
 """
 
-from __future__ import annotations
-
 import logging
 import signal
 from datetime import timedelta

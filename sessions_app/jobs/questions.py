@@ -4,8 +4,6 @@ No process waits for an answer: the question ends the run, and after the answer 
 with all answers so far (`JobReporter.ask`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from datetime import datetime

@@ -1,7 +1,5 @@
 """Repairs of jobs: send due jobs, and repair jobs left unsent, lost or unanswered by a crash."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from typing import Any
 

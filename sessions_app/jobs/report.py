@@ -5,8 +5,6 @@ The function of a job may block for minutes, so a thread writes for it. `progres
 by a later attempt.
 """
 
-from __future__ import annotations
-
 import logging
 import re
 import threading
@@ -57,7 +55,7 @@ class JobReporter:
             target=self._report_until_stopped, name=f"report job {job.id}", daemon=True
         )
 
-    def __enter__(self) -> JobReporter:
+    def __enter__(self) -> "JobReporter":
         self._token = current_job.set(self)
         self._thread.start()
         return self

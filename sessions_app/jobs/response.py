@@ -1,7 +1,5 @@
 """Delivery of an ended job: its function response is queued once, as an invocation of the session."""
 
-from __future__ import annotations
-
 from typing import Any
 from uuid import UUID
 

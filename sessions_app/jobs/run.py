@@ -11,8 +11,6 @@ later write has the attempt as a condition, so only the latest attempt writes. T
 client id is made from the job's id.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 import os

@@ -4,8 +4,6 @@ The tool runs on the background loop of the process, and the worker's main threa
 thread only, so a soft limit or a cancellation can interrupt the wait and cancel the call.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass

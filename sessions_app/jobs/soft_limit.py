@@ -1,7 +1,5 @@
 """Celery's soft limit signal, confined to the function of a job: it interrupts nothing after the function."""
 
-from __future__ import annotations
-
 import signal
 import threading
 from collections.abc import Iterator
@@ -22,7 +20,7 @@ class SoftLimit:
         self._is_due = False
         self._may_raise = False
 
-    def __enter__(self) -> SoftLimit:
+    def __enter__(self) -> "SoftLimit":
         # Python runs signal handlers in the main thread only, and refuses to set a handler in another thread.
         self._is_installed = threading.current_thread() is threading.main_thread()
         if self._is_installed:

@@ -5,8 +5,6 @@ service takes the job into the statement that appends the event. A job inserted 
 its event is never committed. At the end of the run, jobs without an event are dropped.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar

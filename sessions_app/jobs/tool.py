@@ -1,7 +1,5 @@
 """`job_tool`: turn a function, executed by a Celery worker, into a tool of an agent."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime, timedelta

@@ -4,8 +4,6 @@ The invocation of the call has continued or ended when the job runs, so a change
 events.
 """
 
-from __future__ import annotations
-
 from typing import Any, NoReturn
 
 from runtime import types

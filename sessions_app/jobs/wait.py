@@ -1,7 +1,5 @@
 """Waits of workflows: a wait is a job that begins when it is over, so no process waits."""
 
-from __future__ import annotations
-
 import logging
 from datetime import UTC, datetime, timedelta
 from typing import Any

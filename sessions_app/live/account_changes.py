@@ -3,8 +3,6 @@
 The signals report a sign-out, a changed or deleted account, and a changed API key.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import Any

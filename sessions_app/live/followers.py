@@ -4,8 +4,6 @@ A topic is a session or a person. Each process sends all others the list of its 
 process silent for `FORGET_SECONDS` is forgotten.
 """
 
-from __future__ import annotations
-
 import time
 from collections import defaultdict
 from collections.abc import Collection, Iterable

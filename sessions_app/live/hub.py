@@ -11,8 +11,6 @@ All methods run on the hub's event loop and never wait, so no lock is needed and
 calls.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections import defaultdict

@@ -1,7 +1,5 @@
 """KnownWork: the open work of a session, as known to a tab or program from a status and later notices."""
 
-from __future__ import annotations
-
 from sessions_app.base.statuses import JobStatus
 from sessions_app.live.notices import JobNotice, Notice
 from sessions_app.store.sql.event_log import NO_IDS, SessionStatus

@@ -1,7 +1,5 @@
 """ListNews: reports changes of a person's list of sessions, and of the activity in them, to the open tabs."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections import defaultdict

@@ -4,8 +4,6 @@ The hub gives a notice to the readers of this process, and the relay carries its
 edge turns a notice into its own format: HTML for a browser, JSON for a program, a line for a terminal.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from datetime import datetime

@@ -1,7 +1,5 @@
 """Hub, relay and sign-ins of this process, and the slow tick, which compares them with PostgreSQL."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections.abc import Iterable

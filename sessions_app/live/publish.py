@@ -13,8 +13,6 @@ Partial events are never committed. The execution takes them from the runner's s
 `Hub.publish_text`, which gathers them until the next flush.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterable
 from uuid import UUID

@@ -13,8 +13,6 @@ News is gathered for `relay_seconds`; a cancel request and a sign-out go out imm
 loses none: the slow tick reads PostgreSQL.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import math

@@ -20,8 +20,6 @@ all news, which makes a gap and loses notices. A stalled reader therefore holds 
 most, shared with the other readers of the session, and later gets the rest from PostgreSQL and from the hub's texts.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable
 from enum import Enum, auto
@@ -119,7 +117,7 @@ class SessionFeed:
         self._known_work = KnownWork()
         self._wake = asyncio.Event()
 
-    def __aiter__(self) -> SessionFeed:
+    def __aiter__(self) -> "SessionFeed":
         return self
 
     async def __anext__(self) -> Update:

@@ -5,8 +5,6 @@ A sign-in is checked when the process hears of a change, and on every heartbeat.
 are late: a frame that comes more than two heartbeats after the last check waits for another check.
 """
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -45,7 +43,7 @@ class SignIn:
     key: ApiKey | None = None
 
     @classmethod
-    def of_scope(cls, scope: Mapping[str, Any]) -> SignIn:
+    def of_scope(cls, scope: Mapping[str, Any]) -> "SignIn":
         """Return the sign-in of the ASGI scope of a socket or a stream."""
         user = scope["user"]
         session = scope.get("session")
@@ -53,7 +51,7 @@ class SignIn:
         return cls(user.pk, user.get_session_auth_hash(), session_key or "")
 
     @classmethod
-    def of_key(cls, key: ApiKey, user_id: Any) -> SignIn:
+    def of_key(cls, key: ApiKey, user_id: Any) -> "SignIn":
         """Return the key as the sign-in of its person, or of another person for whom it acts."""
         return cls(user_id, "", "", key)
 

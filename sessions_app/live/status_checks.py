@@ -1,7 +1,5 @@
 """StatusChecks: compares the watched sessions of a process with PostgreSQL, in case news was lost."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import time

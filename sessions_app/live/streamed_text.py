@@ -4,8 +4,6 @@ Each piece has its offset from the start of the text. A receiver which has the t
 piece, and a receiver with a larger offset has the piece, or a part of it, already.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """Updates: the news of a session as typed data, which the hub shares between all readers in this process."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Hashable
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Lines of text about agents and their tools, for management commands."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from textwrap import shorten
 

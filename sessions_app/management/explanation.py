@@ -4,8 +4,6 @@ A declaration is made from annotations and docstrings, often not as the author e
 names the place in the source it comes from, and warns about parts that are missing.
 """
 
-from __future__ import annotations
-
 import ast
 import inspect
 import re

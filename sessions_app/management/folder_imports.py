@@ -3,8 +3,6 @@
 Running the folder would only show the first missing import; its author wants to see all at once.
 """
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ The child runs this module: `python -m sessions_app.management.folder_probe FOLD
 the file RESULT rather than to stdout, where the folder may print.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """Base of commands whose errors are sentences, and arguments that name a session or a user."""
 
-from __future__ import annotations
-
 from argparse import ArgumentParser
 from typing import Any
 from uuid import UUID

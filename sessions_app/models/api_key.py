@@ -1,7 +1,5 @@
 """ApiKey: a key by which a program acts for a user over the HTTP API."""
 
-from __future__ import annotations
-
 import secrets
 from collections.abc import Collection
 from typing import Any, Self
@@ -49,7 +47,7 @@ class ApiKeyQuerySet(models.QuerySet["ApiKey"]):
         unexpired = Q(expires_at=None) | Q(expires_at__gt=Now())
         return self.filter(unexpired, revoked_at=None, user__is_active=True)
 
-    def make(self, **fields: Any) -> tuple[ApiKey, str]:
+    def make(self, **fields: Any) -> "tuple[ApiKey, str]":
         """Store a new key; return its row, and the key itself, which is not stored."""
         row = self.model(**fields)
         key = row.take_new_key()

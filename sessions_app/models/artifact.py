@@ -1,7 +1,5 @@
 """Artifact: a version of a file of a session or a user; Django's storage holds the bytes."""
 
-from __future__ import annotations
-
 import hashlib
 import uuid
 from typing import Any
@@ -19,7 +17,7 @@ from sessions_app.models.stored_files import available_files, delete_after_commi
 FOLDER = "artifacts/"
 
 
-def storage_path(artifact: Artifact, filename: str) -> str:
+def storage_path(artifact: "Artifact", filename: str) -> str:
     """Return a random path; the path of an artifact with an upload id begins with `path_of_upload`."""
     # The name of the file is not part of the path: names from users and models must not reach the file system.
     beginning = FOLDER
@@ -77,7 +75,7 @@ class Artifact(models.Model):
         return f"{self.filename} v{self.version}"
 
     @property
-    def versions(self) -> models.QuerySet[Artifact]:
+    def versions(self) -> "models.QuerySet[Artifact]":
         """All versions of the file, the oldest first."""
         of_file = Artifact.objects.filter(
             app_name=self.app_name, user=self.user_id, session=self.session_id, filename=self.filename

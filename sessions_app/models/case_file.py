@@ -4,8 +4,6 @@ Rows are only inserted. The seal is the last row of a case file: a trigger of th
 (`migrations/cases.sql`).
 """
 
-from __future__ import annotations
-
 from typing import Any, Self
 from uuid import uuid4
 
@@ -92,7 +90,7 @@ class CaseItem(ActorColumns):
         return f"{self.session_id} #{self.seq}" if self.seq else str(self.session_id)
 
 
-def bundle_path(entry: CaseEntry, filename: str) -> str:
+def bundle_path(entry: "CaseEntry", filename: str) -> str:
     """Return the path of a new bundle in the storage."""
     return f"cases/{uuid4().hex}.zip"
 

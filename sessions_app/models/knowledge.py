@@ -3,8 +3,6 @@
 The optional app `sessions_app.contrib.knowledge` fills and searches these tables.
 """
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Iterable
 from typing import Any
@@ -27,7 +25,7 @@ MAX_PLACE_LENGTH = 600
 class KnowledgeBaseQuerySet(models.QuerySet["KnowledgeBase"]):
     """Knowledge bases by reader."""
 
-    def readable_by(self, user: Any, app_name: str) -> KnowledgeBaseQuerySet:
+    def readable_by(self, user: Any, app_name: str) -> "KnowledgeBaseQuerySet":
         """Return the bases that the user may read in a conversation with the app."""
         groups = getattr(user, "groups", None)
         of_people = Q(people=None)
@@ -96,7 +94,7 @@ class VersionStatus(models.TextChoices):
     FAILED = "failed"
 
 
-def storage_path(version: KnowledgeVersion, filename: str) -> str:
+def storage_path(version: "KnowledgeVersion", filename: str) -> str:
     """Return a random path: names of files must not reach the file system."""
     return f"{FOLDER}{uuid.uuid4().hex}"
 
@@ -159,7 +157,7 @@ def delete_bytes(instance: KnowledgeVersion, using: str, **kwargs: Any) -> None:
 class KnowledgePassageQuerySet(SearchableQuerySet["KnowledgePassage"]):
     """Passages that searches find."""
 
-    def current_in(self, bases: Iterable[Any]) -> KnowledgePassageQuerySet:
+    def current_in(self, bases: Iterable[Any]) -> "KnowledgePassageQuerySet":
         """Return the passages of the current versions in the bases with these keys."""
         current = KnowledgeVersion.objects.filter(status=VersionStatus.CURRENT, document__base__in=bases)
         return self.filter(version__in=current.values("pk"))

@@ -1,7 +1,5 @@
 """LinkedAccount: an account of a user at another service, such as Slack, in which the user talks to agents."""
 
-from __future__ import annotations
-
 from django.conf import settings
 from django.db import models
 from django.db.models.functions import Now

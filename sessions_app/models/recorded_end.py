@@ -1,7 +1,5 @@
 """RecordedEnd: what an invocation or a job has ended with, or who lifted a hold, as the database recorded it."""
 
-from __future__ import annotations
-
 from django.db import models
 from django.db.models.functions import Now
 

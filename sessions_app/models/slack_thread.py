@@ -1,7 +1,5 @@
 """SlackThread: a thread of Slack that is a session, and the messages posted into it."""
 
-from __future__ import annotations
-
 from django.db import models
 
 from sessions_app.models.linked_account import LinkedAccount

@@ -1,7 +1,5 @@
 """Files of rows in Django's storage: errors of the storage, and deletion."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 

@@ -1,7 +1,5 @@
 """WaitingMail: a mail that is stored with what it reports, and sent afterwards."""
 
-from __future__ import annotations
-
 from django.db import models
 from django.db.models.functions import Now
 

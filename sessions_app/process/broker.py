@@ -8,8 +8,6 @@ rows of PostgreSQL have the work, and the sweep asks for it again.
 `queue_declare`, which a worker calls before it reads a queue.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable
 from typing import Any

@@ -4,8 +4,6 @@ A task is a hint: the row says what is to be done, and the sweep sends the task 
 are sent by name, because the modules of the tasks are above this layer.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from uuid import UUID

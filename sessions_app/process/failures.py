@@ -8,8 +8,6 @@
 A2A) only puts code, sentence and status into its own form.
 """
 
-from __future__ import annotations
-
 import logging
 from uuid import uuid4
 

@@ -1,7 +1,5 @@
 """Mail to the members of a group of users: stored with what it reports, and sent by the sweep."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterable
 from datetime import timedelta

@@ -4,8 +4,6 @@ A line has the fields of `extra`, and the id of the invocation in whose context 
 lines of an invocation by `invocation_id`, including lines logged by the agent's own code.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 from collections.abc import Iterator

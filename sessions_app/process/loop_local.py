@@ -1,7 +1,5 @@
 """Values that belong to an event loop, such as connection pools and background tasks; and a wait with a time limit."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable
 from contextlib import suppress

@@ -14,8 +14,6 @@ The pool opens at first use, in a task that its callers share. A second task, wh
 pool when its loop ends: the loop of `async_to_sync` ends after each call and cancels its tasks.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress

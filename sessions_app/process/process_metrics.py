@@ -1,7 +1,5 @@
 """Counts of this process for Prometheus. Without the package `prometheus-client` nothing is counted."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

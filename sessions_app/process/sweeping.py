@@ -6,8 +6,6 @@ Sweeps may overlap, and a worker may die in the middle, so each repair must be s
 same time: it changes a row with a condition on the row's state.
 """
 
-from __future__ import annotations
-
 import logging
 import time
 from collections.abc import Callable, Sequence

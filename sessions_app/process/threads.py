@@ -4,8 +4,6 @@ The only module with internals of asgiref. `_caller_has_thread` prevents a deadl
 request; `calling_loop` prevents a second loop for the channel layer of Redis, which refuses it.
 """
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from collections.abc import Callable, Coroutine

@@ -10,8 +10,6 @@ or a link that contains the position, after the markers of emphasis. No text can
 its own.
 """
 
-from __future__ import annotations
-
 import re
 import sys
 from bisect import bisect_left, bisect_right
@@ -133,7 +131,7 @@ class _Block:
         return [0, *accumulate(len(line) + 1 for line in self.lines)]
 
     @cached_property
-    def shown(self) -> list[_Shown]:
+    def shown(self) -> "list[_Shown]":
         """Tokens that show characters, with their positions in the content."""
         content = self.token.content
         offset = 0

@@ -1,7 +1,5 @@
 """Steps of a workflow as a card: rows of steps, and those that may run at once side by side."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -59,7 +57,7 @@ class StepView:
     ended_at: datetime | None
     attempts: int
     output: str
-    inner: list[StepView]
+    inner: "list[StepView]"
     hidden: int
 
     @property

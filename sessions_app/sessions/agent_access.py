@@ -4,8 +4,6 @@ A person without access still reads own conversations with the app. Conversation
 `sessions_app.models.session.of_shown_apps`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 from uuid import UUID

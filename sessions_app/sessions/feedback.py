@@ -1,7 +1,5 @@
 """Opinions of people about answers: given, changed, withdrawn and listed."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from runtime.valid_text import storable

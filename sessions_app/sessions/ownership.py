@@ -4,8 +4,6 @@ A session of another user is reported like a missing session, here and everywher
 exists.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID

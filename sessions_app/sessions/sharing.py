@@ -1,7 +1,5 @@
 """Sharing of sessions by links. The owner makes and revokes a link, staff may revoke it; signed-in users read by it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.db import transaction

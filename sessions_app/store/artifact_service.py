@@ -4,8 +4,6 @@ The bytes are stored first, then the row. A crash between the two leaves a file 
 other order could leave a row whose content cannot be loaded.
 """
 
-from __future__ import annotations
-
 import hashlib
 import logging
 from typing import Any
@@ -128,7 +126,7 @@ def _save(
     return store_artifact(artifact, ContentFile(data)).version
 
 
-def store_artifact(artifact: Artifact, content: File[bytes]) -> Artifact:
+def store_artifact(artifact: Artifact, content: "File[bytes]") -> Artifact:
     """Store the bytes, and the row with the next version number. Idempotent with an upload id.
 
     Returns:

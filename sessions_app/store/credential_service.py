@@ -1,7 +1,5 @@
 """Credential service on PostgreSQL, encrypted (contract T8)."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable
 from contextvars import Context

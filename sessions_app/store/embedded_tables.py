@@ -1,7 +1,5 @@
 """The tables whose texts get vectors: memory entries, and passages of knowledge bases."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -13,8 +13,6 @@ Only the batch that was under way is sent again. When no text waits, the model i
 on, and the vectors of earlier models are deleted.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections import Counter

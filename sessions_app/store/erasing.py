@@ -5,8 +5,6 @@ Appends may add references during a deletion: an advisory lock, shared by append
 being deleted just after it got a reference.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from itertools import islice
 from uuid import UUID

@@ -1,7 +1,5 @@
 """MIME types of files by their first bytes: the name and the browser may claim any type."""
 
-from __future__ import annotations
-
 import codecs
 import mimetypes
 

@@ -4,8 +4,6 @@ Events never change, so a cached history is never wrong, only short: each load c
 reads the missing events. Nothing has to be invalidated when another process writes.
 """
 
-from __future__ import annotations
-
 import asyncio
 import sys
 from collections import OrderedDict

@@ -9,8 +9,6 @@ A request may therefore be handled twice. Rows created by a request have the id 
 attempt finds the row of the first.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any

@@ -4,8 +4,6 @@ Words are found by PostgreSQL's full text search, and texts of a like meaning by
 (`store/memory_vectors`). Ranks are joined, because the measures of the two searches cannot be compared.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime

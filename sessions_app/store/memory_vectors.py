@@ -5,8 +5,6 @@ an index of each table for the model that the settings name first. `store/embedd
 for one model, whose vectors have one length. `contrib/knowledge` finds passages by the same parts.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from dataclasses import dataclass

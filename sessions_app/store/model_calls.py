@@ -4,8 +4,6 @@ The record of a call is a column of the event's row, written by the statement of
 its own, and none exists for an answer which was not committed.
 """
 
-from __future__ import annotations
-
 import logging
 from collections import OrderedDict
 from collections.abc import Sequence

@@ -7,8 +7,6 @@ A person's download is an address of the store that the site signs after it has 
 SHA-256 of each object: the site compares it with that of the row before it signs, without reading the object.
 """
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -43,7 +41,7 @@ _NO_OBJECT = ("404", "NoSuchKey")
 class ObjectFile(S3File):  # type: ignore[misc]  # the package has no types
     """A file in the bucket, read whole when it is opened, also after it was closed."""
 
-    def open(self, mode: str | None = None) -> ObjectFile:
+    def open(self, mode: str | None = None) -> "ObjectFile":
         try:
             with _converted_errors():
                 super().open(mode)

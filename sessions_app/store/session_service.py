@@ -10,8 +10,6 @@ An append goes to `sql/appends`. If other writers have appended since the load (
 event's `seq` shows it: the missing events are read and added to the session before its agent resumes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

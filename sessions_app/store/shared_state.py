@@ -1,7 +1,5 @@
 """App and user state outside the hot path: creating and listing sessions, and the time zone of a browser."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """Values of the state of a session or a user, each with a digest to detect a concurrent change."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass

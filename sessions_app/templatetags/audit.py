@@ -1,7 +1,5 @@
 """Template filters and tags of the audit pages."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -52,7 +50,7 @@ def audit_link(url: str, text: object) -> SafeString:
 
 @register.simple_tag(takes_context=True)
 def audit_row(
-    context: Context, entry: TimelineEntry, template_name: str, is_part: bool = False
+    context: Context, entry: "TimelineEntry", template_name: str, is_part: bool = False
 ) -> SafeString:
     """Render an event of the timeline; a row with a sentence if the event cannot be shown.
 

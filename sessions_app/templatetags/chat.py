@@ -1,7 +1,5 @@
 """Template filters and tags of the chat pages."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from django import template

@@ -1,7 +1,5 @@
 """Use cases about pending calls: answer them, and withdraw allowances."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any

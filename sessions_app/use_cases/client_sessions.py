@@ -5,8 +5,6 @@ more: pending calls, confirmations, rewinds and the site's marks would let a pro
 in effect. `_claim_of` lists what is refused, and `_append_all` removes the marks.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """Use cases about uploads: files of the user, sent before their message."""
 
-from __future__ import annotations
-
 from typing import Any
 from uuid import UUID
 
@@ -22,7 +20,7 @@ from sessions_app.use_cases.sessions import create_session
 async def upload_file(
     user: User,
     session_id: UUID,
-    upload: UploadedFile[Any],
+    upload: "UploadedFile[Any]",
     network: str = "",
     *,
     new_app: str = "",

@@ -1,7 +1,5 @@
 """Use cases about the jobs and the scheduled tasks of a session."""
 
-from __future__ import annotations
-
 from uuid import UUID
 
 from sessions_app.base.actors import UserActor

@@ -5,8 +5,6 @@ may do more than itself, and revoking a key revokes all keys that it has made: o
 revocation.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any

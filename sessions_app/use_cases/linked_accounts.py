@@ -1,7 +1,5 @@
 """Use cases about accounts at other services, in which a user talks to the agents of this site."""
 
-from __future__ import annotations
-
 from dataclasses import asdict, dataclass
 from typing import Any
 

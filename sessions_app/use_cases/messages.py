@@ -4,8 +4,6 @@ Requests are safe to repeat: browsers and programs send them again after a lost 
 of its sender, and a unique constraint lets one invocation start for it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import UUID

@@ -1,7 +1,5 @@
 """Use cases about a session as a whole: create it, change it, mark its events as seen."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from math import ceil

@@ -4,8 +4,6 @@ Between the two steps the caller keeps a `PendingSignIn` with the user's login, 
 sealed with the user, the session and the call: it helps nobody else, and answers nothing else.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Use cases of a user who changes or forgets what agents keep about them, outside of a conversation."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -18,8 +18,6 @@ loop of its process and returns: a slow server holds up no worker. `next_at` is 
 An attempt whose outcome is lost is repeated, so receivers must ignore a `webhook-id` they have seen.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import logging
@@ -58,7 +56,7 @@ KEPT = timedelta(days=30)
 GONE = 410
 
 # The running round and its task: asyncio holds only weak references to tasks. Empty while no round runs.
-_rounds: dict[asyncio.Task[int], _Round] = {}
+_rounds: "dict[asyncio.Task[int], _Round]" = {}
 
 
 @dataclass(frozen=True)
@@ -235,7 +233,7 @@ def _claim_due(running: Sequence[WebhookDelivery]) -> list[WebhookDelivery]:
     return []
 
 
-def _claim_ids(bounds: _Bounds) -> list[int]:
+def _claim_ids(bounds: "_Bounds") -> list[int]:
     ids: list[int] = []
     with transaction.atomic():
         # Rounds of other processes skip the locked rows and claim the next rows.

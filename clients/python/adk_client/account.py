@@ -1,7 +1,5 @@
 """Operations on the account of an API key: the key itself, other keys, and webhooks."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import datetime
 

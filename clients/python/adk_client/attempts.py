@@ -4,8 +4,6 @@ A connection that breaks and the statuses in `TEMPORARY` are worth another attem
 that asks to wait (`Retry-After`) is obeyed, up to the caller's patience.
 """
 
-from __future__ import annotations
-
 import random
 
 import httpx

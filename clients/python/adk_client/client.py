@@ -5,8 +5,6 @@ bytes of a stream: neither does I/O. Only sending, waiting and the loop over byt
 `await` cannot be shared with synchronous code.
 """
 
-from __future__ import annotations
-
 import asyncio
 import time
 from abc import abstractmethod

@@ -1,7 +1,5 @@
 """Errors of the API, created from the problem details (RFC 9457) of a response."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

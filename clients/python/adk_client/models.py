@@ -1,7 +1,5 @@
 """Objects of the API. Fields added by a newer site are kept as attributes."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import Any, Generic, TypeVar
 from uuid import UUID

@@ -1,7 +1,5 @@
 """News of a stream: what happens in a session, or in a run of the session."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from pydantic import Field

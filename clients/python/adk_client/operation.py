@@ -5,8 +5,6 @@ passes the `Call` to the client's `send`. The overloads of `__get__` tell a type
 coroutine, so both clients are fully typed without a second list of methods.
 """
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, overload
 

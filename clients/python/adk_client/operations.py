@@ -1,7 +1,5 @@
 """Operations of the API, as the requests and streams that they send."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, Literal
 from urllib.parse import quote

@@ -6,8 +6,6 @@ text, `Stream` remembers what it has yielded, drops the known beginning of a rep
 when the event itself arrives.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field

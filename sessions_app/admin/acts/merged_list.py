@@ -6,8 +6,6 @@ and page 1,000 costs as much as page 1. A page ends when it is full or the time 
 continues where each source was left.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta
@@ -57,7 +55,7 @@ class _Reader:
         self._end = end
         self._stored = source.model._default_manager.exclude(**{source.time_field: None})
 
-    def entries(self) -> Iterator[tuple[datetime, _Reader, Entry | None]]:
+    def entries(self) -> "Iterator[tuple[datetime, _Reader, Entry | None]]":
         """Yield the matching acts with the time by which they are merged; None as the last if the time is over."""
         first = datetime.min.replace(tzinfo=UTC)
         if day := self._filters.day:

@@ -4,8 +4,6 @@ Of the events 3 (a call), 4 (asks to confirm the call), 5 (the person confirms),
 timeline has two entries: 3 with the answers 4, 5 and 6, and 7.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -27,10 +25,10 @@ class TimelineEntry:
 
     event: Event
     row: Row | None
-    answers: list[TimelineEntry] = field(default_factory=list)
+    answers: "list[TimelineEntry]" = field(default_factory=list)
 
     @property
-    def whole(self) -> list[TimelineEntry]:
+    def whole(self) -> "list[TimelineEntry]":
         """The entry itself and its answers."""
         return [self, *self.answers]
 

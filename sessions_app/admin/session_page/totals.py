@@ -1,7 +1,5 @@
 """Sums over the events of a session, and over the events of each of its invocations."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Self
 
@@ -30,7 +28,7 @@ class Totals:
     output_tokens: int = 0
     first_seq: int | None = None
 
-    def __add__(self, other: Totals) -> Totals:
+    def __add__(self, other: "Totals") -> "Totals":
         return Totals(
             self.events + other.events,
             self.prompt_tokens + other.prompt_tokens,

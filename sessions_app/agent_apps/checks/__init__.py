@@ -1,7 +1,5 @@
 """Django system checks of agents, of `settings.ADK`, and of the project around this app."""
 
-from __future__ import annotations
-
 from django.core.checks import Error, Warning
 
 

@@ -14,8 +14,6 @@
 - W005  an agent folder has a flaw that is an error in an agents.py: the site starts all the same
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import lru_cache

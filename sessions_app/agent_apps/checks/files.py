@@ -4,8 +4,6 @@
 - E021  the object store does not answer or refuses the site (`manage.py check --deploy` asks it)
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.core.checks import CheckMessage

@@ -14,8 +14,6 @@
 - W011  the page of the HTTP API has no files
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any

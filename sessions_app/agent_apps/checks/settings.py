@@ -15,8 +15,6 @@
 - W015  there are `slack_tokens`, but no Django app that serves Slack, or an agent of Slack does not exist
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Iterator
 from importlib.util import find_spec
 from typing import Any

@@ -5,8 +5,6 @@
 Runs with `manage.py migrate` and `manage.py check --database default`, as other checks that make connections.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Environment variables from the `.env` files of agent folders."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import dataclass
 from pathlib import Path

@@ -3,8 +3,6 @@
 A module with an app may define `faces`, by name of the agent, and `starters`, messages that an empty chat offers.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from types import ModuleType
 from typing import Literal

@@ -4,8 +4,6 @@ A folder defines `app` or `root_agent` in its `agent.py` or `__init__.py`, or an
 modules may import `google.adk`, which is then an alias of `runtime`.
 """
 
-from __future__ import annotations
-
 import ast
 import importlib
 import sys

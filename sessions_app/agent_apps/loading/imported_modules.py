@@ -4,8 +4,6 @@ A module's job tools are Celery tasks, registered by name. They are removed and 
 otherwise the name of a task would mean the old function.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Sentences and source lines for errors of loading an agent module."""
 
-from __future__ import annotations
-
 import traceback
 from pathlib import Path
 

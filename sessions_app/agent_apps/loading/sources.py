@@ -4,8 +4,6 @@ In development each process checks the files several times a second, so a check 
 directories and files, and lists a directory only after its modification time has changed.
 """
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Iterator

@@ -5,8 +5,6 @@ of the functions given to them, and the declarations of their tools. Code that t
 server offers are not covered: an author tells such a change by `agent_version`.
 """
 
-from __future__ import annotations
-
 import inspect
 import json
 import re

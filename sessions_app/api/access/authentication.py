@@ -1,7 +1,5 @@
 """Authentication of the API: an API key as bearer token, else the sign-in of a browser with its CSRF token."""
 
-from __future__ import annotations
-
 from django.conf import settings
 from django.http import HttpRequest
 from ninja.errors import AuthenticationError

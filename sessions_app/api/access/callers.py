@@ -4,8 +4,6 @@ A signed-in user may do everything with own sessions. An API key acts for its us
 service also acts for the users of a group. Each request counts towards the rate of the caller.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -57,10 +55,10 @@ class Caller:
     traceparent: str = ""
 
     @classmethod
-    def of(cls, user: AbstractBaseUser, key: ApiKey | None, source: Source) -> Caller:
+    def of(cls, user: AbstractBaseUser, key: ApiKey | None, source: Source) -> "Caller":
         return cls(user, key, client_address(source), client_network(source), _traceparent_of(source))
 
-    def in_trace(self, traceparent: object) -> Caller:
+    def in_trace(self, traceparent: object) -> "Caller":
         """Return the caller with the trace context of a request that has it elsewhere than in its headers."""
         found = _usable(traceparent)
         return replace(self, traceparent=found) if found else self

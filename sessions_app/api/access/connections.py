@@ -1,7 +1,5 @@
 """Connections of programs: counted against the caller's quota, and ended with the caller's sign-in or key."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Protocol

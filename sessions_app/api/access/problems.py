@@ -4,8 +4,6 @@
 details by their `public_error`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from http import HTTPStatus
 from math import ceil

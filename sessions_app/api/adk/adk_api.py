@@ -3,8 +3,6 @@
 The operations here are about the site: its apps, the version, and the consent to telemetry, which it does not give.
 """
 
-from __future__ import annotations
-
 import platform
 from typing import Literal
 

@@ -4,8 +4,6 @@ Each `data` is an event, as a Runner would yield it: without the user's message 
 `seq`; google-adk's clients ignore it, others may connect again with it.
 """
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Iterator

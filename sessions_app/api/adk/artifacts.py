@@ -1,7 +1,5 @@
 """Files of a session, and of its person (`user:`): names, versions, contents, metadata. Names may have slashes."""
 
-from __future__ import annotations
-
 from typing import Any, cast
 
 from django.http import Http404, HttpRequest, HttpResponse

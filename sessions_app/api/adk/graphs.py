@@ -1,7 +1,5 @@
 """Agents and workflows of an app for adk-web: as JSON, and drawn in the language of Graphviz."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import chain
 from typing import Any
@@ -45,7 +43,7 @@ class GraphEdge(Schema):
 class WorkflowGraph(Schema):
     """The nodes and edges of a workflow."""
 
-    nodes: list[GraphNode]
+    nodes: "list[GraphNode]"
     edges: list[GraphEdge]
 
 
@@ -59,7 +57,7 @@ class GraphNode(Schema):
     name: str
     type: str
     description: str = ""
-    sub_agents: list[GraphNode] = []
+    sub_agents: "list[GraphNode]" = []
     graph: WorkflowGraph | None = None
 
 

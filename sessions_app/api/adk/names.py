@@ -1,7 +1,5 @@
 """Names of google-adk's clients: fields in camelCase, and users and sessions by user id, app and session id."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 

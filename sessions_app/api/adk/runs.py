@@ -5,8 +5,6 @@ follows its events, so a run continues without its client. A client may send the
 `Idempotency-Key`, or for an answer with the same call, the run of the first request is found and followed.
 """
 
-from __future__ import annotations
-
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from typing import Any
@@ -91,12 +89,12 @@ async def run(request: StreamRequest) -> Stream:
     return RunStream(session.pk, session.user_id, encoder, after=after, run_id=run_id)
 
 
-async def _session_of(caller: Caller, ask: RunRequest) -> OwnSession:
+async def _session_of(caller: Caller, ask: "RunRequest") -> OwnSession:
     caller.require(Scope.ANSWER if ask.answers else Scope.RUN)
     return await find_own_session(await caller.acting_for(ask.user_id), ask.app_name, ask.session_id)
 
 
-async def _start(request: StreamRequest, ask: RunRequest, session: OwnSession) -> tuple[str, int]:
+async def _start(request: StreamRequest, ask: "RunRequest", session: OwnSession) -> tuple[str, int]:
     """Start the run, or find the run of an earlier request. Return its id, and the `seq` to follow it from."""
     user = await request.caller.acting_for(ask.user_id)
     by = request.caller.actor_for(user)
@@ -129,7 +127,7 @@ async def _start(request: StreamRequest, ask: RunRequest, session: OwnSession) -
     return run_id, after if last is None else last
 
 
-async def _known_run(request: StreamRequest, ask: RunRequest, session: OwnSession) -> Invocation | None:
+async def _known_run(request: StreamRequest, ask: "RunRequest", session: OwnSession) -> Invocation | None:
     """Return the run of an earlier request with the same key, or with the same answer to the call; else None."""
     if not request.idempotency_key:
         return None
@@ -140,7 +138,7 @@ async def _known_run(request: StreamRequest, ask: RunRequest, session: OwnSessio
     return await find_answer(session.pk, answer.id or "", answer.response or {})
 
 
-async def _resume(ask: RunRequest, by: UserActor, session: OwnSession) -> str:
+async def _resume(ask: "RunRequest", by: UserActor, session: OwnSession) -> str:
     """Return the id of an active run, or retry a failed run and return its id."""
     if not ask.invocation_id:
         raise InvalidInputError(
@@ -167,7 +165,7 @@ async def _run(session: OwnSession, **names: str) -> Invocation:
     return row
 
 
-def _only_answer(ask: RunRequest) -> types.FunctionResponse:
+def _only_answer(ask: "RunRequest") -> types.FunctionResponse:
     if len(ask.answers) > 1 or ask.text or ask.files:
         raise InvalidInputError(
             "The message answers a call and has other parts, too. Send each by itself.", field="newMessage"

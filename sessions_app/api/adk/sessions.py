@@ -1,7 +1,5 @@
 """Sessions of a person with an app: create, get, list, change, delete; their spans, and the memory made of them."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Questions of a task in words, and answers in words: for programs without a form for each kind of question."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass

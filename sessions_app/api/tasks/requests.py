@@ -4,8 +4,6 @@ Messages are safe to repeat: session id and client id derive from the message's 
 is sent again finds the session and the invocation of the first time.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from uuid import UUID

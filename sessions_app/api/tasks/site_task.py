@@ -12,8 +12,6 @@ can be followed in both directions. The state derives from the rows:
          input required, auth required
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum, auto

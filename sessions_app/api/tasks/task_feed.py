@@ -5,8 +5,6 @@ task is read from the tables again, and `StateNews` follows if the state differs
 requests see, so a feed cannot contradict them.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import aclosing, suppress

@@ -1,7 +1,5 @@
 """The caller, and the apps of the site."""
 
-from __future__ import annotations
-
 from django.http import HttpRequest
 from ninja import Router, Schema
 

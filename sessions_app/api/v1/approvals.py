@@ -1,7 +1,5 @@
 """Approvals: calls and questions that wait for the caller, in all sessions."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import Any, ClassVar
 from uuid import UUID
@@ -63,7 +61,7 @@ class Approval(RowSchema):
     asked_at: datetime
 
     @classmethod
-    def of(cls, row: AnswerRequest) -> Approval:
+    def of(cls, row: AnswerRequest) -> "Approval":
         """Return the approval of an answer request, with its session and job."""
         return cls.from_row(
             row,
@@ -115,7 +113,7 @@ class CallAnswer(Schema):
     option: int | None = Field(None, ge=0, le=MAX_INTEGER)
 
     @model_validator(mode="after")
-    def check_kind(self) -> CallAnswer:
+    def check_kind(self) -> "CallAnswer":
         """Refuse an answer of no kind, or of several."""
         if sum(getattr(self, kind) is not None for kind in self.kinds) != 1:
             raise ValueError(f"send one of {', '.join(self.kinds)}")

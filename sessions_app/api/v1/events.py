@@ -1,7 +1,5 @@
 """Events of a session, and the opinions of its person about them."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import AsyncIterator
 from typing import Any, Literal

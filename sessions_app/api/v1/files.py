@@ -1,7 +1,5 @@
 """Files of a session: uploads of its person, and artifacts of its agents. Each name has versions 0, 1, 2 …"""
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import Annotated
 from uuid import UUID
@@ -43,7 +41,7 @@ class StoredFile(RowSchema):
     created_at: datetime
 
     @classmethod
-    def of(cls, row: Artifact) -> StoredFile:
+    def of(cls, row: Artifact) -> "StoredFile":
         return cls.from_row(row, name=row.filename)
 
 

@@ -1,7 +1,5 @@
 """Jobs: long-running calls that the site executes, with their progress, questions and results."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from math import isfinite
 from typing import Any, Self
@@ -39,7 +37,7 @@ class Question(Schema):
     options: list[str]
 
     @classmethod
-    def of(cls, row: ToolJob) -> Question | None:
+    def of(cls, row: ToolJob) -> "Question | None":
         """Return the open question of a job; None when it asks nothing."""
         if row.question is None:
             return None

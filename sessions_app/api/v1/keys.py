@@ -1,7 +1,5 @@
 """API keys of the caller: list, make, revoke."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import Annotated
 from uuid import UUID

@@ -3,8 +3,6 @@
 Acts on a run stop, retry, replace or undo it, or answer its calls that wait.
 """
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import Annotated, Any
 from uuid import UUID, uuid4
@@ -75,7 +73,7 @@ class Run(RowSchema):
     finished_at: datetime | None
 
     @classmethod
-    def of(cls, row: Invocation) -> Run:
+    def of(cls, row: Invocation) -> "Run":
         error = RunError(code=row.error_code, message=row.error_message) if row.error_code else None
         return cls.from_row(row, run_id=row.invocation_id, error=error)
 

@@ -1,7 +1,5 @@
 """Scheduled tasks: what agents have planned to do later, once or repeatedly."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import Literal
 from uuid import UUID
@@ -42,7 +40,7 @@ class Schedule(RowSchema):
     error: str
 
     @classmethod
-    def of(cls, row: ScheduledTask) -> Schedule:
+    def of(cls, row: ScheduledTask) -> "Schedule":
         return cls.from_row(row, schedule_id=row.pk, agent=row.agent_name)
 
 

@@ -1,7 +1,5 @@
 """Sessions: conversations of the caller with the site's agents."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from functools import partial
 from hashlib import sha256
@@ -62,7 +60,7 @@ class SessionSummary(RowSchema):
     needs_answer: bool
 
     @classmethod
-    def of(cls, row: Any) -> SessionSummary:
+    def of(cls, row: Any) -> "SessionSummary":
         """Return the summary of a row from `with_activity`."""
         return cls.from_row(
             row,

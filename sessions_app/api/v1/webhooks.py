@@ -1,7 +1,5 @@
 """Webhooks of the caller: make, list, delete, test, and their deliveries."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import Annotated, Literal
 from uuid import UUID

@@ -1,7 +1,5 @@
 """Parsing of future moments, lengths of time and time zones."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta

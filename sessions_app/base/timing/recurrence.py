@@ -5,8 +5,6 @@ without clock changes, and only the result is placed in the time zone. There a t
 behind the change) or repeated (the first of the two moments counts).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cached_property

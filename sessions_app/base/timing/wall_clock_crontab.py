@@ -1,7 +1,5 @@
 """Celery's crontab on wall-clock times, with a description in words for common schedules."""
 
-from __future__ import annotations
-
 from datetime import UTC, date, datetime, tzinfo
 from itertools import pairwise
 
@@ -42,7 +40,7 @@ class WallClockCrontab(crontab):
     tz: tzinfo = UTC  # type: ignore[assignment]  # the stubs declare a zone name
 
     @classmethod
-    def parse(cls, fields: str) -> WallClockCrontab:
+    def parse(cls, fields: str) -> "WallClockCrontab":
         """Parse five fields: minute, hour, day of the month, month, day of the week."""
         minute, hour, day_of_month, month_of_year, day_of_week = fields.split()
         return cls(minute, hour, day_of_week, day_of_month, month_of_year, nowfun=lambda: datetime.now(UTC))

@@ -1,7 +1,5 @@
 """Django app configuration. The methods import when called: the modules need the optional package `a2a-sdk`."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -21,12 +19,12 @@ class A2AConfig(Extension):
     label = "adk_a2a"
     verbose_name = "Agent-to-Agent protocol"
 
-    def streams(self) -> Mapping[str, Application]:
+    def streams(self) -> Mapping[str, "Application"]:
         from sessions_app.contrib.a2a.endpoint import AGENT_ROUTE, CARD_ROUTE, agent, agent_card
 
         return {AGENT_ROUTE: agent, CARD_ROUTE: agent_card}
 
-    async def push_of(self, delivery: WebhookDelivery) -> Push | None:
+    async def push_of(self, delivery: "WebhookDelivery") -> "Push | None":
         from sessions_app.contrib.a2a.push import push_of
 
         return await push_of(delivery)

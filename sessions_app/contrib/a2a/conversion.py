@@ -1,7 +1,5 @@
 """Conversion of a task with its events and questions to A2A: pure functions."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from a2a import types as a2a

@@ -4,8 +4,6 @@ The SDK's server would answer some unusual requests with an internal error, so m
 here first. While `ADK["a2a_apps"]` names no app, nothing is served, and the package `a2a-sdk` is not needed.
 """
 
-from __future__ import annotations
-
 from http import HTTPStatus
 from types import ModuleType
 

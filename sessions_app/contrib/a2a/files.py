@@ -1,7 +1,5 @@
 """Artifacts of a task: the texts of its agents, and their files within a limit of bytes."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from a2a.types import Artifact, Part

@@ -6,8 +6,6 @@ stored for A2A, so any process can answer any request, and a task of the chat pa
 A request that waits follows the session's feed until the task is at rest, that is, until it has ended or asks the user.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing, contextmanager

@@ -4,8 +4,6 @@ Clients that know ADK answer a call by a function response with its id. All othe
 the answer if only one question is pending.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from a2a.types import Message, Part

@@ -5,8 +5,6 @@ of a notification is made when it is sent: a delivery says only that the task ha
 state. The webhook is deleted once its server has accepted the notice of the task's end.
 """
 
-from __future__ import annotations
-
 import json
 import time
 from uuid import uuid4

@@ -1,7 +1,5 @@
 """The SDK's JSON-RPC server with the site's request handler, and the agent card of an app."""
 
-from __future__ import annotations
-
 import json
 import logging
 from typing import Any

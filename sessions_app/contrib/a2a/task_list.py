@@ -5,8 +5,6 @@ if it is the task's last invocation; the others are skipped. The state is known 
 by state also skips rows, and a page may be short although others follow.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Django app configuration. The method imports when called: models cannot be imported before."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -19,7 +17,7 @@ class AgUiConfig(Extension):
     label = "adk_ag_ui"
     verbose_name = "Agent-User Interaction protocol"
 
-    def streams(self) -> Mapping[str, Application]:
+    def streams(self) -> Mapping[str, "Application"]:
         from sessions_app.contrib.ag_ui.endpoint import AG_UI
 
         return {AG_UI.route: AG_UI}

@@ -1,7 +1,5 @@
 """The address of AG-UI. The package `ag-ui-protocol` is optional, so it is imported with the first request."""
 
-from __future__ import annotations
-
 from importlib.util import find_spec
 
 from sessions_app.api.access.connections import Stream

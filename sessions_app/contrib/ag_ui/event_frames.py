@@ -4,8 +4,6 @@ Text is sent while it grows. The committed event decides: if it begins with what
 otherwise the text is withdrawn. A withdrawn text is closed, and the next snapshot of the messages lacks it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 

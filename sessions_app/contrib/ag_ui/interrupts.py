@@ -1,7 +1,5 @@
 """Interrupts: the calls and questions that wait for the person, and how an answer to one is read."""
 
-from __future__ import annotations
-
 from typing import Any
 from uuid import UUID
 

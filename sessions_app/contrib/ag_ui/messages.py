@@ -1,7 +1,5 @@
 """Events of the log as messages of AG-UI. The questions of the framework are no messages: they become interrupts."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field

@@ -8,8 +8,6 @@ tells that a text was withdrawn and the messages must be sent again, `^` that th
 being sent. `end` stands after the last frame of a run.
 """
 
-from __future__ import annotations
-
 import re
 import zlib
 from dataclasses import dataclass, field
@@ -89,7 +87,7 @@ class Place:
         return "~".join(marks)
 
     @classmethod
-    def parse(cls, written: str) -> Place | None:
+    def parse(cls, written: str) -> "Place | None":
         """Return the place of an id; None for a text that is none."""
         found = _PLACE.fullmatch(written) if len(written) <= MAX_LENGTH else None
         if found is None:

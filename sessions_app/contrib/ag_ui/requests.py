@@ -5,8 +5,6 @@ if the person wrote it, and the results of the client's tools behind the last me
 anything new follows the thread.
 """
 
-from __future__ import annotations
-
 import base64
 import binascii
 import json

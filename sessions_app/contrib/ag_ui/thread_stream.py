@@ -8,8 +8,6 @@ A client that connects again sends the id of its last event. The events from the
 which restores the open steps, and the frames that the client has are left out.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Eval sets and results of evaluations, for adk-web: staff who are signed in read them."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from enum import IntEnum
 from typing import Any

@@ -1,7 +1,5 @@
 """Admin of evaluations, to view and stop them, and the export of annotated sessions as an eval set."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import Any, ClassVar
 

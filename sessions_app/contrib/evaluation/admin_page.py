@@ -1,7 +1,5 @@
 """Data of an evaluation's page: its criteria, and its cases with the expected and the actual calls and answers."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest

@@ -1,7 +1,5 @@
 """Django app configuration. Modules are imported on use: models cannot be imported yet."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
@@ -21,12 +19,12 @@ class EvaluationConfig(Extension):
     label = "adk_evaluation"
     verbose_name = "Evaluations of agents"
 
-    def adk_routers(self) -> Sequence[Router]:
+    def adk_routers(self) -> Sequence["Router"]:
         from sessions_app.contrib.evaluation.adk_api import router
 
         return [router]
 
-    def repairs(self) -> Sequence[Repair]:
+    def repairs(self) -> Sequence["Repair"]:
         from sessions_app.contrib.evaluation.repairs import evaluation_repairs
 
         return evaluation_repairs()

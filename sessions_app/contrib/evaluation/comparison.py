@@ -1,7 +1,5 @@
 """Comparison of an evaluation with the previous evaluation of its set: by case, and by metric of each case."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

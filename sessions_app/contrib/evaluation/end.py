@@ -1,7 +1,5 @@
 """End of a case and of its evaluation, cancellation of an evaluation, and the wait for its end."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 from uuid import UUID

@@ -4,8 +4,6 @@ The sweep sends due cases, queues lost cases again, and ends evaluations whose l
 deletes old evaluations.
 """
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 from django.db.models import Exists, F, OuterRef, Q, QuerySet, Subquery, Window

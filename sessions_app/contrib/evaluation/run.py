@@ -5,8 +5,6 @@ waits for the case and writes heartbeats. Each step is safe to repeat: a claim i
 only the latest attempt may write.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections.abc import Callable

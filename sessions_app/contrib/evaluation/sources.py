@@ -3,8 +3,6 @@
 Conversations become cases of an eval set in the format of the Agent Development Kit (`*.evalset.json`).
 """
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Iterable
 from pathlib import Path
 from uuid import UUID

@@ -1,7 +1,5 @@
 """`StaffReader`: the eval sets and evaluations of an app within the rights of a member of staff."""
 
-from __future__ import annotations
-
 import logging
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Start of an evaluation: its row, the rows of its cases, and a Celery task for each case."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterable, Sequence
 from typing import Any

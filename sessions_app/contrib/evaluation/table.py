@@ -1,7 +1,5 @@
 """Outcome of an evaluation as lines of text, and as JSON for scripts."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from textwrap import shorten

@@ -4,8 +4,6 @@ Staff whose remits cover all people of an app manage the bases of the app; bases
 What agents searched for is text of conversations.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 
@@ -105,7 +103,7 @@ class UploadForm(forms.ModelForm):  # type: ignore[type-arg]
         model = KnowledgeDocument
         fields = ("base",)
 
-    def clean_file(self) -> UploadedFile[Any]:
+    def clean_file(self) -> "UploadedFile[Any]":
         """Refuse a file that cannot be read.
 
         Raises:

@@ -1,7 +1,5 @@
 """Django app configuration. Modules are imported on use: models cannot be imported yet."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -25,7 +23,7 @@ class KnowledgeConfig(Extension):
         """Give the runtime the search of this site's bases."""
         set_knowledge_search(import_module("sessions_app.contrib.knowledge.search").search_bases)
 
-    def repairs(self) -> Sequence[Repair]:
+    def repairs(self) -> Sequence["Repair"]:
         from sessions_app.contrib.knowledge.repairs import knowledge_repairs
 
         return knowledge_repairs()

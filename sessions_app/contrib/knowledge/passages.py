@@ -1,7 +1,5 @@
 """Cutting of the sections of a file into passages: never across headings or pages, at the best places in between."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 A search reads in one snapshot, so it sees all of the one or all of the other.
 """
 
-from __future__ import annotations
-
 from django.db import transaction
 from django.db.models.functions import Now
 

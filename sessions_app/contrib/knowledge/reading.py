@@ -3,8 +3,6 @@
 Safe to repeat: a claim increments the number of the attempt, and only the latest attempt may write.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import logging

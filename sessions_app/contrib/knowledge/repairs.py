@@ -1,7 +1,5 @@
 """Repairs of the sweep: versions that no worker has, that a dead worker left, and that are ready to be published."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 from django.db.models import Exists, OuterRef, Q, QuerySet

@@ -1,7 +1,5 @@
 """Search of knowledge bases, by words and by meaning, in one snapshot of the database."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Django app configuration. The methods import when called: the modules need the optional package `mcp`."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -19,7 +17,7 @@ class McpConfig(Extension):
     label = "adk_mcp"
     verbose_name = "MCP server"
 
-    def streams(self) -> Mapping[str, Application]:
+    def streams(self) -> Mapping[str, "Application"]:
         from sessions_app.contrib.mcp.endpoint import ROUTE, mcp
 
         return {ROUTE: mcp}

@@ -4,8 +4,6 @@ The SDK's server would answer some unusual requests with an internal error, so m
 here first.
 """
 
-from __future__ import annotations
-
 from importlib.util import find_spec
 
 from django.core.exceptions import RequestAborted

@@ -1,7 +1,5 @@
 """Agents, answers, tasks and questions as MCP has them: pure functions."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any

@@ -10,8 +10,6 @@ ask its client anything, so these are told in words where to answer.
     neither                          the result; or a text that tells where to answer
 """
 
-from __future__ import annotations
-
 import logging
 from base64 import b64decode
 from collections.abc import AsyncGenerator, Mapping

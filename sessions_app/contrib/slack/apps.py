@@ -1,7 +1,5 @@
 """Django app configuration. The methods import when called: the modules need the optional package `slack-bolt`."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
@@ -22,7 +20,7 @@ class SlackConfig(Extension):
     label = "adk_slack"
     verbose_name = "Slack"
 
-    def streams(self) -> Mapping[str, Application]:
+    def streams(self) -> Mapping[str, "Application"]:
         from sessions_app.contrib.slack.endpoint import ROUTE, slack_events
 
         return {ROUTE: slack_events}
@@ -32,7 +30,7 @@ class SlackConfig(Extension):
 
         return [Page("slack/link/<str:token>/", link, "link_slack")]
 
-    async def push_of(self, delivery: WebhookDelivery) -> DeliveryAttempt | None:
+    async def push_of(self, delivery: "WebhookDelivery") -> "DeliveryAttempt | None":
         if find_spec("slack_sdk") is None:
             return None
         from sessions_app.contrib.slack.posting import post_news

@@ -4,8 +4,6 @@ Slack reads `<!channel>` and `<@U…>` in a text as commands that call people. T
 that none of them is one.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Client of Slack's Web API."""
 
-from __future__ import annotations
-
 from typing import Any
 from urllib.parse import urlsplit
 

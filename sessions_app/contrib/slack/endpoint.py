@@ -4,8 +4,6 @@ The signature and its time are checked before anything of a request is read; `sl
 The response is sent after the event has been stored: Slack sends an event again that gets no 200.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from functools import lru_cache
@@ -79,7 +77,7 @@ def _is_signed(secret: str, body: bytes, headers: Mapping[str, str]) -> bool:
 
 
 @lru_cache(maxsize=1)
-def _app(signing_secret: str) -> AsyncApp:
+def _app(signing_secret: str) -> "AsyncApp":
     from slack_bolt.async_app import AsyncApp
     from slack_bolt.authorization import AuthorizeResult
 

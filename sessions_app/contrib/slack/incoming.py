@@ -4,8 +4,6 @@ Everything is safe to repeat. A message is known by its channel and time, which 
 event, and in the two events that a mention causes. Of several answers the first counts, wherever it was given.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Mapping, Sequence
 from contextlib import suppress

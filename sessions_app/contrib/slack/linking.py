@@ -1,7 +1,5 @@
 """Linking of a Slack account to a user: a signed link, sent to the account, that the signed-in user confirms."""
 
-from __future__ import annotations
-
 from dataclasses import asdict
 from http import HTTPStatus
 from typing import Any

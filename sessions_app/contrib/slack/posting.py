@@ -8,8 +8,6 @@ message is sent, and gets Slack's id of the message afterwards. A row without th
 got no response, in between: Slack is asked for the message before it is sent again.
 """
 
-from __future__ import annotations
-
 import asyncio
 import re
 from collections.abc import AsyncIterator, Iterator

@@ -1,7 +1,5 @@
 """Threads of Slack, and the accounts of those who write in them."""
 
-from __future__ import annotations
-
 from dataclasses import asdict, dataclass
 
 from sessions_app.models import LinkedAccount, Session, SlackThread, Webhook, WebhookDelivery, WebhookEvent

@@ -8,8 +8,6 @@ While the prompt waits, updates may come from elsewhere, such as a job or anothe
 withdrawn with the draft, the updates are shown, and the prompt comes back with the draft.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any

@@ -4,8 +4,6 @@ PostgreSQL decides if something runs, because other processes may run it. Update
 again: a lost one delays the end of an answer until the next, and a wrong one ends nothing early.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import suppress
@@ -36,7 +34,7 @@ class Conversation:
         self._has_begun = asyncio.Event()
 
     @classmethod
-    async def open(cls, user: User, app_name: str, session_id: UUID | None) -> Conversation:
+    async def open(cls, user: User, app_name: str, session_id: UUID | None) -> "Conversation":
         """Open a conversation. The updates of an earlier session begin after its last event.
 
         Raises:

@@ -5,8 +5,6 @@ that is not on the screen yet. While a text is being written, everything else wa
 agent's text comes with its event.
 """
 
-from __future__ import annotations
-
 from runtime.events.event import Event
 from sessions_app.contrib.terminal.screen import Screen
 from sessions_app.data_protection.transcripts.entries import Entry, EntryContext, Piece, build_entry

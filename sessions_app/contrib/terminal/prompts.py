@@ -1,7 +1,5 @@
 """Prompts: read lines that a user types in a terminal, or that a program writes to a pipe."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import sys

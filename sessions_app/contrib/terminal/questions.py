@@ -1,7 +1,5 @@
 """Questions of a session to its user: approvals, choices, and questions of jobs."""
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from math import isfinite

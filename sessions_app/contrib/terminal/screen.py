@@ -3,8 +3,6 @@
 Texts of agents are not trusted: control characters, which could move the cursor or change the terminal, are escaped.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 from collections.abc import Callable

@@ -4,8 +4,6 @@ The command's process may run the invocation itself, like a web process. When th
 closed pipe, it hands the invocation over to the site's processes.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import os

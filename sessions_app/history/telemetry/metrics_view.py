@@ -3,8 +3,6 @@
 It is open to requests with `metrics_token`, and to staff without a remit who may view invocations.
 """
 
-from __future__ import annotations
-
 import os
 from typing import Any
 

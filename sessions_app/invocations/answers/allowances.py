@@ -1,7 +1,5 @@
 """A person's allowances for the rest of a session: their list, and the withdrawal of one (contract T7)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import groupby

@@ -4,8 +4,6 @@ An answer is an invocation whose message is a function response. Its client id i
 answer counts, whoever gives it: the person, staff, a program or an escalation.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any

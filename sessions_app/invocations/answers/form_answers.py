@@ -4,8 +4,6 @@ The browser sends only values entered by the person. It could not send every sto
 rounds integers from 2**53 on, and HTML inputs change line breaks.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Answers from outside of the chat: by staff in the inbox, and by the site when nobody answers in time."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.utils.translation import gettext_noop

@@ -1,7 +1,5 @@
 """`manage.py adk_check`: list the apps of the site and their agents, or explain one app, and check them."""
 
-from __future__ import annotations
-
 from argparse import ArgumentParser
 from collections.abc import Iterator
 from typing import Any

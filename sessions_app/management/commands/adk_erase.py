@@ -1,7 +1,5 @@
 """`manage.py adk_erase`: erase a session or a person; without `--yes`, only count."""
 
-from __future__ import annotations
-
 from argparse import ArgumentParser
 from collections import Counter
 from typing import Any

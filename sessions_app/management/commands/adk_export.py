@@ -1,7 +1,5 @@
 """`manage.py adk_export`: write a session or a person's data to a zip file or a directory."""
 
-from __future__ import annotations
-
 from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any

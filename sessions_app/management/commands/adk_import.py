@@ -1,7 +1,5 @@
 """`manage.py adk_import`: check an agent folder written for google-adk, and print the setting to serve it."""
 
-from __future__ import annotations
-
 from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any

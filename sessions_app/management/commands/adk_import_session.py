@@ -1,7 +1,5 @@
 """`manage.py adk_import_session`: store the session of an archive of `adk_export`, checked by its hashes."""
 
-from __future__ import annotations
-
 from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """`manage.py adk_retain`: erase the sessions whose retention has ended, as the daily housekeeping does."""
 
-from __future__ import annotations
-
 from argparse import ArgumentParser
 from typing import Any
 

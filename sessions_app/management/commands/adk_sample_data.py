@@ -1,7 +1,5 @@
 """`manage.py adk_sample_data`: fill the database with believable conversations, to try and measure the admin."""
 
-from __future__ import annotations
-
 from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """`manage.py adk_seal`: write signed roots of all logs to a place outside of the database."""
 
-from __future__ import annotations
-
 import logging
 import time
 from argparse import ArgumentParser

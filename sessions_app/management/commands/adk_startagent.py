@@ -1,7 +1,5 @@
 """`manage.py adk_startagent`: write the package of a new agent, with a tool and a test."""
 
-from __future__ import annotations
-
 from argparse import ArgumentParser
 from importlib.util import find_spec
 from keyword import iskeyword

@@ -1,7 +1,5 @@
 """`manage.py adk_verify`: check event logs against their hash chains and signed roots, and bundles of case files."""
 
-from __future__ import annotations
-
 from argparse import ArgumentParser
 from itertools import islice
 from pathlib import Path

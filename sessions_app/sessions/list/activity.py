@@ -1,7 +1,5 @@
 """Activity of a user: work in all sessions that runs, waits for an answer, or is scheduled."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import TypeVar
 

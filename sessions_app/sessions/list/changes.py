@@ -4,8 +4,6 @@ A deletion only sets `deleted_at`. A sweep erases the session after `deletion_un
 it back.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 

@@ -4,8 +4,6 @@ Pages continue at a cursor of time and primary key. With an offset, a session th
 move to the front and push another session onto both pages.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime

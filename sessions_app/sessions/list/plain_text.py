@@ -3,8 +3,6 @@
 A piece may begin and end anywhere, so a parser of Markdown would read it wrongly. The patterns take linear time.
 """
 
-from __future__ import annotations
-
 import re
 
 _START, _END = "\ue000", "\ue001"

@@ -5,8 +5,6 @@ events of the last seconds, by reading them. A fourth query looks up the newest 
 `Hit`, without the texts of rewound events.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Sequence

@@ -13,8 +13,6 @@ holds other session rows, it could be part of a deadlock, and all writers of the
 rows are locked therefore write nothing, and are executed again without a group.
 """
 
-from __future__ import annotations
-
 import asyncio
 from dataclasses import dataclass, field
 from typing import Any
@@ -37,7 +35,9 @@ class _Member:
 
     query: str
     params: dict[str, Any]
-    group: asyncio.Future[_Group] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
+    group: "asyncio.Future[_Group]" = field(
+        default_factory=lambda: asyncio.get_running_loop().create_future()
+    )
 
 
 _Group = asyncio.Task[dict[_Member, Row | None]]

@@ -24,8 +24,6 @@ order, too: a user's first state is inserted before the app's state is locked. P
 nothing, and need no order.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto

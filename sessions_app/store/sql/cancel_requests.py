@@ -3,8 +3,6 @@
 The heartbeat of the process which runs the invocation reads the request (`leases.renew`), should the message be lost.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from uuid import UUID
 

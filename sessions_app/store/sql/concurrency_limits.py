@@ -4,8 +4,6 @@ The statements that queue or claim an invocation check the limits, and return th
 separate statement for the check, two messages could pass a limit together.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -39,7 +37,7 @@ class Limit(StrEnum):
     """Cost of the user in a day."""
 
     @classmethod
-    def named(cls, name: str) -> Limit | None:
+    def named(cls, name: str) -> "Limit | None":
         """Return the limit with this name in SQL, in which '' is no limit."""
         return cls(name) if name else None
 
@@ -62,7 +60,7 @@ class ConcurrencyLimits:
     tokens: int = 0
     cost: float = 0.0
 
-    def without_numbers(self) -> ConcurrencyLimits:
+    def without_numbers(self) -> "ConcurrencyLimits":
         """Return only the limits on use, for answers, results of jobs and scheduled tasks, which must not be lost."""
         return ConcurrencyLimits(tokens=self.tokens, cost=self.cost)
 

@@ -4,8 +4,6 @@ A session and its first page of events come from one statement, so state and `la
 need no snapshot: events never change, and a reader knows from `last_seq` where to stop.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncGenerator, Iterable, Sequence
 from dataclasses import dataclass
@@ -40,7 +38,7 @@ class Loaded:
     events: list[str]
 
     @classmethod
-    def from_row(cls, row: Row) -> Loaded:
+    def from_row(cls, row: Row) -> "Loaded":
         """Return the session of a row that has the columns of `_LOAD_AFTER`, among others."""
         return cls(
             session_id=row["session_id"],

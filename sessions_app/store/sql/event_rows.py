@@ -4,8 +4,6 @@ They are kept until then: a job without its event would run for a call that is n
 job would wait for ever. Texts repeat with each model call: a text is stored once, under an id, for all sessions.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields

@@ -5,8 +5,6 @@ message to an idle session begins after one round trip. The statement also retur
 first load of the runner needs no query if the cached events reach as far (`Claim.preloaded`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from functools import partial

@@ -16,8 +16,6 @@ back: the sweep changes token and status together, so no claim finds a free sess
 are PostgreSQL's, because the clocks of machines differ.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -85,7 +83,7 @@ class Claim:
         return {"invocation_id": self.invocation_id, "session_id": str(self.session_id)}
 
     @classmethod
-    def from_row(cls, row: Row) -> Claim:
+    def from_row(cls, row: Row) -> "Claim":
         return cls(**{**row, "exceeds": Limit.named(row["exceeds"])})
 
 
@@ -189,7 +187,7 @@ async def finish(
     error_message: str = "",
     error_detail: str = "",
     used: Used = NO_USE,
-) -> Finished | None:
+) -> "Finished | None":
     """End the invocation, count its use, and release the lease.
 
     Return None, with nothing written, when the lease was lost.

@@ -1,7 +1,5 @@
 """Session lease: a lease without an invocation, for a single write to the log such as a rewind."""
 
-from __future__ import annotations
-
 from uuid import UUID
 
 from sessions_app.base.statuses import InvocationStatus, sql_list

@@ -1,7 +1,5 @@
 """Use of models: tokens and cost of people and API keys, counted by the day."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID

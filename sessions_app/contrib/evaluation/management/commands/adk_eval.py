@@ -1,7 +1,5 @@
 """`manage.py adk_eval`: evaluate an app against an eval set or labelled conversations, in Celery jobs."""
 
-from __future__ import annotations
-
 import json
 from argparse import ArgumentParser
 from pathlib import Path

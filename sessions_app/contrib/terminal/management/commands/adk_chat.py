@@ -1,7 +1,5 @@
 """`manage.py adk_chat`: talk to an agent in the terminal."""
 
-from __future__ import annotations
-
 import asyncio
 import signal
 import sys

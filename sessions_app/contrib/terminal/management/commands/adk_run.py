@@ -1,7 +1,5 @@
 """`manage.py adk_run`: send a message to an agent and write its answer, for scripts."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import sys
