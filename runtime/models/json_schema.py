@@ -52,6 +52,8 @@ def _from_google(schema: Json) -> Json:
     kind = schema.get("type")
     if isinstance(kind, str):
         converted["type"] = [kind.lower(), "null"] if schema.get("nullable") else kind.lower()
+    if schema.get("enum") and schema.get("nullable"):
+        converted["enum"] = [*schema["enum"], None]
     properties = schema.get("properties")
     if isinstance(properties, dict):
         converted["properties"] = {name: _from_google(value) for name, value in properties.items()}

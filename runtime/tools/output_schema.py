@@ -13,6 +13,7 @@ from pydantic_core import CoreSchema, core_schema
 
 from runtime import types
 from runtime.errors import ConfigurationError
+from runtime.models.json_schema import json_schema_of
 from runtime.tools.schema import adapter_of, schema_of, schema_of_json
 
 _FENCE = "```"
@@ -54,7 +55,7 @@ class OutputSchema:
         Raises:
             ConfigurationError: the type cannot be described to a model.
         """
-        return self.schema.json_schema.model_dump(mode="json", exclude_none=True, by_alias=True)
+        return json_schema_of(self.schema)
 
     @property
     def requested(self) -> types.SchemaUnion:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import jsonschema  # type: ignore[import-untyped]
 import pytest
 from pydantic import BaseModel, Field, ValidationError
 
@@ -77,6 +78,9 @@ def read(given: Any, text: str) -> Any:
         (ITEM_SCHEMA, '{"name": "a", "price": 2, "id": true}', {"name": "a", "price": 2.0, "id": True}),
         (ITEM_SCHEMA, '{"name": "tea", "price": 2, "size": "m"}', {"name": "tea", "price": 2.0, "size": "m"}),
         ({"type": "object", "properties": {"a": {"type": "boolean"}}}, '{"a": true}', {"a": True}),
+        ({"type": "STRING", "enum": ["a"], "nullable": True}, "null", None),
+        ({"anyOf": [{"type": "STRING"}, {"type": "INTEGER"}], "nullable": True}, "null", None),
+        ({"anyOf": [{"type": "STRING"}, {"type": "INTEGER"}], "nullable": True}, "3", 3),
         ({"type": "OBJECT"}, '{"any": [1]}', {"any": [1]}),
         ({"type": "ARRAY"}, "[1, null]", [1, None]),
         (INVOICE_SCHEMA, '{"kind": "bill", "lines": [{"item": "a", "count": 2}]}',
@@ -95,6 +99,7 @@ def read(given: Any, text: str) -> Any:
 )  # fmt: skip
 def test_a4_text_that_follows_the_schema_is_read_as_json_values(given: Any, text: str, value: Any) -> None:
     assert read(given, text) == value
+    jsonschema.validate(value, OutputSchema(given, "Agent 'clerk'").json_schema)
 
 
 @pytest.mark.parametrize(
