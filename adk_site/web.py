@@ -13,9 +13,7 @@ from daphne.cli import CommandLineInterface  # noqa: E402
 from django.conf import settings  # noqa: E402
 from django.core.exceptions import ImproperlyConfigured  # noqa: E402
 
-from adk_site.daphne.access_log import mask_access_log  # noqa: E402
-from adk_site.daphne.body_limit import limit_bodies  # noqa: E402
-from adk_site.daphne.slow_requests import end_slow_requests  # noqa: E402
+from adk_site.daphne import end_slow_requests, limit_bodies, mask_access_log  # noqa: E402
 from sessions_app.conf import conf  # noqa: E402
 
 

@@ -8,9 +8,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent.parent
 PLACES = {
-    "adk_site/daphne/body_limit.py",
-    "adk_site/daphne/access_log.py",
-    "adk_site/daphne/slow_requests.py",
+    "adk_site/daphne.py",
     "sessions_app/asgi/daphne.py",
     "sessions_app/asgi/origin.py",
     "sessions_app/jobs/forced_end.py",

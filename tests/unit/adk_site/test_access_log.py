@@ -7,7 +7,7 @@ from io import StringIO
 import pytest
 from daphne import cli
 
-from adk_site.daphne.access_log import mask_access_log
+from adk_site.daphne import mask_access_log
 
 KEY = "adk_" + "x" * 43
 

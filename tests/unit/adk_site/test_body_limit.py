@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from adk_site.daphne.body_limit import _LimitedRequest
+from adk_site.daphne import _LimitedRequest
 
 
 @pytest.mark.parametrize(("path", "is_problem"), [(b"/api/v1/me", True), (b"/adk/run", True), (b"/", False)])

@@ -13,7 +13,7 @@ from twisted.internet.task import Clock
 from twisted.internet.testing import StringTransport
 from twisted.web.http import HTTPFactory
 
-from adk_site.daphne.slow_requests import MIN_BYTES_A_MINUTE, end_slow_requests
+from adk_site.daphne import MIN_BYTES_A_MINUTE, end_slow_requests
 
 HEAD = b"POST / HTTP/1.1\r\nHost: example.org\r\nContent-Length: 1000000\r\n\r\n"
 

@@ -1,21 +1,33 @@
-"""Refusals before the application: a limit on the size of bodies, and Daphne's own errors as problem details.
+"""Changes to Daphne's internals: limits on requests, its errors as problem details, an access log without secrets.
 
-Daphne stores the whole body of a request before it calls the application, so no view can refuse a body in time: one
-large upload would fill the disk or the memory of the process. The request class below checks the announced length
+Each change prevents a failure; none is made for speed.
+
+Bodies: Daphne stores the whole body of a request before it calls the application, so no view can refuse a body in time:
+one large upload would fill the disk or the memory of the process. The request class below checks the announced length
 first, then each piece of a body in chunks. A refused request is answered immediately; what the client still sends is
 dropped, and the connection is closed.
+
+Slow requests: Twisted ends a connection that is silent for a minute, but a byte now and then keeps it open for ever,
+and the processes accept only so many. Here a request has a minute for its headers, and its body must go on.
+
+Access log: Daphne writes it to a file itself, so a filter of Python's logging could not mask a key in it.
 """
 
 import json
 from http import HTTPStatus
 from typing import Any
+from urllib.parse import quote, unquote
 
-from daphne import http_protocol
+from daphne import access, cli, http_protocol
 from django.conf import settings
 from django.template.defaultfilters import filesizeformat
+from twisted.web.http import HTTPChannel
 
 from sessions_app.asgi.problem_details import CODES, CONTENT_TYPE, is_for_programs, problem
 from sessions_app.conf import conf
+from sessions_app.secrets.masking import mask_text, masking
+
+MIN_BYTES_A_MINUTE = 30_000
 
 
 def limit_bodies() -> None:
@@ -88,3 +100,55 @@ class _LimitedRequest(http_protocol.WebRequest):  # type: ignore[misc]  # Daphne
 def _largest_body() -> int:
     """Return the maximum size of a body in bytes: the largest upload, and the other fields of its form."""
     return conf().upload_bytes + settings.DATA_UPLOAD_MAX_MEMORY_SIZE
+
+
+def end_slow_requests() -> None:
+    """Make Daphne close connections whose requests come slower than `MIN_BYTES_A_MINUTE`."""
+    http_protocol.HTTPFactory.protocol = _ImpatientChannel
+
+
+class _ImpatientChannel(HTTPChannel):
+    """Connection whose time runs on until enough of a request has arrived."""
+
+    _received = 0
+    """Bytes since the time began to run."""
+
+    def dataReceived(self, data: bytes) -> None:
+        """Take a piece of a request."""
+        is_beginning = self._received == 0
+        self._received += len(data)
+        if is_beginning or self._received > MIN_BYTES_A_MINUTE:
+            super().resetTimeout()  # type: ignore[no-untyped-call]
+        if self._received > MIN_BYTES_A_MINUTE:
+            self._received = 1
+        super().dataReceived(data)  # type: ignore[no-untyped-call]
+
+    def resetTimeout(self) -> None:
+        """Do nothing: Twisted calls this for each piece, however small."""
+
+    def allContentReceived(self) -> None:
+        """Handle the request. The time of the next one begins with its first byte."""
+        self._received = 0
+        super().allContentReceived()  # type: ignore[no-untyped-call]
+
+
+def mask_access_log() -> None:
+    """Make Daphne write its access log without queries and with masked paths."""
+    cli.AccessLogGenerator = MaskedAccessLog
+
+
+class MaskedAccessLog(access.AccessLogGenerator):  # type: ignore[misc]  # Daphne has no type hints
+    """Daphne's access log without queries, which may contain a search or a misplaced key."""
+
+    def write_entry(self, host: str, date: Any, request: str, **values: Any) -> None:
+        """Write the line for a request: its method and its address."""
+        super().write_entry(host, date, _masked(request), **values)
+
+
+def _masked(request: str) -> str:
+    shown = request.partition("?")[0]
+    # Masking needs the plain text: a percent-encoded key would not be recognized.
+    plain = unquote(shown)
+    with masking():
+        masked = mask_text(plain)
+    return shown if masked == plain else quote(masked, safe=" /[]=:")
