@@ -63,15 +63,19 @@ class _Comparison(BaseModel):
     rationale: str = ""
 
 
-class FinalResponseMatch(Metric):
-    """1.0 if the majority of verdicts calls the final response as good as the expected response, otherwise 0.0."""
-
-    name = "final_response_match_v2"
-    criterion_type = LlmAsAJudgeCriterion
+class _JudgedMetric(Metric):
+    """Metric with the judge model of its criterion."""
 
     def __init__(self, criterion: BaseCriterion) -> None:
         super().__init__(criterion)
         self._judge = Judge(self._criterion.judge_model_options)
+
+
+class FinalResponseMatch(_JudgedMetric):
+    """1.0 if the majority of verdicts calls the final response as good as the expected response, otherwise 0.0."""
+
+    name = "final_response_match_v2"
+    criterion_type = LlmAsAJudgeCriterion
 
     async def score(self, actual: Invocation, expected: Invocation) -> InvocationScore:
         reference = answer_of(expected, self._criterion)
@@ -140,7 +144,7 @@ class _PropertyVerdicts(BaseModel):
     verdicts: list[_PropertyVerdict]
 
 
-class RubricsMetric(Metric):
+class RubricsMetric(_JudgedMetric):
     """Share of the rubrics that are fulfilled, according to the majority of verdicts.
 
     Rubrics of the criterion count, and those of the case and the invocation if they have the type of this metric.
@@ -150,10 +154,6 @@ class RubricsMetric(Metric):
     needs_reference = False
     rubric_type: ClassVar[str]
     instruction: ClassVar[str]
-
-    def __init__(self, criterion: BaseCriterion) -> None:
-        super().__init__(criterion)
-        self._judge = Judge(self._criterion.judge_model_options)
 
     async def score(self, actual: Invocation, expected: Invocation) -> InvocationScore:
         material = {"message": text_of(actual.user_content), "calls": calls_of(actual)}

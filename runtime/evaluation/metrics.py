@@ -3,6 +3,7 @@
 from pydantic import ValidationError
 
 from runtime.errors import AdkError, EvaluationError
+from runtime.evaluation.computed_metrics import ResponseMatch, ToolTrajectory
 from runtime.evaluation.custom_metric import CustomMetric
 from runtime.evaluation.eval_config import CustomMetricConfig, EvalConfig
 from runtime.evaluation.eval_metrics import BaseCriterion
@@ -19,8 +20,6 @@ from runtime.evaluation.judged_metrics import (
     TrajectoryQuality,
 )
 from runtime.evaluation.metric import Metric
-from runtime.evaluation.response_match import ResponseMatch
-from runtime.evaluation.tool_trajectory import ToolTrajectory
 
 _ALL: tuple[type[Metric], ...] = (
     ToolTrajectory,

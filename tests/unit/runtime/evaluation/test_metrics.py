@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from runtime.errors import EvaluationError
+from runtime.evaluation.computed_metrics import rouge_1
 from runtime.evaluation.eval_case import Invocation
 from runtime.evaluation.eval_config import DEFAULT_CONFIG, EvalConfig
 from runtime.evaluation.metric import MetricResult
 from runtime.evaluation.metrics import METRICS, metrics_of
-from runtime.evaluation.response_match import rouge_1
 from tests.unit.runtime.evaluation.builders import call, called
 
 A, B, C = call("a", n=1), call("b"), call("c")
