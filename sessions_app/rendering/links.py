@@ -41,6 +41,16 @@ URL = re.compile(
 )
 AFTER_A_URL = ".,;:!?'*_~"
 BRACKETS = {")": "(", "]": "["}
+ISOLATE, END_OF_ISOLATE = "\u2066", "\u2069"
+"""Characters around the added host: direction characters in the link's text cannot move it."""
+INVISIBLE = re.compile("[\xad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]")
+NAMED_URL = re.compile(rf"(?:https?:[/\\]*|\bwww\.)([^\s/\\?#:@,;!'\"()<>\[\]{SIGNS}]+)", re.IGNORECASE)
+HOST = re.compile(r"\W*+(?:[\w.+-]++@)?((?:[\w-]++\.)+[^\W\d_]{2,})(?!\w)")
+"""Host or e-mail address at the beginning of a word."""
+FILE_ENDINGS = frozenset(
+    "c cc cpp cs css csv go h html java js json jsx md pdf php pl py rb rs sh sql ts tsx txt xml yaml".split()
+)
+"""Endings that are of files and libraries far more often than of hosts: `README.md`, `Node.js`."""
 
 
 def link_bare_urls(markdown: MarkdownIt) -> None:
@@ -90,18 +100,6 @@ def _without_punctuation(url: str) -> str:
 
 def _text(content: str, level: int) -> Token:
     return Token("text", "", 0, content=content, level=level)
-
-
-ISOLATE, END_OF_ISOLATE = "\u2066", "\u2069"
-"""Characters around the added host: direction characters in the link's text cannot move it."""
-INVISIBLE = re.compile("[\xad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]")
-NAMED_URL = re.compile(rf"(?:https?:[/\\]*|\bwww\.)([^\s/\\?#:@,;!'\"()<>\[\]{SIGNS}]+)", re.IGNORECASE)
-HOST = re.compile(r"\W*+(?:[\w.+-]++@)?((?:[\w-]++\.)+[^\W\d_]{2,})(?!\w)")
-"""Host or e-mail address at the beginning of a word."""
-FILE_ENDINGS = frozenset(
-    "c cc cpp cs css csv go h html java js json jsx md pdf php pl py rb rs sh sql ts tsx txt xml yaml".split()
-)
-"""Endings that are of files and libraries far more often than of hosts: `README.md`, `Node.js`."""
 
 
 def show_link_targets(markdown: MarkdownIt) -> None:
