@@ -115,7 +115,7 @@ class RunConfig(_IgnoredSettings):
         llm_calls_before: model calls of interrupted attempts at this invocation; they count towards the limit.
         save_input_blobs_as_artifacts: store files of the user's message as artifacts; the message keeps their names.
         on_call_end: callback at the end of each call in a step with several calls. The event with their responses is
-            committed when the last call has ended, and keeps the durations (`runtime.events.call_times`). A call that
+            committed when the last call has ended, and keeps the durations (`runtime.events.calls`). A call that
             waits for a person has not ended.
         on_tool_error: callback with call id, tool name and exception of each tool that raises, even if a hook answers
             the call instead. It must not raise.

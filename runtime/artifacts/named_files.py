@@ -10,6 +10,7 @@ _UNKNOWN_TYPE = "application/octet-stream"
 _MIME_TYPE = re.compile(r"[\w.+-]{1,100}/[\w.+-]{1,100}", re.ASCII)
 _NOT_IN_A_FILE_NAME = re.compile(r"[^\w.() -]")
 _MAX_NAME_LENGTH = 100
+_TEXT_TYPES = frozenset({"application/json", "application/xml", "application/yaml", "application/x-yaml"})
 
 
 class NamedFile(NamedTuple):
@@ -57,3 +58,8 @@ def valid_mime_type(mime_type: str | None) -> str:
 def valid_file_name(display_name: str | None) -> str:
     """Return the name with `_` for characters that may mean a folder or a scope; its end, if it is too long."""
     return _NOT_IN_A_FILE_NAME.sub("_", display_name or "")[-_MAX_NAME_LENGTH:]
+
+
+def is_text(mime_type: str) -> bool:
+    """Return True if a file of this type is read as text."""
+    return mime_type.startswith("text/") or mime_type in _TEXT_TYPES or mime_type.endswith(("+json", "+xml"))

@@ -9,7 +9,7 @@ from runtime import types
 from runtime.artifacts.artifact_reference import ArtifactReference
 from runtime.artifacts.base_artifact_service import BaseArtifactService
 from runtime.artifacts.borrowed_artifact_service import SessionArgs
-from runtime.artifacts.file_types import is_text
+from runtime.artifacts.named_files import is_text
 from runtime.valid_text import valid_text
 
 MAX_BYTES = 14_000_000

@@ -29,7 +29,7 @@ from runtime.engine.human_input.answers import Confirmations
 from runtime.engine.llm_agent_protocol import LlmAgentProtocol
 from runtime.errors import StrayCancellationError, ToolNotFoundError
 from runtime.events.allowances import with_used_allowances
-from runtime.events.call_times import with_call_seconds
+from runtime.events.calls import with_call_seconds
 from runtime.events.event import Event
 from runtime.events.event_actions import EventActions, merge_actions
 from runtime.run_config import CallEnd

@@ -9,7 +9,7 @@ A long-running call passes these states:
     |<------------------- waits --------------------->|
 """
 
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -29,6 +29,12 @@ REMOTE_INPUT = "mock_function_call_for_required_user_input"
 REMOTE_AUTH = "mock_function_call_for_required_user_auth"
 REMOTE_QUESTIONS = frozenset({REMOTE_INPUT, REMOTE_AUTH})
 """Names of a remote agent's questions to the person, as in google-adk (contract A10)."""
+
+SECONDS_KEY = "adk_call_seconds"
+"""Key in `custom_metadata` of a function response event: durations of its calls in seconds, by call id.
+
+One event answers all calls of a step, so the timestamps of events do not tell how long each call took.
+"""
 
 
 class CallFailure(StrEnum):
@@ -292,3 +298,19 @@ def _find_answered(
         if made.is_answered_by(event, response):
             return made
     return None
+
+
+def with_call_seconds(event: Event, seconds: Mapping[str, float]) -> Event:
+    """Record the durations of the answered calls, by call id; return the event."""
+    rounded = {call_id: round(value, 3) for call_id, value in seconds.items()}
+    event.custom_metadata = {**(event.custom_metadata or {}), SECONDS_KEY: rounded}
+    return event
+
+
+def call_seconds(event: Event, call_id: str) -> float | None:
+    """Return the duration of an answered call of the event; None if it was not recorded."""
+    recorded = (event.custom_metadata or {}).get(SECONDS_KEY)
+    if not isinstance(recorded, Mapping):
+        return None
+    seconds = recorded.get(call_id)
+    return float(seconds) if isinstance(seconds, int | float) else None

@@ -5,7 +5,7 @@ from typing import Any
 from runtime import types
 from runtime.artifacts.referenced_artifacts import is_shown, load_references
 from runtime.context import Context, session_args
-from runtime.context import Context as ToolContext  # noqa: F401  # programs import it from here
+from runtime.context import Context as ToolContext  # programs import it from here
 from runtime.models.llm_request import LlmRequest
 from runtime.tools.result_files import files_in
 from runtime.tools.tool_configs import ToolArgsConfig
@@ -120,3 +120,16 @@ def job_result(result: Any) -> Any:
     if isinstance(result, dict) and result.keys() == {"error"} and result["error"]:
         return ToolError(str(result["error"]))
     return result
+
+
+class ModelSideTool(BaseTool):
+    """Adds an entry to the request's tools, apart from the function declarations (contract Q13)."""
+
+    def __init__(self, *, name: str, description: str, tool: types.Tool) -> None:
+        super().__init__(name=name, description=description)
+        self._tool = tool
+
+    async def process_llm_request(self, *, tool_context: ToolContext, llm_request: LlmRequest) -> None:
+        tools = llm_request.config.tools or []
+        # A copy: callbacks may edit the request, and the tool object is shared by all sessions.
+        llm_request.config.tools = [*tools, self._tool.model_copy()]

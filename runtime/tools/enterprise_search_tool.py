@@ -1,7 +1,7 @@
 """The tool `enterprise_web_search`: a web search for regulated companies, by Gemini on Vertex AI (contract T9)."""
 
 from runtime import types
-from runtime.tools.model_side_tool import ModelSideTool
+from runtime.tools.base_tool import ModelSideTool
 
 
 class EnterpriseWebSearchTool(ModelSideTool):

@@ -1,7 +1,7 @@
 """The tool `google_maps`: places and routes, looked up by Gemini on Vertex AI (contract T9)."""
 
 from runtime import types
-from runtime.tools.model_side_tool import ModelSideTool
+from runtime.tools.base_tool import ModelSideTool
 
 
 class GoogleMapsGroundingTool(ModelSideTool):

@@ -2,7 +2,7 @@
 
 from runtime import types
 from runtime.models.llm_request import LlmRequest
-from runtime.tools.model_side_tool import ModelSideTool
+from runtime.tools.base_tool import ModelSideTool
 from runtime.tools.tool_context import ToolContext
 
 

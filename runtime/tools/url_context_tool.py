@@ -1,7 +1,7 @@
 """The tool `url_context`: reads web pages, executed by Gemini (contract T9)."""
 
 from runtime import types
-from runtime.tools.model_side_tool import ModelSideTool
+from runtime.tools.base_tool import ModelSideTool
 
 
 class UrlContextTool(ModelSideTool):

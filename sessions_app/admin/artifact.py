@@ -18,7 +18,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from runtime.artifacts.file_types import is_text
+from runtime.artifacts.named_files import is_text
 from sessions_app.admin.base import SessionRowAdmin
 from sessions_app.admin.filters import SessionAppFilter
 from sessions_app.admin.keyset_list import KeysetAdmin

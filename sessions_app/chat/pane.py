@@ -15,7 +15,7 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.template.loader import render_to_string
 from django.views.decorators.http import require_GET
 
-from runtime.artifacts.file_types import is_text
+from runtime.artifacts.named_files import is_text
 from sessions_app.asgi.artifact_files import artifact_response, find_artifact
 from sessions_app.chat.share_views import shared_view_or_404
 from sessions_app.data_protection.transcripts.stream import names_file

@@ -1,6 +1,7 @@
-"""Pages of the chat: home, one session, older events. Sessions of other users are answered with 404."""
+"""Pages of the chat: home, one session, older events, the list. Sessions of other users are answered with 404."""
 
 from collections.abc import Iterable
+from http import HTTPStatus
 from typing import Any
 from urllib.parse import urlencode
 from uuid import UUID, uuid4
@@ -12,18 +13,19 @@ from django.shortcuts import redirect, render
 from django.template.loader import render_to_string
 from django.urls import NoReverseMatch, reverse
 from django.utils import timezone
-from django.views.decorators.http import require_GET
+from django.views.decorators.http import require_GET, require_POST
 
 from runtime.agents.llm_agent import LlmAgent
 from runtime.agents.tree import trees_of, walk
 from runtime.apps.app import App
+from runtime.errors import AdkError
 from runtime.valid_text import storable
+from sessions_app import use_cases
 from sessions_app.agent_apps import registry
 from sessions_app.agent_apps.checks.agents import flaws_of
 from sessions_app.chat.answers import may_see_causes
-from sessions_app.chat.list_views import list_page_of
 from sessions_app.chat.log_page import EMPTY_PAGE, newest_page, older_page
-from sessions_app.chat.requests import has_rights
+from sessions_app.chat.requests import actor_of, error_response, has_rights
 from sessions_app.conf import conf
 from sessions_app.data_protection.transcripts.session_json import state_of_user
 from sessions_app.errors import InvalidInputError
@@ -38,7 +40,8 @@ from sessions_app.rendering.sentences import in_language
 from sessions_app.rendering.session_view import may_see_details
 from sessions_app.rendering.steps import CardMaker
 from sessions_app.sessions.agent_access import usable_apps
-from sessions_app.sessions.list.listing import list_sessions
+from sessions_app.sessions.list.listing import SessionListPage, list_sessions
+from sessions_app.sessions.list.search import search_sessions
 from sessions_app.sessions.ownership import User, own_session_or_404
 from sessions_app.use_cases.sessions import may_create_session
 
@@ -221,3 +224,49 @@ async def steps(request: HttpRequest, session_id: UUID) -> HttpResponse:
     loaded = await in_thread(load_steps, session, storable(request.GET.get("invocation", "")))
     cards = CardMaker(session.app_name).cards(loaded)
     return HttpResponse("".join([render_to_string("chat/steps.html", {"card": card}) for card in cards]))
+
+
+@require_GET
+@login_required
+async def session_list(request: HttpRequest) -> HttpResponse:
+    """Return a page of the user's list (see `list_page_of`); 400 for a bad query."""
+    user = await request.auser()
+    try:
+        page = await list_page_of(user, request)
+    except InvalidInputError as error:
+        return error_response(error)
+    context = {"list": page, "is_archive": "archived" in request.GET}
+    return render(request, "chat/session_list.html", context)
+
+
+async def list_page_of(user: User, request: HttpRequest) -> SessionListPage:
+    """Return a page of the user's list, as the query string asks for it.
+
+    `?q=<words>` searches. Without it `?archived` lists archived sessions, `?before=<cursor>` continues a page, and
+    `?rows=<number>` asks for a longer page.
+
+    Raises:
+        InvalidInputError: the cursor or the number of rows cannot be read.
+    """
+    query = request.GET.get("q", "")
+    if query:
+        return await in_thread(search_sessions, user, query)
+    return await in_thread(
+        list_sessions,
+        user,
+        before=request.GET.get("before", ""),
+        archived="archived" in request.GET,
+        rows=request.GET.get("rows", ""),
+    )
+
+
+@require_POST
+@login_required
+async def change_session(request: HttpRequest, session_id: UUID, change: str) -> HttpResponse:
+    """Make a change to a session in the list, such as `pin`."""
+    try:
+        by = await actor_of(request)
+        await use_cases.change_session(by, session_id, change, request.POST.get("title", ""))
+    except AdkError as error:
+        return error_response(error)
+    return HttpResponse(status=HTTPStatus.NO_CONTENT)

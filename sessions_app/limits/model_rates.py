@@ -13,7 +13,7 @@ from runtime.models.failures import sentence_for
 from sessions_app.conf import RateLimit, conf
 from sessions_app.limits.quotas import MINUTE, Quota
 from sessions_app.limits.rates import ExceededQuota, rates
-from sessions_app.process.loop_local import LoopLocal
+from sessions_app.process.event_loops import LoopLocal
 from sessions_app.process.threads import limit_threads
 
 logger = logging.getLogger(__name__)

@@ -5,11 +5,9 @@ edge turns a notice into its own format: HTML for a browser, JSON for a program,
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, ClassVar
-
-from django.db.models import Model
 
 from runtime.run_config import CallEnd
 from sessions_app.base.statuses import InvocationStatus, JobStatus
@@ -142,17 +140,38 @@ def invocation_notice(invocation_id: str, client_id: str, status: str, error: st
 
 
 def job_notice(job: ToolJob) -> JobNotice:
-    texts = {"id": str(job.id), "session_id": str(job.session_id), "status": str(job.status or "queued")}
-    return JobNotice(**{**_values_of_row(job, JobNotice), **texts})
+    return JobNotice(
+        id=str(job.id),
+        session_id=str(job.session_id),
+        call_id=job.call_id,
+        tool_name=job.tool_name,
+        status=str(job.status or "queued"),
+        attempts=job.attempts,
+        most_attempts=job.most_attempts,
+        percent=job.percent,
+        progress_message=job.progress_message,
+        phases=job.phases,
+        error=job.error,
+        question=job.question,
+        answers=job.answers,
+        artifacts=job.artifacts,
+        is_delayed=job.is_delayed,
+        run_at=job.run_at,
+        started_at=job.started_at,
+        finished_at=job.finished_at,
+    )
 
 
 def schedule_notice(task: ScheduledTask) -> ScheduleNotice:
-    return ScheduleNotice(**_values_of_row(task, ScheduleNotice))
-
-
-def _values_of_row(row: Model, notice: type[Notice]) -> dict[str, Any]:
-    """Return the columns and properties of a row that a notice has as fields."""
-    return {field.name: getattr(row, field.name) for field in fields(notice)}
+    return ScheduleNotice(
+        id=task.id,
+        status=task.status,
+        task=task.task,
+        next_at=task.next_at,
+        every=task.every,
+        time_zone=task.time_zone,
+        error=task.error,
+    )
 
 
 def call_notice(end: CallEnd) -> CallNotice:

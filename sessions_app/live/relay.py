@@ -30,7 +30,7 @@ from sessions_app.live.hub import Hub, Outbox
 from sessions_app.live.list_news import ListChange, ListOutbox
 from sessions_app.live.notices import Notice, notice_from, values_of
 from sessions_app.live.streamed_text import StreamKey, TextChunk
-from sessions_app.process.loop_local import wait_until_set
+from sessions_app.process.event_loops import wait_until_set
 
 logger = logging.getLogger(__name__)
 GROUP = "adk.live"
@@ -299,7 +299,7 @@ class Relay(Outbox, ListOutbox):
         # The other processes have received the `follow` by now and send their news. News from before it is missing, so
         # the status of the sessions is checked.
         if news["kind"] == "follow" and news["is_new"] and self.on_followed:
-            self.on_followed(_sessions_of(news["topics"]))
+            self.on_followed(_sessions_in(news["topics"]))
 
     def _dispatch(self, news: dict[str, Any], sender: str) -> None:
         assert self._hub is not None  # noqa: S101 - set by `listen`
@@ -335,7 +335,7 @@ class Relay(Outbox, ListOutbox):
                 return self._followers.remove(process, news["topics"])
             case _:
                 return self._followers.forget(process)
-        for session_id in _sessions_of(topics):
+        for session_id in _sessions_in(topics):
             hub.receive_follower(session_id)
 
     def _dispatch_to_process(self, kind: str, news: dict[str, Any]) -> None:
@@ -350,5 +350,11 @@ class Relay(Outbox, ListOutbox):
             self.on_list_change(news["user"], ListChange(kind))
 
 
-def _sessions_of(topics: Iterable[str]) -> list[UUID]:
-    return list(filter(None, map(session_of, topics)))
+def _sessions_in(topics: Iterable[str]) -> list[UUID]:
+    """Return the sessions among the topics; the others are people."""
+    sessions = []
+    for topic in topics:
+        session_id = session_of(topic)
+        if session_id is not None:
+            sessions.append(session_id)
+    return sessions

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
-from runtime.artifacts.file_types import is_text
+from runtime.artifacts.named_files import is_text
 from runtime.valid_text import storable
 from sessions_app.store.file_types import INLINE_IMAGES, PDF, signed_type
 

@@ -3,7 +3,7 @@
 import codecs
 import mimetypes
 
-from runtime.artifacts.file_types import is_text
+from runtime.artifacts.named_files import is_text
 
 INLINE_IMAGES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 PDF = "application/pdf"

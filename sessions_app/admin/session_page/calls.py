@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
-from runtime.events.call_times import SECONDS_KEY
-from runtime.events.calls import REQUEST_CONFIRMATION
+from runtime.events.calls import REQUEST_CONFIRMATION, SECONDS_KEY
 from runtime.events.tool_confirmation import call_to_confirm
 from sessions_app.base.codec import json_object
 from sessions_app.history.response_state import state_of, waits

@@ -11,8 +11,7 @@ from typing import Any
 from django.db import connection
 from django.db.models import F, Func, JSONField, Q
 
-from runtime.events.call_times import SECONDS_KEY
-from runtime.events.calls import REQUEST_CONFIRMATION
+from runtime.events.calls import REQUEST_CONFIRMATION, SECONDS_KEY
 from runtime.events.effective_path import EffectivePath
 from sessions_app.admin.links import row_url
 from sessions_app.admin.session_page.calls import (

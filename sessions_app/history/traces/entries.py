@@ -11,8 +11,7 @@ from uuid import UUID
 from django.db.models import JSONField
 from django.db.models.expressions import RawSQL
 
-from runtime.events.call_times import SECONDS_KEY
-from runtime.events.calls import FRAMEWORK_CALLS
+from runtime.events.calls import FRAMEWORK_CALLS, SECONDS_KEY
 from sessions_app.history.costs import MAX_TOKENS, Usage
 from sessions_app.models import Event, EventKind
 

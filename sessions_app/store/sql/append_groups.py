@@ -19,7 +19,7 @@ from typing import Any
 
 import psycopg
 
-from sessions_app.process.loop_local import LoopLocal
+from sessions_app.process.event_loops import LoopLocal
 from sessions_app.process.pool import Row, fetch_each, fetch_one
 
 MAX_MEMBERS = 32

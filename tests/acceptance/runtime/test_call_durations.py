@@ -8,7 +8,7 @@ import time
 import pytest
 
 from runtime.agents import LlmAgent
-from runtime.events.call_times import call_seconds
+from runtime.events.calls import call_seconds
 from runtime.run_config import CallEnd, RunConfig
 from runtime.tools import AgentTool
 from tests.acceptance.runtime.clerk import add, clerk, nothing

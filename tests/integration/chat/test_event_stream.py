@@ -19,7 +19,7 @@ from runtime.agents import LlmAgent
 from runtime.apps import App
 from runtime.tools import ToolContext
 from sessions_app import use_cases
-from sessions_app.chat import event_stream, frames
+from sessions_app.chat import event_stream
 from sessions_app.models import Artifact, Event, Invocation, Session
 from tests.fakes import ScriptedModel, call
 from tests.integration.stream_tab import StreamTab, open_stream
@@ -294,7 +294,7 @@ async def test_a_frame_that_fails_is_logged_under_the_reference_that_the_person_
     async def fail(*args: Any) -> None:
         raise RuntimeError("broken")
 
-    monkeypatch.setattr(frames, "handle_frame", fail)
+    monkeypatch.setattr(event_stream, "handle_frame", fail)
     response = await StreamTab(browser, session.pk).post(type="message", id="m1", text="hi")
     frame = json.loads(response.content)
     assert (response.status_code, frame["code"], frame["in_reply_to"]) == (500, "internal", "m1")

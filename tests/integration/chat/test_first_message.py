@@ -22,7 +22,7 @@ from runtime.apps import App
 from sessions_app import use_cases
 from sessions_app.base import actors
 from sessions_app.conf import conf
-from sessions_app.live import status_checks
+from sessions_app.live import process
 from sessions_app.models import Invocation, Session
 from sessions_app.routing import websocket_urlpatterns
 from sessions_app.store.sql.event_log import SessionStatus, session_statuses
@@ -108,9 +108,9 @@ async def test_a_tab_stays_open_whose_session_is_created_while_deleted_sessions_
         await created.wait()
         return {}
 
-    monkeypatch.setattr(status_checks, "session_statuses", read_before_the_creation)
+    monkeypatch.setattr(process, "session_statuses", read_before_the_creation)
     heartbeats = replace(conf(), heartbeat_seconds=0.05)
-    monkeypatch.setattr(status_checks, "conf", lambda: heartbeats)
+    monkeypatch.setattr(process, "conf", lambda: heartbeats)
     tab = NewTab(person, uuid4())
     await tab.open()
     await asyncio.wait_for(begun.wait(), 10)

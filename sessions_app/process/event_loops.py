@@ -1,4 +1,4 @@
-"""Values that belong to an event loop, such as connection pools and background tasks; and a wait with a time limit."""
+"""Help with event loops: a value for each loop, such as a connection pool, and a wait with a time limit."""
 
 import asyncio
 from collections.abc import Callable
