@@ -1,4 +1,4 @@
-"""Texts that UTF-8 can hold.
+"""Texts that UTF-8 can hold, and values as texts that a model reads.
 
 A tool that cuts a text within a character, a file name that is no UTF-8, and the JSON of a model may hold half of a
 surrogate pair. No request, database or JSON of others takes such a text, so the runtime replaces the half by U+FFFD
@@ -6,6 +6,7 @@ where a text enters an event, a request or the state. In the state, and in what 
 PostgreSQL accepts neither.
 """
 
+import json
 from typing import Any
 
 import pydantic_core
@@ -46,6 +47,18 @@ def storable_values(value: Any) -> Any:
     if isinstance(value, dict):
         return {storable(key): storable_values(item) for key, item in value.items()}
     return value
+
+
+def json_text(value: object) -> str:
+    """Return JSON with plain letters instead of escapes, and `str` of what is not JSON."""
+    return json.dumps(value, ensure_ascii=False, default=str)
+
+
+def shortened(text: str, max_length: int) -> str:
+    """Return the text; the beginning and an ellipsis if it has more than `max_length` characters."""
+    if len(text) <= max_length:
+        return text
+    return f"{text[:max_length]}…"
 
 
 def _is_valid(value: Any) -> bool:

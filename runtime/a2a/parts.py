@@ -14,7 +14,7 @@ from google.protobuf.json_format import MessageToDict, ParseDict
 from google.protobuf.struct_pb2 import Value
 
 from runtime import types
-from runtime.valid_text import valid_text
+from runtime.valid_text import json_text, valid_text
 
 ADK_TYPE = "adk_type"
 ADK_LONG_RUNNING = "adk_is_long_running"
@@ -73,7 +73,7 @@ def converted_by(convert: Callable[[F], T | Sequence[T] | None], part: F) -> lis
 
 def data_part(value: dict[str, Any], metadata: dict[str, Any] | None = None) -> Part:
     """Return a part with a JSON object."""
-    data = ParseDict(json.loads(valid_text(json.dumps(value, ensure_ascii=False, default=str))), Value())
+    data = ParseDict(json.loads(valid_text(json_text(value))), Value())
     return with_metadata(Part(data=data), metadata or {})
 
 

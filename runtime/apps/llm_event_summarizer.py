@@ -1,6 +1,5 @@
 """LlmEventSummarizer: summarizes events with a model (contract R4)."""
 
-import json
 from collections.abc import Iterable
 
 from runtime import types
@@ -13,6 +12,7 @@ from runtime.models.base_llm import BaseLlm
 from runtime.models.llm_request import LlmRequest
 from runtime.models.llm_response import parts_in, text_in
 from runtime.models.rate_limit import ask_for_whole
+from runtime.valid_text import json_text, shortened
 
 PLACEHOLDER = "{conversation_history}"
 MAX_VALUE_LENGTH = 2_000
@@ -91,5 +91,4 @@ def _lines(event: Event) -> Iterable[str]:
 
 
 def _shortened_json(value: object) -> str:
-    text = json.dumps(value or {}, ensure_ascii=False, default=str)
-    return text if len(text) <= MAX_VALUE_LENGTH else f"{text[:MAX_VALUE_LENGTH]}…"
+    return shortened(json_text(value or {}), MAX_VALUE_LENGTH)

@@ -4,7 +4,6 @@ These providers agree on functions with a JSON schema, on a result that names th
 of plain text.
 """
 
-import json
 import re
 from dataclasses import dataclass
 from typing import Literal
@@ -12,7 +11,7 @@ from typing import Literal
 from runtime import types
 from runtime.errors import ConfigurationError
 from runtime.models.json_schema import Json, json_schema_of
-from runtime.valid_text import valid_values
+from runtime.valid_text import json_text, valid_values
 
 Choice = Literal["auto", "any", "none"]
 
@@ -89,7 +88,7 @@ def choice_of(config: types.GenerateContentConfig) -> Choice:
 
 def response_text(response: types.FunctionResponse) -> str:
     """Return a function's result as JSON for the model."""
-    return json.dumps(response.response or {}, ensure_ascii=False, default=str)
+    return json_text(response.response or {})
 
 
 def given_options(config: types.GenerateContentConfig, options: Json) -> Json:

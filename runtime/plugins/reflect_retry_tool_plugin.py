@@ -1,6 +1,5 @@
 """ReflectAndRetryToolPlugin: lets the model try again after a failure of a tool."""
 
-import json
 from typing import Any
 
 from runtime.context import Context
@@ -8,6 +7,7 @@ from runtime.errors import AdkError, ConfigurationError
 from runtime.plugins.base_plugin import BasePlugin
 from runtime.sessions.state import State
 from runtime.tools.base_tool import BaseTool
+from runtime.valid_text import json_text
 
 Result = dict[str, Any]
 
@@ -93,7 +93,7 @@ class ReflectAndRetryToolPlugin(BasePlugin):
         if exceeded and self.throw_exception_if_retry_exceeded:
             return None
         advice = _stop_advice(tool) if exceeded else _retry_advice(failures, self.max_retries)
-        args_json = json.dumps(args, ensure_ascii=False, default=str)
+        args_json = json_text(args)
         return {
             "response_type": REFLECT_AND_RETRY_RESPONSE_TYPE,
             "error_type": type(error).__name__ if isinstance(error, Exception) else "ToolError",

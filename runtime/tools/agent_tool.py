@@ -4,7 +4,6 @@ The agent runs in a new in-memory session that starts with the caller's state. I
 answer its questions later: a call that waits for an answer is an error response to the calling model.
 """
 
-import json
 from collections.abc import Sequence
 from contextlib import aclosing
 from typing import Any, Protocol, runtime_checkable
@@ -24,6 +23,7 @@ from runtime.tools.base_tool import BaseTool
 from runtime.tools.output_schema import OutputSchema
 from runtime.tools.result_files import description_of
 from runtime.tools.schema import adapter_of, schema_of
+from runtime.valid_text import json_text
 
 _REQUEST_SCHEMA = types.Schema(
     type=types.Type.OBJECT,
@@ -113,7 +113,9 @@ class AgentTool(BaseTool):
             result = result.get("result")  # The page shows the files themselves.
         if result in (None, "") or (isinstance(result, dict) and "error" in result):
             return None
-        return result if isinstance(result, str) else json.dumps(result, ensure_ascii=False, default=str)
+        if isinstance(result, str):
+            return result
+        return json_text(result)
 
     def _message(self, args: dict[str, Any]) -> str:
         if self._input is None:

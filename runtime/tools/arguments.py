@@ -10,6 +10,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from runtime.tools.function_signature import FunctionSignature, Parameter
+from runtime.valid_text import shortened
 
 _MAX_VALUE_LENGTH = 80
 
@@ -57,7 +58,9 @@ def describe_errors(error: ValidationError, *path: str) -> list[str]:
     sentences = []
     for problem in error.errors(include_url=False):
         place = ".".join([*path, *map(str, problem["loc"])]) or "(all)"
-        sentences.append(f"Argument {place!r}: {problem['msg']}, got {_shorten(problem['input'])}.")
+        sentences.append(
+            f"Argument {place!r}: {problem['msg']}, got {shortened(repr(problem['input']), _MAX_VALUE_LENGTH)}."
+        )
     return sentences
 
 
@@ -69,8 +72,3 @@ def _convert(parameter: Parameter, args: Mapping[str, Any]) -> Any:
     if given is None and parameter.default is None:
         return None
     return parameter.adapter.validate_python(given)
-
-
-def _shorten(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= _MAX_VALUE_LENGTH else f"{text[:_MAX_VALUE_LENGTH]}…"

@@ -1,8 +1,6 @@
 """ExampleTool: adds examples to every request (contract T9)."""
 
-import json
 from collections.abc import Sequence
-from typing import Any
 
 from runtime import types
 from runtime.events.message import joined_text
@@ -11,6 +9,7 @@ from runtime.examples.example import Example
 from runtime.models.llm_request import LlmRequest
 from runtime.tools.base_tool import BaseTool
 from runtime.tools.tool_context import ToolContext
+from runtime.valid_text import json_text
 
 _HEADING = (
     "Here are examples of messages and how to answer them. They show the manner only: "
@@ -61,12 +60,7 @@ def _format_part(part: types.Part, speaker: str) -> str:
     if part.text:
         return f"{speaker}: {part.text}"
     if part.function_call:
-        return f"You call {part.function_call.name} with {_as_json(part.function_call.args)}"
+        return f"You call {part.function_call.name} with {json_text(part.function_call.args or {})}"
     if part.function_response:
-        return f"{part.function_response.name} returns {_as_json(part.function_response.response)}"
+        return f"{part.function_response.name} returns {json_text(part.function_response.response or {})}"
     return ""
-
-
-def _as_json(values: dict[str, Any] | None) -> str:
-    """Return JSON for a model: with plain letters instead of escapes, and with `str` of values that are not JSON."""
-    return json.dumps(values or {}, ensure_ascii=False, default=str)

@@ -22,6 +22,7 @@ from runtime.tools.openapi_tool.openapi_spec_parser.parameters import (
     is_json,
 )
 from runtime.tools.openapi_tool.openapi_spec_parser.references import as_object, as_text
+from runtime.valid_text import json_text
 
 Given = Sequence[tuple[ApiParameter, Any]]
 _Part = tuple[str, tuple[str | None, bytes, str | None]]
@@ -178,7 +179,9 @@ def _part(
 
 def text_of(value: object) -> str:
     """Return a text unchanged, and any other value as JSON."""
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    if isinstance(value, str):
+        return value
+    return json_text(value)
 
 
 def percent_encoded(text: str, safe: str = "") -> str:
