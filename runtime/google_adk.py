@@ -65,7 +65,9 @@ class _Finder(MetaPathFinder):
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         module_name = runtime_name(fullname)
-        return ModuleSpec(fullname, _Loader(module_name)) if module_name and find_spec(module_name) else None
+        if module_name and find_spec(module_name):
+            return ModuleSpec(fullname, _Loader(module_name))
+        return None
 
 
 class _Loader(Loader):

@@ -28,4 +28,6 @@ def _hide_url_secrets(record: logging.LogRecord) -> bool:
 
 def _without_secrets(argument: object) -> object:
     # By name: the clients log URL objects of their own classes.
-    return without_secrets_of_urls(str(argument)) if type(argument).__name__ == "URL" else argument
+    if type(argument).__name__ != "URL":
+        return argument
+    return without_secrets_of_urls(str(argument))

@@ -85,7 +85,9 @@ class InvocationScope:
 
     def failure_with(self, error: Exception) -> Failure | None:
         """Return the agent, and the node, that raised the exception; None if no agent did."""
-        return self.failure if self.failure and self.failure.error is error else None
+        if self.failure and self.failure.error is error:
+            return self.failure
+        return None
 
     def spend_llm_call(self, limit: int) -> None:
         """Count a model call.

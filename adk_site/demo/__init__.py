@@ -14,7 +14,9 @@ def model_name(configured: str, environ: Mapping[str, str]) -> str:
 
     For other models, `manage.py adk_check` reports a missing key.
     """
-    return DEMO_MODEL if _GEMINI.match(configured) and not _has_api_key(environ) else configured
+    if _GEMINI.match(configured) and not _has_api_key(environ):
+        return DEMO_MODEL
+    return configured
 
 
 def banner(model: str, environ: Mapping[str, str]) -> str:

@@ -49,7 +49,9 @@ class Order:
 
 def find_order(number: int) -> Order | None:
     """Return the order with this number, or None if it does not exist."""
-    return _generate_order(number) if FIRST_NUMBER <= number < FIRST_NUMBER + COUNT else None
+    if not (FIRST_NUMBER <= number < FIRST_NUMBER + COUNT):
+        return None
+    return _generate_order(number)
 
 
 def all_orders() -> Iterator[Order]:

@@ -37,7 +37,9 @@ def run_program(command: Sequence[str], purpose: str, log: Path) -> None:
 
 
 def last_lines(log: Path, count: int = 5) -> str:
-    return "\n".join(log.read_text(errors="replace").splitlines()[-count:]) if log.exists() else ""
+    if not log.exists():
+        return ""
+    return "\n".join(log.read_text(errors="replace").splitlines()[-count:])
 
 
 def kill_servers(programs: Container[str], text: str) -> None:

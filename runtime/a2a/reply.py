@@ -189,7 +189,10 @@ def _joined(parts: Iterable[Part]) -> list[Part]:
 
 def _text_kind(part: Part) -> bytes | None:
     """Return the serialized metadata of a text; None for other parts."""
-    return part.metadata.SerializeToString(deterministic=True) if part.text else None
+    if not part.text:
+        return None
+    metadata: bytes = part.metadata.SerializeToString(deterministic=True)
+    return metadata
 
 
 def _text_of(parts: Iterable[Part]) -> str:

@@ -179,10 +179,14 @@ class LlmAgent(BaseAgent):
         agent: BaseAgent | None = self
         while agent is not None:
             if isinstance(agent, LlmAgent) and agent.model:
-                return agent.model if isinstance(agent.model, BaseLlm) else agent._own_model_object()
+                if isinstance(agent.model, BaseLlm):
+                    return agent.model
+                return agent._own_model_object()
             agent = agent.parent_agent
         default = self.default_model
-        return default if isinstance(default, BaseLlm) else LLMRegistry.new_llm(default)
+        if isinstance(default, BaseLlm):
+            return default
+        return LLMRegistry.new_llm(default)
 
     @classmethod
     def set_default_model(cls, model: str | BaseLlm) -> None:

@@ -52,4 +52,6 @@ class LoopAgent(BaseAgent):
         """Return the named sub-agent and all later sub-agents; all of them if none has the name."""
         # The app may have changed since the state was recorded.
         names = [agent.name for agent in self.sub_agents]
-        return self.sub_agents[names.index(name) :] if name in names else self.sub_agents
+        if name in names:
+            return self.sub_agents[names.index(name) :]
+        return self.sub_agents

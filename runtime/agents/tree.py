@@ -114,4 +114,6 @@ async def answerer_of(root: BaseAgent, agent_name: str, tool_name: str) -> str:
 
 
 def _path(agent: BaseAgent) -> str:
-    return f"{_path(agent.parent_agent)}.{agent.name}" if agent.parent_agent else agent.name
+    if agent.parent_agent:
+        return f"{_path(agent.parent_agent)}.{agent.name}"
+    return agent.name

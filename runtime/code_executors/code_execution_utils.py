@@ -14,7 +14,9 @@ class File:
 
     def as_bytes(self) -> bytes:
         """Return the content decoded."""
-        return self.content if isinstance(self.content, bytes) else base64.b64decode(self.content)
+        if isinstance(self.content, bytes):
+            return self.content
+        return base64.b64decode(self.content)
 
 
 @dataclass

@@ -153,7 +153,9 @@ def _node_contents(
     contents = contents_of(own, agent_name, branch)
     if node.message is not None:
         contents.insert(0, to_content(node.message))
-    return contents_of(others, agent_name, branch) + contents if node.sees_history else contents
+    if not node.sees_history:
+        return contents
+    return contents_of(others, agent_name, branch) + contents
 
 
 def _with_words_of_answers(event: Event) -> Event:

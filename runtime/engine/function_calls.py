@@ -281,4 +281,6 @@ async def _answer_unknown_tool(
     error = ToolNotFoundError(f"There is no tool {name!r}. Call one of these by its exact name: {known}.")
     unknown = BaseTool(name=name, description="")
     answer = await hooks.on_tool_error(agent, unknown, args, context, error)
-    return {"error": str(error)} if answer is None else as_response(name, answer)
+    if answer is None:
+        return {"error": str(error)}
+    return as_response(name, answer)

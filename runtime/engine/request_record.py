@@ -160,7 +160,9 @@ def as_json(value: object, *, exclude: set[str] | None = None) -> Json:
         )
     if isinstance(value, list | tuple):
         return [as_json(item) for item in value]
-    return value if isinstance(value, str | int | float | dict | None) else repr(value)
+    if isinstance(value, str | int | float | dict | None):
+        return value
+    return repr(value)
 
 
 def _parts_of_config(config: types.GenerateContentConfig) -> Iterator[tuple[str, str]]:

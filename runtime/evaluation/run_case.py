@@ -146,4 +146,6 @@ def _reason(error: Exception) -> str:
     # Messages of other exceptions may hold secrets.
     if isinstance(error, ModelError):
         return f"{error.code}: {error.message}"
-    return str(error) if isinstance(error, EvaluationError) else "the agent raised an exception."
+    if not isinstance(error, EvaluationError):
+        return "the agent raised an exception."
+    return str(error)

@@ -264,7 +264,9 @@ def may_answer_calls_before(events: Iterable[Event], ids: Container[str]) -> boo
 
 def unwrapped(response: dict[str, Any] | None) -> Any:
     """Return the value in a response: tools and clients wrap a value that is no object in `{"result": value}`."""
-    return response["result"] if response and response.keys() == {"result"} else response
+    if response and response.keys() == {"result"}:
+        return response["result"]
+    return response
 
 
 def reports_failure(response: dict[str, Any] | None) -> bool:

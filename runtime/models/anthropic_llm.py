@@ -41,7 +41,9 @@ class Claude(HttpLlm):
         return Capabilities(schema_with_tools=True)
 
     def _missing_key(self, model: str) -> str | None:
-        return None if self.client or self._key(_KEY_VARIABLE) else _KEY_VARIABLE
+        if self.client or self._key(_KEY_VARIABLE):
+            return None
+        return _KEY_VARIABLE
 
     async def _prepare(self, llm_request: LlmRequest) -> PreparedCall:
         name = llm_request.model or self.model

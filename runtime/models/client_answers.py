@@ -164,7 +164,9 @@ class CitedSources:
 
 def field_of(value: object, name: str) -> object:
     """Return a field of a provider's object, or of the JSON that the client could not read as an object."""
-    return value.get(name) if isinstance(value, dict) else getattr(value, name, None)
+    if isinstance(value, dict):
+        return value.get(name)
+    return getattr(value, name, None)
 
 
 def text_of(value: object, *names: str) -> str:

@@ -256,7 +256,9 @@ def _google_signature(call: object) -> bytes | None:
     """Return the signature that Google's server of this protocol adds to a call, with our mark before it."""
     google = field_of(field_of(call, "extra_content"), "google")
     signature = field_of(google, "thought_signature")
-    return SIGNED_IN_CHAT + signature.encode() if isinstance(signature, str) else None
+    if not isinstance(signature, str):
+        return None
+    return SIGNED_IN_CHAT + signature.encode()
 
 
 def _end(

@@ -36,7 +36,9 @@ class RetryPolicy:
 
     @classmethod
     def of(cls, options: types.HttpRetryOptions | None) -> "RetryPolicy":
-        return cls(**options.model_dump(exclude_none=True)) if options else cls()
+        if options:
+            return cls(**options.model_dump(exclude_none=True))
+        return cls()
 
     def delay(self, attempts_made: int, failure: CallFailure) -> float | None:
         """Return the seconds to wait before the next attempt; None if the call must not be repeated."""

@@ -81,7 +81,9 @@ def _as_thought(part: types.Part) -> list[types.Part]:
     text = part.text or ""
     for tag in (*_THOUGHT_TAGS, FINAL_ANSWER_TAG):
         text = text.replace(tag, "")
-    return [part.model_copy(update={"text": text, "thought": True})] if text.strip() else []
+    if not text.strip():
+        return []
+    return [part.model_copy(update={"text": text, "thought": True})]
 
 
 def _without_thought_marks(content: types.Content) -> types.Content:

@@ -131,7 +131,9 @@ def format_content(content: types.Content | None) -> str:
 def shorten(text: str, max_length: int = MAX_TEXT_LENGTH) -> str:
     """Return the text on one line, with HTTP credentials masked. Truncate a long text and add its length."""
     line = " ".join(_SECRET_TEXT.sub(r"\1 ***", text).split())
-    return line if len(line) <= max_length else f"{line[:max_length]}… ({len(text)} characters)"
+    if len(line) <= max_length:
+        return line
+    return f"{line[:max_length]}… ({len(text)} characters)"
 
 
 def _simplify(value: object, depth: int) -> Any:

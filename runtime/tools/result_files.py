@@ -74,7 +74,9 @@ def files_in(response: object) -> list[ArtifactReference]:
         case {"file": str(name), "version": int(version), "mimeType": str(mime_type)}:
             # A server of others may write such an object itself, to have a file of the user shown.
             is_valid = name == valid_file_name(name) and 0 <= version <= _MAX_VERSION
-            return [ArtifactReference(name, version, mime_type)] if is_valid else []
+            if not is_valid:
+                return []
+            return [ArtifactReference(name, version, mime_type)]
     return files_in(list(response.values()))
 
 

@@ -397,7 +397,9 @@ def _encoded(skill: Skill) -> dict[str, str]:
 
 def _named(files: Iterable[str]) -> str:
     names = sorted(files)[:_MAX_NAMED_FILES]
-    return f"The skill has: {', '.join(names)}." if names else "The skill has none."
+    if not names:
+        return "The skill has none."
+    return f"The skill has: {', '.join(names)}."
 
 
 def _error(code: str, text: str) -> dict[str, Any]:

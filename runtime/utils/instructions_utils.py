@@ -21,7 +21,9 @@ async def render_instruction(instruction: str | InstructionProvider, context: Re
         KeyError: as `inject_session_state`.
     """
     text, is_provided = await given_text(instruction, context)
-    return text if is_provided or "{" not in text else await inject_session_state(text, context)
+    if is_provided or "{" not in text:
+        return text
+    return await inject_session_state(text, context)
 
 
 async def given_text(instruction: str | InstructionProvider, context: ReadonlyContext) -> tuple[str, bool]:

@@ -183,7 +183,9 @@ class McpToolset(BaseToolset):
         return await self._server.read_resource(name, readonly_context)
 
     def setup_problems(self) -> list[SetupProblem]:
-        return [] if is_allowed(self._server.params) else [refused_server_problem(self._server.name)]
+        if is_allowed(self._server.params):
+            return []
+        return [refused_server_problem(self._server.name)]
 
     async def close(self) -> None:
         """Close the connections of the running event loop, unless another toolset uses them."""

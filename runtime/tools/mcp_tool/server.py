@@ -261,7 +261,9 @@ class McpServer:
 
     async def _headers_of(self, context: ReadonlyContext | None) -> dict[str, str]:
         # A program takes no headers, so all people share its connection.
-        return {} if isinstance(self.params, StdioConnectionParams) else await self._headers.headers(context)
+        if isinstance(self.params, StdioConnectionParams):
+            return {}
+        return await self._headers.headers(context)
 
 
 class _ListRequest(Protocol[PageCo]):

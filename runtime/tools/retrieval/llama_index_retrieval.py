@@ -17,4 +17,6 @@ class LlamaIndexRetrieval(BaseRetrievalTool):
     async def run_async(self, *, args: dict[str, Any], tool_context: Context) -> Any:
         query = str(args.get("query", ""))
         nodes = await run_in_tool_thread(lambda: self.retriever.retrieve(query))
-        return nodes[0].text if nodes else f"No matching result found for the query: {query}"
+        if nodes:
+            return nodes[0].text
+        return f"No matching result found for the query: {query}"

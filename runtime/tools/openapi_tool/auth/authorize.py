@@ -224,4 +224,6 @@ def _signs_in(scheme: AuthScheme | None) -> bool:
 
 def _with_state(context: ReadonlyContext) -> Context:
     # A service may keep credentials in the state. A toolset's context cannot change it, so they are kept for now only.
-    return context if isinstance(context, Context) else Context(context.invocation)
+    if isinstance(context, Context):
+        return context
+    return Context(context.invocation)

@@ -135,7 +135,9 @@ class _Converter:
             if as_object(node).get("readOnly") is not True:
                 converted[str(name)] = self.convert(node, path, depth)
         needed = [name for name in dict.fromkeys(map(str, required)) if name in converted]
-        return {"properties": converted, "required": needed} if needed else {"properties": converted}
+        if needed:
+            return {"properties": converted, "required": needed}
+        return {"properties": converted}
 
 
 def _types_of(node: Json) -> list[str]:

@@ -193,4 +193,6 @@ def _shown(answer: HttpAnswer) -> str:
 
 
 def _cut(text: str) -> str:
-    return text if len(text) <= MAX_ERROR_CHARACTERS else f"{text[:MAX_ERROR_CHARACTERS]} … (cut)"
+    if len(text) <= MAX_ERROR_CHARACTERS:
+        return text
+    return f"{text[:MAX_ERROR_CHARACTERS]} … (cut)"
