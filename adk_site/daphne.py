@@ -8,7 +8,7 @@ first, then each piece of a body in chunks. A refused request is answered immedi
 dropped, and the connection is closed.
 
 Slow requests: Twisted ends a connection that is silent for a minute, but a byte now and then keeps it open for ever,
-and the processes accept only so many. Here a request has a minute for its headers, and its body must go on.
+and the processes accept only so many. Here a request has a minute for its headers, and its body must keep coming.
 
 Access log: Daphne writes it to a file itself, so a filter of Python's logging could not mask a key in it.
 """

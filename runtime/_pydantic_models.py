@@ -63,7 +63,7 @@ def deep_copy(value: T) -> T:
 
 def _deep_copy_of(value: Any) -> Any:
     kind = type(value)
-    # `type(...) is` in place of `isinstance`: subclasses may carry state of their own and go to `copy.deepcopy`.
+    # `type(...) is` in place of `isinstance`: subclasses may have more state and go to `copy.deepcopy`.
     if kind is dict:
         return {key: item if type(item) in _IMMUTABLE else _deep_copy_of(item) for key, item in value.items()}
     if kind is list:

@@ -1,4 +1,4 @@
-"""Troubleshooting guides of the technical agent, found by the words of a problem."""
+"""Troubleshooting guides of the technical agent, found by the words in a problem."""
 
 import re
 from dataclasses import dataclass
@@ -60,7 +60,7 @@ GUIDES = (
 
 
 def find_guide_for(problem: str) -> Guide | None:
-    """Return the guide with the most words of the problem, or None if no guide has any of them."""
+    """Return the guide that shares the most words with the problem, or None if none shares any."""
     words = set(re.findall(r"[a-z]+", problem.lower().replace("wi-fi", "wifi")))
     best = max(GUIDES, key=lambda guide: len(guide.words & words))
     return best if best.words & words else None

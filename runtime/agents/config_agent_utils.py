@@ -114,7 +114,7 @@ class _ConfigFile:
 
     def _field(self, agent_class: type[BaseAgent], key: str) -> tuple[str, bool]:
         """Return the field of a key, and True if the value names code."""
-        # google-adk's files have keys of their own for code: `model_code`, `before_model_callbacks`.
+        # google-adk's files have special keys for code: `model_code`, `before_model_callbacks`.
         fields = dict(agent_class.model_fields)
         fields.pop(_SET_BY_PARENT)
         if key in fields:

@@ -163,7 +163,7 @@ class LlmAgent(BaseAgent):
 
     @property
     def canonical_tool_sources(self) -> list[BaseTool | BaseToolset]:
-        """The `tools`, with functions wrapped as `FunctionTool`, and searches that want it as agents of their own."""
+        """The `tools`, with functions wrapped as `FunctionTool`, and searches as separate agents if they ask for it."""
         # Wrapping reads signatures, so it is done once. `tools` is a plain list that an author may change, and
         # comparing by identity is cheap enough for every step.
         cached = self._wrapped_tools

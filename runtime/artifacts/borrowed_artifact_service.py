@@ -1,6 +1,6 @@
 """Artifact service for an agent that runs as a tool: it uses the calling session's artifacts (contract T6).
 
-Such an agent runs in a session of its own, which is dropped afterwards; its files must outlive this session.
+Such an agent runs in a temporary session; its files must outlive this session.
 """
 
 from typing import TypedDict

@@ -29,7 +29,7 @@ class AgentEvaluator:
 
     @staticmethod
     def find_config_for_test_file(test_file: str | Path) -> EvalConfig:
-        """Return the criteria of the `test_config.json` beside a set, or the defaults."""
+        """Return the criteria of the `test_config.json` in the folder of a set, or the defaults."""
         return config_beside(Path(test_file).parent)
 
     @staticmethod
@@ -139,7 +139,7 @@ async def _failures_of(
 
 
 def _comparison(case: EvalCase, actual: list[Invocation]) -> str:
-    """Return what the last run did beside what was expected, message by message."""
+    """Return the actual and the expected outcome of the last run, message by message."""
     lines = []
     for number, invocation in enumerate(actual):
         lines.append(f"  message:  {text_of(invocation.user_content)}")

@@ -261,7 +261,7 @@ class RubricsOfConversation(RubricsMetric):
 
 
 class _FixedProperty(RubricsMetric):
-    """Metric with a property of its own."""
+    """Metric with a fixed property."""
 
     criterion_type = LlmAsAJudgeCriterion
     text_property: ClassVar[str]

@@ -50,7 +50,7 @@ from runtime.models.json_schema import Json
 from runtime.models.openai_client import ChatChunks, whole_response
 
 litellm.telemetry = False
-# LiteLLM logs each call at the level INFO, to a handler of its own and to the site's.
+# LiteLLM logs each call at the level INFO, to its own handler and to the site's.
 logging.getLogger("LiteLLM").setLevel(logging.WARNING)
 # LiteLLM would print advice for each failed call.
 litellm.suppress_debug_info = True

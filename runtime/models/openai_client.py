@@ -135,7 +135,7 @@ class ChatChunks:
     def convert(self, chunk: ChatCompletionChunk) -> types.GenerateContentResponse | None:
         """Return the chunk's texts, calls, usage and finish reason; None if it has none of them."""
         usage = _usage(chunk.usage)
-        # The usage arrives in a chunk of its own, after the finish reason.
+        # The usage arrives in a separate chunk, after the finish reason.
         if not chunk.choices:
             return _usage_response(chunk.model, usage) if usage else None
         choice = chunk.choices[0]

@@ -335,7 +335,7 @@ class Runner:
 
     async def _commit(self, ctx: InvocationContext, event: Event) -> None:
         """Store the event and its actions (contract L3)."""
-        # Here, because plugins and agents make events of their own.
+        # Here, because plugins and agents make events, too.
         event.content = valid_content(event.content)
         # A value that was changed in place must stay the same object in the state: a parallel agent may hold a
         # reference to the value, and its changes are state changes, too (contract S6).

@@ -14,7 +14,7 @@ class SkillRegistry(abc.ABC):
 
     @abc.abstractmethod
     async def search_skills(self, *, query: str) -> list[Frontmatter]:
-        """Return the skills that fit the words of a model."""
+        """Return the skills that fit the query of a model."""
 
     def search_tool_description(self) -> str | None:
         """Return a description of the tool that searches; None for the usual description."""

@@ -39,7 +39,7 @@ class FunctionTool(BaseTool):
             staff with the permission, other than the user (contract T7).
         runs_on_loop: True to call a synchronous function in the thread of the event loop, for what works in that thread
             alone: a connection of `sqlite3` that is opened at import, `asyncio.create_task`. Everything else in the
-            process waits meanwhile, so the function must be quick.
+            process waits for it, so the function must be quick.
 
     Raises:
         ConfigurationError: a model cannot call the function, `confirmed_by` names nobody, or it names staff together

@@ -10,8 +10,8 @@ class GoogleSearchTool(ModelSideTool):
     """Lets Gemini search the web while it answers.
 
     Args:
-        bypass_multi_tools_limit: True to search in an agent of its own if the agent has other tools: Gemini before 3
-            refuses the search beside functions.
+        bypass_multi_tools_limit: True to search in a separate agent if the agent has other tools: Gemini before 3
+            refuses the search together with functions.
         model: name of the model that answers in place of the agent's, for requests with this tool.
     """
 

@@ -125,7 +125,7 @@ class SkillToolset(BaseToolset):
 
     @classmethod
     def from_config(cls, config: ToolArgsConfig, config_abs_path: str) -> "SkillToolset":
-        """Return the toolset of a YAML file: `skills_dir` is a folder of skills beside the file or below."""
+        """Return the toolset of a YAML file: `skills_dir` is a folder of skills in the folder of the file."""
         arguments = dict(config)
         directory = Path(config_abs_path).parent
         skills_dir = (directory / str(arguments.pop("skills_dir", "skills"))).resolve()

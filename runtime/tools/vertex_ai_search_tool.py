@@ -19,8 +19,8 @@ class VertexAiSearchTool(BaseTool):
         search_engine_id: `projects/…/locations/…/collections/…/engines/…`.
         filter: expression to select documents.
         max_results: number of documents.
-        bypass_multi_tools_limit: True to search in an agent of its own if the agent has other tools: Gemini before 3
-            refuses the search beside functions.
+        bypass_multi_tools_limit: True to search in a separate agent if the agent has other tools: Gemini before 3
+            refuses the search together with functions.
 
     Raises:
         ConfigurationError: neither or both of data store and engine are given.

@@ -1,4 +1,4 @@
-"""Routing of event streams and other long requests to ASGI applications of their own.
+"""Routing of event streams and other long requests to separate ASGI applications.
 
 Django's handler would keep a thread and a PostgreSQL connection while a request is open. With a stream in every tab,
 the pages would soon have neither.

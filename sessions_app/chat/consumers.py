@@ -64,7 +64,7 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # Channels ha
             await getattr(self, get_handler_name(message))(message)
         except StopConsumer:
             raise
-        except Exception as error:  # noqa: BLE001 - logged, and told to the browser
+        except Exception as error:  # noqa: BLE001 - logged, and reported to the browser
             await self._sender.fail(error)
 
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:

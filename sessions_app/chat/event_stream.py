@@ -101,7 +101,7 @@ async def _open(connection: Connection) -> None:
         await viewer.on_hello(parse_seq(after) or 0)
         if connection.query("list"):
             viewer.follow_list()
-    except Exception as error:  # noqa: BLE001 - logged, and told to the browser
+    except Exception as error:  # noqa: BLE001 - logged, and reported to the browser
         await connection.sender.fail(error)
 
 

@@ -177,7 +177,7 @@ class FrameSender:
     async def _run_task(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
         try:
             await work()
-        except Exception as error:  # noqa: BLE001 - logged, and told to the browser
+        except Exception as error:  # noqa: BLE001 - logged, and reported to the browser
             # The hub wakes viewers from the publishing task, so this task has another user's language.
             with self._reader.reading():
                 await self.fail(error)

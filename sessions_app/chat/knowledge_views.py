@@ -116,7 +116,7 @@ def forget_entry(request: HttpRequest, entry_id: int) -> HttpResponse:
 @require_POST
 @login_required
 async def forget_all(request: HttpRequest) -> HttpResponse:
-    """Forget all values of the user's state in an app that have no form of their own, and all memory entries."""
+    """Forget all values of the user's state in an app without a form for each, and all memory entries."""
     by = await actor_of(request)
     app_name = request.POST.get("app", "")
     if not is_storable(app_name):

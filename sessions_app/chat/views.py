@@ -207,7 +207,7 @@ def _asks(app: App, model: str) -> bool:
 def _agent_problems(user: User) -> list[str]:
     """Return a sentence for each agent that cannot be loaded, to developers also for each flaw that the check finds.
 
-    Other users than developers and staff are told nothing.
+    Users other than developers and staff get none.
     """
     served = registry.registry()
     problems = list(served.problems.values())

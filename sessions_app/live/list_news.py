@@ -16,7 +16,7 @@ logger = logging.getLogger(__name__)
 WINDOW_SECONDS = 0.5
 """Time for which changed sessions are gathered, to find the owners of all with a single query."""
 ACTIVITY_SECONDS = 1.0
-"""Time between two changes of the activity that the tabs of a person are told: jobs send their progress often."""
+"""Minimum time between two changes of the activity in the tabs of a person: jobs send their progress often."""
 
 
 class ListChange(StrEnum):

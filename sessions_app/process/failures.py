@@ -35,7 +35,7 @@ def log_unexpected(error: Exception, subject: str) -> UnexpectedError:
     """Log the error under a new reference, and return the error for a user or a program.
 
     Args:
-        subject: words of the log for what has failed, such as "A request of the API".
+        subject: name in the log of the work that failed, such as "A request of the API".
     """
     reference = uuid4().hex[:8]
     logger.error("%s failed (reference %s)", subject, reference, exc_info=error)

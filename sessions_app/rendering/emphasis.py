@@ -1,4 +1,4 @@
-"""Emphasis and strikethrough beside letters and punctuation of scripts without spaces.
+"""Emphasis and strikethrough next to letters and punctuation of scripts without spaces.
 
 CommonMark takes `**` between punctuation and a letter for a beginning, because a space would follow an end: in
 `**「A」**と**「B」**` と would be bold. Here, punctuation of these scripts is taken for a letter, and their letters
@@ -24,13 +24,13 @@ InlineRule: TypeAlias = Callable[[StateInline, bool], bool]
 
 
 def delimit_unspaced_words(markdown: MarkdownIt) -> None:
-    """Extend the parser: emphasis and strikethrough may begin and end beside a letter that follows without a space."""
+    """Extend the parser: emphasis and strikethrough may begin and end next to a letter that follows without a space."""
     markdown.inline.ruler.at("emphasis", _beside_unspaced(emphasis.tokenize))
     markdown.inline.ruler.at("strikethrough", _beside_unspaced(strikethrough.tokenize))
 
 
 def _beside_unspaced(rule: InlineRule) -> InlineRule:
-    """Return the rule, with its own decision about markers beside a letter or punctuation of such a script."""
+    """Return the rule, with its own decision about markers next to a letter or punctuation of such a script."""
 
     def parse_markers(state: StateInline, silent: bool) -> bool:
         start = state.pos

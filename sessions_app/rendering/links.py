@@ -1,6 +1,6 @@
 """Links in Markdown: for bare http and https URLs, and with the host of the target where a text names another one.
 
-A URL ends where a reader sees its end: at punctuation of any script, and where a sentence goes on without a space, as
+A URL ends where a reader sees its end: at punctuation of any script, and where a sentence continues without a space, as
 in "https://example.com/helpを". Letters of such a script belong to the URL in labels of its host, and after a delimiter
 of its path, as in "https://ja.wikipedia.org/wiki/日本". With a letter of the sentence, the host would be another host.
 

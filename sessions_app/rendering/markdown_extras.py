@@ -1,4 +1,4 @@
-"""What models write beside CommonMark: alerts, footnotes and some HTML tags.
+"""Markup that models write in addition to CommonMark: alerts, footnotes and some HTML tags.
 
     > [!NOTE]         an alert, as GitHub has them: a quotation that begins with `[!NOTE]` or the mark of another kind
     [^1]  [^1]: …     a footnote: the mark in a text, and the note at the start of a line

@@ -55,7 +55,7 @@ class Place(Enum):
 
 
 def draw_open_ends(markdown: MarkdownIt) -> None:
-    """Extend the parser: with `OPEN` in its environment, it takes the text for one that goes on."""
+    """Extend the parser: with `OPEN` in its environment, it treats the text as unfinished."""
     markdown.core.ruler.before("inline", "growing_leaf", _find_leaf)
     markdown.inline.ruler.after("formula", "open_formula", _parse_formula)
     markdown.inline.ruler.before("backticks", "open_code", _parse_code)

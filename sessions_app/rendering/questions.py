@@ -357,7 +357,7 @@ def _schema_input(schema: Mapping[str, Any]) -> str:
 def _sign_in_service(config: AuthConfig) -> str:
     """Return the host of the service at which the user signs in; empty if the user fills in a form here.
 
-    A tool with a redirect address of its own gets the answer of the service from the form.
+    A tool with its own redirect address gets the answer of the service from the form.
     """
     if isinstance(config.auth_scheme, ProtectedResource):
         return _host(config.auth_scheme.resource)

@@ -156,7 +156,7 @@ def caller_of_work(agent: AgentProtocol) -> AgentProtocol:
 def is_own(event: Event, ctx: InvocationContext) -> bool:
     """Return True if the context's agent committed the event."""
     # The branch matters: agents on parallel branches may transfer to the same agent. So does the node's run: an agent
-    # in the loop of a workflow starts anew in each round.
+    # in the loop of a workflow starts again in each round.
     is_same_agent = event.author == ctx.agent.name and event.branch == ctx.branch
     return is_same_agent and path_of(event) == ctx.node_path
 

@@ -188,7 +188,7 @@ class McpConnection:
     def _check_challenge(self) -> None:
         if self._challenge.response is None:
             return
-        # Requests of others that the server is working on go on.
+        # The server continues its work on other requests.
         if self._pending_requests == 1:
             self._stop.set()
         # Without a cause: its text may come from the server's answer.

@@ -2,7 +2,7 @@
 
 The server answers the call with what it needs, in place of a result. The call then waits (contract T7) with the
 server's message, and inputs for the fields that it asks for. The answer runs the call again in any process, also days
-later, and the server goes on by its own `request_state`, which the question keeps.
+later, and the server continues by its own `request_state`, which the question keeps.
 """
 
 from collections.abc import Mapping
@@ -41,7 +41,7 @@ async def cancel_question(context: Any, params: Any) -> ElicitResult:
 
 
 def given_answers(context: Context) -> tuple[InputResponses | None, str | None]:
-    """Return the person's answers for the server, and the state with which it goes on; None for a new call."""
+    """Return the person's answers for the server, and the state from which it continues; None for a new call."""
     confirmation = context.tool_confirmation
     payload = confirmation.payload if confirmation else None
     if confirmation is None or not isinstance(payload, dict) or _ASKED not in payload:

@@ -60,7 +60,7 @@ class McpToolset(BaseToolset):
         tool_filter: the names of the offered tools, without prefix, or a predicate; None offers all.
         tool_name_prefix: a prefix for all names, joined with an underscore.
         auth_scheme: the security scheme of the credential; needed for an API key, an OAuth client, and a
-            `ProtectedResource` with scopes of its own.
+            `ProtectedResource` with its own scopes.
         auth_credential: a key, a token, a name and password, or an OAuth client. Without it, a server with an address
             that wants a sign-in gets the person's.
         require_confirmation: True if a person must confirm each call. A predicate decides per call, as for
@@ -73,7 +73,7 @@ class McpToolset(BaseToolset):
         use_mcp_resources: True to offer the server's resources through a tool `load_mcp_resource`.
         elicitation_callback: a coroutine function that answers the server's questions in place of the person.
         sampling_callback: a coroutine function that answers the server's requests for a model's answer.
-        sampling_capabilities: what the server is told of `sampling_callback`.
+        sampling_capabilities: abilities of `sampling_callback`, announced to the server.
         propagate_grounding_metadata: True to give the next response of the model the sources that an answer of the
             server has in `adk_grounding_metadata` of its `_meta`.
         credential_key: the key under which the person's sign-in is kept; by default one for the server's address.

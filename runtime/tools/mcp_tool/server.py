@@ -76,7 +76,7 @@ def connection_of(
     Args:
         holder: object that keeps the connection open until it calls `release`.
         headers: headers of a person, in addition to the headers of the parameters.
-        handlers: answers to the server's questions; each object has connections of its own.
+        handlers: answers to the server's questions; each object has its own connections.
 
     Raises:
         ConfigurationError: the server is not on the process's list of MCP servers.

@@ -47,7 +47,7 @@ _search_of_site: KnowledgeSearch | None = None
 
 
 def set_knowledge_search(search: KnowledgeSearch | None) -> None:
-    """Set the search of toolsets without a search of their own."""
+    """Set the default search of toolsets."""
     global _search_of_site
     _search_of_site = search
 
@@ -119,7 +119,7 @@ class SearchKnowledgeTool(BaseRetrievalTool):
 
 
 def _add_sources(found: Sequence[Passage], tool_context: Context) -> None:
-    """Add the passages to the sources of the answer, beside those of earlier calls in this invocation."""
+    """Add the passages to the sources of the answer, after those of earlier calls in this invocation."""
     earlier = tool_context.state.get(GROUNDING_KEY) or types.GroundingMetadata()
     chunks = list(earlier.grounding_chunks or ())
     for passage in found:

@@ -29,7 +29,7 @@ class Face:
 
     Attributes:
         name: empty for the agent's name as words. Catalogues of a project may translate names.
-        color: colour of the initial beside the name; empty for none.
+        color: colour of the initial before the name; empty for none.
         picture: path among the static files of a picture in place of the initial; empty for none.
     """
 
@@ -42,7 +42,7 @@ _FACES = TypeAdapter(dict[str, Face])
 
 
 def check_declarations(module: object, root_agent: BaseAgent | None) -> None:
-    """Raise for a mistake in what a module declares beside its app, before somebody opens a chat."""
+    """Raise for a mistake in the starters, the label or the faces of a module, before somebody opens a chat."""
     starters_of(module)
     label_of(module)
     faces_of(module, root_agent)

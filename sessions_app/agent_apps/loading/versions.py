@@ -2,7 +2,7 @@
 
 The digest is the same in all processes that have loaded the same code. It covers the fields of all agents, the source
 of the functions given to them, and the declarations of their tools. Code that these functions call and the tools that a
-server offers are not covered: an author tells such a change by `agent_version`.
+server offers are not covered: an author announces such a change by `agent_version`.
 """
 
 import inspect
