@@ -13,10 +13,18 @@ from django.conf import settings
 
 from adk_site.demo.guides import find_guide_for
 from adk_site.demo.model import DemoModel
-from adk_site.demo.orders import Grouping, Topic, all_orders, euros, find_order
+from adk_site.demo.orders import (
+    Grouping,
+    Topic,
+    all_orders,
+    as_part,
+    confirmation_text,
+    euros,
+    find_order,
+    invoice_csv,
+)
 from adk_site.demo.report import DRAWS, make_report
 from adk_site.demo.returns import returns
-from adk_site.demo.writing import as_part, confirmation_text, invoice_csv
 from runtime.agents import LlmAgent
 from runtime.apps import App
 from runtime.context import ReadonlyContext

@@ -1,10 +1,17 @@
-"""Orders of an invented shop, generated from a seed: the same in every process and every run."""
+"""Orders of an invented shop, generated from a seed: the same in every process and every run.
 
+Below them are the texts of the files that the help desk writes about an order.
+"""
+
+import csv
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date, timedelta
+from io import StringIO
 from typing import Literal
+
+from runtime import types
 
 Topic = Literal["sales", "returns"]
 Grouping = Literal["region", "product", "month"]
@@ -83,3 +90,36 @@ def _generate_order(number: int) -> Order:
         unit_price=round(price),
         status=dice.choices(list(statuses), weights=list(statuses.values()))[0],
     )
+
+
+def as_part(content: str | bytes, mime_type: str) -> types.Part:
+    """Wrap a file's content in a part, to be saved as an artifact."""
+    data = content.encode() if isinstance(content, str) else content
+    return types.Part.from_bytes(data=data, mime_type=mime_type)
+
+
+def confirmation_text(reference: str, problem: str, name: str | None) -> str:
+    """Return the letter that confirms a ticket."""
+    return f"Ticket {reference}\n\nDear {name or 'customer'},\nwe look into this for you:\n\n    {problem}\n"
+
+
+def refund_letter(order: int, amount: str, name: str | None) -> str:
+    """Return the mail that tells of a refund."""
+    return f"Your order {order}\n\nDear {name or 'customer'},\nwe have paid {amount} back to you.\n"
+
+
+def invoice_csv(order: Order) -> str:
+    rows: list[list[str | int]] = [
+        ["Order", "Date", "Item", "Quantity", "Unit price EUR", "Total EUR"],
+        [
+            order.number,
+            order.date.isoformat(),
+            order.product,
+            order.quantity,
+            f"{order.unit_price / 100:.2f}",
+            f"{order.total / 100:.2f}",
+        ],
+    ]
+    text = StringIO()
+    csv.writer(text).writerows(rows)
+    return text.getvalue()

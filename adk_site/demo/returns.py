@@ -12,8 +12,7 @@ import re
 import time
 from typing import Any
 
-from adk_site.demo.orders import SEED, Order, euros, find_order
-from adk_site.demo.writing import as_part, invoice_csv, refund_letter
+from adk_site.demo.orders import SEED, Order, as_part, euros, find_order, invoice_csv, refund_letter
 from runtime.events import Event, RequestInput
 from runtime.workflow import DEFAULT_ROUTE, JoinNode, NodeContext, Workflow
 from sessions_app.jobs import job_tool, progress, save_artifact

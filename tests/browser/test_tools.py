@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-from adk_site.demo.orders import find_order
-from adk_site.demo.writing import invoice_csv
+from adk_site.demo.orders import find_order, invoice_csv
 from tests.browser.chat_page import ChatPage
 from tests.browser.conftest import STAFF, OpenTab
 from tests.browser.model import Model
