@@ -106,13 +106,14 @@ def write_report(
     """
     # The person may answer days later: the job ends here without an answer, and runs again with it.
     is_precise = precise and confirm("A precise report computes for some minutes. Go ahead?")
-    report = make_report(all_orders(), topic, group_by, progress, DRAWS * 10 if is_precise else DRAWS)
+    draws = DRAWS * 10 if is_precise else DRAWS
+    report = make_report(all_orders(), topic, group_by, progress, draws)
     name = f"{topic}-by-{group_by}"
-    files = {f"{name}.png": as_part(report.chart, "image/png")} if report.chart else {}
-    files |= {
-        f"{name}.csv": as_part(report.table, "text/csv"),
-        f"{name}.md": as_part(report.page, "text/markdown"),
-    }
+    files = {}
+    if report.chart:
+        files[f"{name}.png"] = as_part(report.chart, "image/png")
+    files[f"{name}.csv"] = as_part(report.table, "text/csv")
+    files[f"{name}.md"] = as_part(report.page, "text/markdown")
     for filename, part in files.items():
         save_artifact(filename, part)
     return {"summary": f"**{report.title}**\n\n{report.summary}", "files": list(files)}

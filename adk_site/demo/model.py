@@ -19,6 +19,7 @@ from adk_site.demo.sourced import SOURCED, grounding
 from runtime import types
 from runtime.events.quotation import is_quotation
 from runtime.models import BaseLlm, LlmRequest, LlmResponse
+from runtime.models.llm_response import parts_in
 from sessions_app.history.event_marks import IT_IS_TIME
 
 TRANSFER = "transfer_to_agent"
@@ -148,8 +149,8 @@ class _Script:
 
     def answer(self) -> list[types.Part]:
         """Return the parts of the answer: calls, a transfer, pictures, or a text."""
-        last = self.contents[-1].parts or [] if self.contents else []
-        responses = [part.function_response for part in last if part.function_response]
+        last = self.contents[-1] if self.contents else None
+        responses = [part.function_response for part in parts_in(last) if part.function_response]
         if responses:
             choice = (responses[0].response or {}).get("result")
             # The answer to `get_user_choice`: write the chosen report.
@@ -158,7 +159,11 @@ class _Script:
             return [types.Part(text="\n\n".join(self._describe(response) for response in responses))]
         message, is_due = self._last_message()
         found = self._call_typed(message) or self._schedule(message) or self._play(message) or _draw(message)
-        return found or [types.Part(text=f"It is time: {message}" if is_due else self._talk(message))]
+        if found:
+            return found
+        if is_due:
+            return [types.Part(text=f"It is time: {message}")]
+        return [types.Part(text=self._talk(message))]
 
     def _last_message(self) -> tuple[str, bool]:
         """Return the text of the last message, and whether it is a scheduled task that is due."""
@@ -192,8 +197,13 @@ class _Script:
             start = {"every": f"{found['minute'] or 0} {found['hour']} * * {days}"}
         else:
             count = found["count"] or ""
-            span = f"{count if count.isdecimal() else 1} {found['unit'].lower()}"
-            start = {"run_at": f"in {span}"} if found["word"].lower() == "in" else {"every": span}
+            if not count.isdecimal():
+                count = "1"
+            span = f"{count} {found['unit'].lower()}"
+            if found["word"].lower() == "in":
+                start = {"run_at": f"in {span}"}
+            else:
+                start = {"every": span}
         calls = self._play(task)
         call = calls[0].function_call if calls else None
         # A job tool can be delayed itself; a scheduled task would ask the model again.

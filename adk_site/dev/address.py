@@ -17,7 +17,9 @@ class Address:
     def url(self) -> str:
         """URL for a browser on this machine."""
         host = "127.0.0.1" if self.host in ALL_INTERFACES else self.host
-        return f"http://{f'[{host}]' if ':' in host else host}:{self.port}/"
+        if ":" in host:
+            host = f"[{host}]"
+        return f"http://{host}:{self.port}/"
 
     def check_is_free(self) -> None:
         """Raise `StackError` if the site cannot listen on this address."""

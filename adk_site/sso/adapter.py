@@ -30,5 +30,6 @@ class VerifiedSubjectAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
 
     def populate_user(self, request: HttpRequest, sociallogin: Any, data: dict[str, Any]) -> Any:
         """Return the new account with the names given by the provider."""
-        is_verified = any(address.verified for address in sociallogin.email_addresses)
-        return super().populate_user(request, sociallogin, data if is_verified else {**data, "email": ""})
+        if not any(address.verified for address in sociallogin.email_addresses):
+            data = {**data, "email": ""}
+        return super().populate_user(request, sociallogin, data)

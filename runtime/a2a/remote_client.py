@@ -146,7 +146,8 @@ def translated_failures() -> Generator[None, None, None]:
     except (httpx.HTTPError, A2AClientError) as error:
         # The SDK wraps network errors in its own exception.
         is_network_error = isinstance(error, httpx.HTTPError) or isinstance(error.__cause__, httpx.HTTPError)
-        raise RemoteAgentError(UNREACHABLE if is_network_error else UNREADABLE, _detail(error)) from error
+        problem = UNREACHABLE if is_network_error else UNREADABLE
+        raise RemoteAgentError(problem, _detail(error)) from error
     except BodyTooLargeError as error:
         raise RemoteAgentError(TOO_LARGE, str(error)) from error
     except A2AError as error:

@@ -104,13 +104,17 @@ class _ConfigFile:
     def _reader(self, agent_class: type[BaseAgent], key: str) -> tuple[str, Callable[[Any], Any]]:
         """Return the field of a key, and the function to read the key's value."""
         field, names_code = self._field(agent_class, key)
-        readers = {
+        readers: dict[str, Callable[[Any], Any]] = {
             "sub_agents": lambda values: [self._agent(value) for value in _checked_list(values)],
             "tools": lambda values: [self._tool(value) for value in _checked_list(values)],
             "input_schema": self._schema,
             "output_schema": self._schema,
         }
-        return field, readers.get(key, self._code if names_code else lambda value: value)
+        if key in readers:
+            return field, readers[key]
+        if names_code:
+            return field, self._code
+        return field, lambda value: value
 
     def _field(self, agent_class: type[BaseAgent], key: str) -> tuple[str, bool]:
         """Return the field of a key, and True if the value names code."""
@@ -211,5 +215,8 @@ def _mistakes_in(error: ValidationError) -> str:
     mistakes = []
     for found in error.errors():
         place = ".".join(map(str, found["loc"]))
-        mistakes.append(f"{place}: {found['msg']}" if place else found["msg"])
+        if place:
+            mistakes.append(f"{place}: {found['msg']}")
+        else:
+            mistakes.append(found["msg"])
     return "; ".join(mistakes)

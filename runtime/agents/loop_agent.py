@@ -40,7 +40,8 @@ class LoopAgent(BaseAgent):
                     yield self._create_agent_state_event(ctx)
                 # The escalation may have been committed before the interruption; it is not yielded again.
                 escalated = is_resumed and has_escalated(ctx)
-                async with aclosing(agent.run_async(ctx if is_resumed else ctx.without_resuming())) as events:
+                below = ctx if is_resumed else ctx.without_resuming()
+                async with aclosing(agent.run_async(below)) as events:
                     async for event in events:
                         escalated = escalated or bool(event.actions.escalate and not event.partial)
                         yield event

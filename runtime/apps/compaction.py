@@ -86,12 +86,15 @@ async def _load_overlap(
         return []
     since_overlap = GetSessionConfig(after_timestamp=note["overlap_from"])
     recent = await service.get_session(**session_args(session), config=since_overlap)
-    events = drop_rewound(recent.events if recent else [])
+    if recent is None:
+        return []
+    events = drop_rewound(recent.events)
     for index, event in enumerate(events):
         if event.id == previous.id:
             covered = summarized_range(events, index)
-            summarized = events[: covered.last + 1] if covered else []
-            originals = [event for event in summarized if not event.actions.compaction]
+            if covered is None:
+                return []
+            originals = [event for event in events[: covered.last + 1] if not event.actions.compaction]
             return last_invocations(originals, config.overlap_size)
     return []
 

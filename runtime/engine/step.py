@@ -232,8 +232,9 @@ async def run_step(step: Step) -> AsyncGenerator[Event, None]:
 
 def _model_of(agent: LlmAgentProtocol, ctx: InvocationContext) -> BaseLlm:
     choose = ctx.run_config.choose_model
-    chosen = choose(ctx.session.state) if choose else None
-    return chosen or agent.canonical_model
+    if choose is None:
+        return agent.canonical_model
+    return choose(ctx.session.state) or agent.canonical_model
 
 
 async def execute_code(step: Step, code: CodeToRun) -> Event:

@@ -56,8 +56,10 @@ class EvalConfig(BaseModel):
             return value
         criteria = {}
         for name, given in value.items():
-            is_threshold = not isinstance(given, dict | BaseCriterion)
-            criteria[name] = {"threshold": given} if is_threshold else given
+            if isinstance(given, dict | BaseCriterion):
+                criteria[name] = given
+            else:
+                criteria[name] = {"threshold": given}
         return criteria
 
 

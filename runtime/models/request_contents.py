@@ -110,5 +110,7 @@ def with_files_from_user(contents: list[types.Content]) -> list[types.Content]:
             for part in parts:
                 if part.inline_data is not None:
                     moved += [types.Part(text=_OWN_FILE), types.Part(inline_data=part.inline_data)]
-        converted.append(content if len(own) == len(parts) else content.model_copy(update={"parts": own}))
+        if len(own) != len(parts):
+            content = content.model_copy(update={"parts": own})
+        converted.append(content)
     return converted

@@ -51,9 +51,11 @@ class LoggingPlugin(BasePlugin):
         if event.partial:
             return
         actions = event.actions.model_dump(exclude_defaults=True, exclude_none=True)
-        notes = [f"event by {event.author}", "final" if event.is_final_response() else "", f"id {event.id}"]
-        line = f"{', '.join(note for note in notes if note)}: {format_content(event.content)}"
-        _log(invocation_context, f"{line}; actions {format_value(actions)}" if actions else line)
+        final = ", final" if event.is_final_response() else ""
+        line = f"event by {event.author}{final}, id {event.id}: {format_content(event.content)}"
+        if actions:
+            line += f"; actions {format_value(actions)}"
+        _log(invocation_context, line)
 
     async def after_run_callback(self, *, invocation_context: InvocationContext) -> None:
         _log(invocation_context, "run ends")

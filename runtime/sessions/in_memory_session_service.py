@@ -105,10 +105,10 @@ class InMemorySessionService(BaseSessionService):
         key = (app_name, user_id, session_id)
         loop = asyncio.get_running_loop()
         lock = self._writers.setdefault((loop, key), asyncio.Lock())
-        # The usual cause is a generator that was never closed: without a warning, the program would hang silently.
-        warning = (
-            loop.call_later(WRITER_WARNING_SECONDS, self._warn_of_writer, key) if lock.locked() else None
-        )
+        warning = None
+        if lock.locked():
+            # The usual cause is a generator that was never closed: without a warning, the program would hang silently.
+            warning = loop.call_later(WRITER_WARNING_SECONDS, self._warn_of_writer, key)
         try:
             await lock.acquire()
         finally:

@@ -362,7 +362,10 @@ class RunSkillScriptTool(FunctionTool):
         argv = [path, *_arguments(args)]
         code = _SCRIPT_RUNNER.format(given=json.dumps({"argv": argv, "files": _encoded(skill)}))
         result = await executor.execute_code_async(tool_context.invocation, CodeExecutionInput(code))
-        is_failed = result.exit_code != 0 if result.exit_code is not None else bool(result.stderr)
+        if result.exit_code is None:
+            is_failed = bool(result.stderr)
+        else:
+            is_failed = result.exit_code != 0
         return {
             "skill_name": skill.name,
             "file_path": file_path,

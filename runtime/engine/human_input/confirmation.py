@@ -44,7 +44,9 @@ async def unconfirmed_response(
     if answer.confirmed:
         return None
     # A response and not an exception: the model reads the refusal and its reason, and continues.
-    return CallFailure.REJECTED.response(REJECTED_BECAUSE + answer.reason if answer.reason else REJECTED)
+    if answer.reason:
+        return CallFailure.REJECTED.response(REJECTED_BECAUSE + answer.reason)
+    return CallFailure.REJECTED.response(REJECTED)
 
 
 def name_confirmer(tool: BaseTool, context: Context) -> None:

@@ -97,9 +97,8 @@ async def begin_sign_in(config: AuthConfig, redirect_uri: str, client_name: str)
     about = await _resource_metadata(scheme, exchange)
     issuer = str(about.authorization_servers[0]) if about else None
     server = await _server_metadata(issuer, scheme.resource, exchange)
-    scope = get_client_metadata_scopes(
-        " ".join(scheme.scopes) if scheme.scopes else None, about, server, DEFAULT_GRANT_TYPES
-    )
+    wanted = " ".join(scheme.scopes) if scheme.scopes else None
+    scope = get_client_metadata_scopes(wanted, about, server, DEFAULT_GRANT_TYPES)
     client = client_of_issuer(str(server.issuer))
     if client is None:
         client = await _registered(server, redirect_uri, client_name, scope, exchange)
