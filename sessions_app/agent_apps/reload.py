@@ -81,7 +81,9 @@ def reload_if_changed() -> Reload:
     with _lock:
         present = registry()
         files = source_files()
-        return Reload() if files == present.files else _reload(present, _find_change(present, files))
+        if files == present.files:
+            return Reload()
+        return _reload(present, _find_change(present, files))
 
 
 def _find_change(present: Registry, files: dict[Path, int]) -> _Change:

@@ -64,7 +64,8 @@ async def find_artifact(session: Session, filename: str, version: str) -> Artifa
     )
     if version:
         # Ten digits may exceed the column; no row has version -1.
-        files = files.filter(version=int(version) if version.isdecimal() and len(version) < 10 else -1)
+        is_number = version.isdecimal() and len(version) < 10
+        files = files.filter(version=int(version) if is_number else -1)
     row = await in_thread(files.order_by("-version").first)
     if row is None:
         raise Http404(f"There is no file {filename!r} in this chat.")

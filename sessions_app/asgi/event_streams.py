@@ -43,4 +43,6 @@ def with_event_streams(pages: Application, streams: Mapping[str, Application]) -
 def parse_seq(text: str) -> int | None:
     """Parse a `seq` from a query string or header; return None if the text is no valid `seq`."""
     # `isascii` as well: `isdecimal` accepts the digits of all scripts.
-    return int(text) if text.isascii() and text.isdecimal() and len(text) <= MAX_DIGITS else None
+    if text.isascii() and text.isdecimal() and len(text) <= MAX_DIGITS:
+        return int(text)
+    return None

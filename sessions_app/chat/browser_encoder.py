@@ -110,7 +110,8 @@ class BrowserEncoder:
         if update.is_repeated:
             # Not shared: late readers begin at different offsets.
             is_last = update.end == update.text.published
-            return PartialFrame.of_chunk(update.chunk, drawn_so_far(update.text) if is_last else None).json()
+            drawn = drawn_so_far(update.text) if is_last else None
+            return PartialFrame.of_chunk(update.chunk, drawn).json()
         frame = update.frames.get(TextUpdate)  # All readers read text alike.
         if frame is None:
             frame = PartialFrame.of_chunk(update.chunk, draw_next(update.text)).json()

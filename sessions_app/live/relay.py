@@ -281,7 +281,9 @@ class Relay(Outbox, ListOutbox):
         """Add the topics to news of the kind `followed`."""
         # Just before sending: the list replaces the topics known to the receiver, so an older list would undo a
         # `follow` that was sent after the list was made.
-        return {**news, "topics": sorted(self._followed)} if news["kind"] == "followed" else news
+        if news["kind"] != "followed":
+            return news
+        return {**news, "topics": sorted(self._followed)}
 
     def _receive(self, message: dict[str, Any]) -> None:
         is_own = message["from"] == self._process_id

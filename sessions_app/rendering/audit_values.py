@@ -77,7 +77,9 @@ def one_line_json(value: object) -> str:
 def format_member(key: str, beginning: str, length: int) -> str:
     """Return the JSON text of a member like `format_beginning`; masked if its key names a secret."""
     masked = mask_member(key, beginning)
-    return masked if masked != beginning else format_beginning(beginning, length)
+    if masked != beginning:
+        return masked
+    return format_beginning(beginning, length)
 
 
 def json_block(value: object) -> SafeString:
@@ -95,7 +97,9 @@ def status_badge(status: str | None) -> SafeString:
 def truncate(text: str) -> str:
     """Return the text, cut after `TRUNCATE_AT` characters with a note of its length."""
     beginning = mask_text(beginning_of(text, TRUNCATE_AT))
-    return beginning if len(text) <= TRUNCATE_AT else _with_length(beginning, len(text))
+    if len(text) <= TRUNCATE_AT:
+        return beginning
+    return _with_length(beginning, len(text))
 
 
 def _with_length(beginning: str, length: int) -> str:

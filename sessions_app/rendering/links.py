@@ -145,7 +145,9 @@ def _named_host(markdown: MarkdownIt, text: str) -> str:
         found = HOST.match(visible.strip())
         if found and found[1].rpartition(".")[2].lower() in FILE_ENDINGS:
             return ""
-    return host_of(markdown.normalizeLink(f"https://{found[1]}")) if found else ""
+    if not found:
+        return ""
+    return host_of(markdown.normalizeLink(f"https://{found[1]}"))
 
 
 def host_of(url: str) -> str:

@@ -169,7 +169,9 @@ def _last_line(state: StateBlock, start: int, mark: str) -> int | None:
     if end < 0 or mark in content or EMPTY_LINE.search(content):
         return None
     last = start + content.count("\n")
-    return None if state.src[end + len(mark) : state.eMarks[last]].strip() else last
+    if state.src[end + len(mark) : state.eMarks[last]].strip():
+        return None
+    return last
 
 
 def _formula(

@@ -84,7 +84,9 @@ def place_in(env: dict[str, Any], html: str) -> Place:
     if PLACE not in html:
         return Place.NOWHERE
     leaf = env[LEAF]
-    return Place.CODE if leaf.type == "fence" and leaf.level == 0 else Place.TEXT
+    if leaf.type == "fence" and leaf.level == 0:
+        return Place.CODE
+    return Place.TEXT
 
 
 def _is_within_a_block(above: str) -> bool:

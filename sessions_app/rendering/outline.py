@@ -59,7 +59,10 @@ def _lines(value: Any, level: int) -> Iterator[str]:
     if _is_nested(value) and level == DEEPEST_LEVEL:
         yield json.dumps(value, ensure_ascii=False, sort_keys=True)
     elif _is_nested(value):
-        yield from _mapping_lines(value, level) if isinstance(value, Mapping) else _list_lines(value, level)
+        if isinstance(value, Mapping):
+            yield from _mapping_lines(value, level)
+        else:
+            yield from _list_lines(value, level)
     else:
         yield from _scalar(value).split("\n")
 

@@ -17,7 +17,9 @@ def reason_of(error: BaseException) -> str:
         )
     if isinstance(error, SyntaxError):
         return f"{type(error).__name__}: {error.msg}"
-    return str(error) if isinstance(error, AdkError) else f"{type(error).__name__}: {error}"
+    if isinstance(error, AdkError):
+        return str(error)
+    return f"{type(error).__name__}: {error}"
 
 
 def line_of(error: BaseException, directory: Path) -> str | None:
