@@ -57,6 +57,7 @@ bench-compare: $(INSTALLED)
 chaos: $(INSTALLED)
 	$(BIN)/python -m tests.chaos
 	EVERY_COMMIT=1 $(BIN)/python -m pytest -q tests/integration/jobs/test_killed_workflows.py
+	RACES=1000 $(BIN)/python -m pytest -q tests/integration/contrib/slack/test_answers.py
 
 tour: $(INSTALLED)
 	$(BIN)/python -m pytest tests/browser/tour.py
