@@ -173,7 +173,10 @@ class DeafLayer:
         await self.receive(group)
 
 
-async def test_closing_ends_a_listener_that_loses_a_cancellation(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_closing_ends_a_listener_that_loses_a_cancellation(
+    monkeypatch: pytest.MonkeyPatch, settings: Settings
+) -> None:
+    settings.ADK = {"heartbeat_seconds": 0.2}
     monkeypatch.setattr(relay, "get_channel_layer", DeafLayer)
     tasks = live().tasks
     await live().relay._has_joined.wait()

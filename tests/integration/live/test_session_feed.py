@@ -9,6 +9,7 @@ from uuid import UUID
 import pytest
 from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
+from pytest_django import Settings
 
 from runtime.agents import LlmAgent
 from sessions_app import use_cases
@@ -24,8 +25,16 @@ from sessions_app.store.sql.event_log import SessionStatus
 from tests.fakes import ScriptedModel
 from tests.served_agents import Served
 
-pytestmark = pytest.mark.usefixtures("loop_end")
+pytestmark = pytest.mark.usefixtures("loop_end", "ticks_of_test")
+AN_HOUR = 3_600.0
 STREAM = StreamKey(1, "e-1", "growing", "echo", thought=False)
+
+
+@pytest.fixture
+async def ticks_of_test(settings: Settings) -> None:
+    """Let feeds get the statuses of the test only. A status of the slow tick between two could change both."""
+    settings.ADK = {**settings.ADK, "heartbeat_seconds": AN_HOUR}
+    live().relay.on_followed = None
 
 
 @pytest.fixture
