@@ -20,12 +20,17 @@ class SearchableQuerySet(models.QuerySet[Row]):
     """Rows with a column `vector` of words."""
 
     def with_any_word(self, words: Iterable[str]) -> Self:
-        """Return the rows with any of the words, with a `rank` that is higher for better matches."""
-        # Quoted: a bare "or" or "-" among the words would be an operator of the query language.
-        query = SearchQuery(
-            " or ".join(f'"{word}"' for word in words), config=CONFIG, search_type="websearch"
-        )
-        return self.filter(vector=query).annotate(rank=SearchRank(F("vector"), query))
+        """Return the rows with any of the words."""
+        return self.filter(vector=_any_of(words))
+
+    def with_rank(self, words: Iterable[str]) -> Self:
+        """Return the rows with a `rank` that is higher for better matches with the words."""
+        return self.annotate(rank=SearchRank(F("vector"), _any_of(words)))
+
+
+def _any_of(words: Iterable[str]) -> SearchQuery:
+    # Quoted: a bare "or" or "-" among the words would be an operator of the query language.
+    return SearchQuery(" or ".join(f'"{word}"' for word in words), config=CONFIG, search_type="websearch")
 
 
 class SearchableText(models.Model):
@@ -47,14 +52,10 @@ class SearchableText(models.Model):
 
 
 class MemoryEntryQuerySet(SearchableQuerySet["MemoryEntry"]):
-    """Memory entries of a user, and a search among them."""
+    """Memory entries of a user."""
 
     def of(self, app_name: str, user_pk: Any) -> Self:
         return self.filter(app_name=app_name, user_id=user_pk)
-
-    def best_first(self, words: Iterable[str]) -> Self:
-        """Return the entries with any of the words, the best match first; of equal matches, the newest first."""
-        return self.with_any_word(words).order_by(F("rank").desc(), "-said_at", "-id")
 
 
 class MemoryEntry(SearchableText):

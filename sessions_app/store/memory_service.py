@@ -22,6 +22,7 @@ from sessions_app.base.codec import content_to_json, user_pk
 from sessions_app.models.memory import MemoryEntryQuerySet
 from sessions_app.process.threads import in_thread
 from sessions_app.store.memory_vectors import nearest_entries
+from sessions_app.store.word_search import best_by_words
 
 MAX_EVENT_WORDS = 10_000
 """Largest number of indexed words of an event: PostgreSQL limits a search vector to one megabyte."""
@@ -160,10 +161,7 @@ def _row(owner: models.Session, event: Event, entry: MemoryEntry) -> models.Memo
 def _search(
     entries: MemoryEntryQuerySet, words: list[str], nearest: list[int], limit: int
 ) -> SearchMemoryResponse:
-    found = entries.best_first(words)
-    if not nearest:
-        return SearchMemoryResponse(memories=[_entry(row) for row in found[:limit]])
-    with_words = list(found.values_list("pk", flat=True)[:RANKED])
+    with_words = best_by_words(entries, words, max(limit, RANKED), "-said_at", "-id")
     best = joined_by_rank([nearest, with_words])[:limit]
     # A person may have forgotten an entry in the meantime.
     rows = entries.exclude(words="").in_bulk(best)

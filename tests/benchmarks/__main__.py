@@ -27,6 +27,7 @@ NAMES = (
     "cold",
     "alone",
     "admin_pages",
+    "searches",
 )
 
 

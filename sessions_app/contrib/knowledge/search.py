@@ -6,7 +6,6 @@ from typing import Any
 
 from django.contrib.auth import get_user_model
 from django.db import Error, connection, transaction
-from django.db.models import F
 
 from runtime.context import Context
 from runtime.memory.memory_entry import words_of
@@ -26,6 +25,7 @@ from sessions_app.process.json_logs import current_invocation_id
 from sessions_app.process.threads import in_thread
 from sessions_app.store.memory_service import MAX_QUERY_WORDS, RANKED, joined_by_rank
 from sessions_app.store.memory_vectors import MOST_COMPARED, Meaning, meaning_of, nearest_first
+from sessions_app.store.word_search import best_by_words
 
 logger = logging.getLogger(__name__)
 MAX_QUERY_LENGTH = 2_000
@@ -82,10 +82,7 @@ def find_passages(
             # One snapshot: a version that takes the place of another meanwhile is not seen.
             cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
         words = _telling_words(words_of(query)[:MAX_QUERY_WORDS])
-        with_words: list[int] = []
-        if words:
-            by_rank = passages.with_any_word(words).order_by(F("rank").desc(), "pk")
-            with_words = list(by_rank.values_list("pk", flat=True)[:RANKED])
+        with_words = best_by_words(passages, words, RANKED, "pk")
         best = joined_by_rank([_nearest(passages, meaning), with_words])[:limit]
         rows = KnowledgePassage.objects.select_related("version__document").in_bulk(best)
     return [rows[pk] for pk in best]

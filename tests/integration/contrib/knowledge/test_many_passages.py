@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import random
+import re
 from collections.abc import AsyncIterator, Iterator
+from functools import partial
 
 import pytest
 from django.db import connection, transaction
@@ -26,6 +28,7 @@ from sessions_app.process.sweeping import sweep_over
 from sessions_app.process.threads import in_thread
 from sessions_app.store import embedding
 from sessions_app.store.memory_vectors import Meaning, prepare_vectors
+from sessions_app.store.word_search import MOST_RANKED
 from tests.embedded_sentences import DIMENSIONS, ENTRIES, QUESTIONS, vector_of
 from tests.integration.contrib.knowledge.bases import find, make_base, read, upload
 from tests.integration.contrib.knowledge.files import pdf
@@ -167,19 +170,42 @@ def test_no_statement_of_a_search_reads_all_of_many_passages(
     fill(version.pk, model.pk)
     KnowledgeVersion.objects.filter(pk=version.pk).update(status="current")
     with CaptureQueriesContext(connection) as captured:
-        found = search.find_passages([base.pk], "word7 the lamp", Meaning(model, [0.5] * 8), 5)
+        found = search.find_passages([base.pk], "word7 the thing lamp", Meaning(model, [0.5] * 8), 5)
     assert len(found) == 5
-    asked = [
-        query["sql"] for query in captured if query["sql"].startswith("SELECT") and "passage" in query["sql"]
-    ]
+    asked = [query["sql"] for query in captured if query["sql"].startswith("SELECT")]
+    asked = [statement for statement in asked if 'FROM "sessions_app_knowledge' in statement]
     assert len(asked) == 4, "words, size, vectors, rows"
-    with transaction.atomic(), connection.cursor() as cursor:
+    with transaction.atomic():
         for statement in asked:
-            cursor.execute(f"EXPLAIN {statement}")
-            plan = "\n".join(line for (line,) in cursor.fetchall())
+            plan = plan_of(statement)
             is_bounded = "LIMIT 3001" in statement
             assert is_bounded or "Seq Scan on sessions_app_knowledgepassage" not in plan, plan
             assert "Seq Scan on sessions_app_knowledgevector" not in plan, plan
+    assert_frequent_words_only_fill_up(base)
+
+
+def assert_frequent_words_only_fill_up(base: KnowledgeBase) -> None:
+    """Search for a word that is in each of many passages, beside a rare one and alone."""
+    by_words = partial(search.find_passages, [base.pk], meaning=None, limit=5)
+    with CaptureQueriesContext(connection) as captured:
+        found = by_words("thing lamp19000")
+    assert found[0].text == "text 19000"
+    assert len(found) == 5
+    ranked = [query["sql"] for query in captured if "ts_rank" in query["sql"]]
+    assert len(ranked) == 2, "rare and frequent words"
+    for statement in ranked:
+        sorted_rows = re.search(
+            r"Sort .*?\n.*?-> .*? rows=(\d+)", plan_of(statement, "ANALYZE, COSTS OFF"), re.DOTALL
+        )
+        assert sorted_rows and int(sorted_rows[1]) <= MOST_RANKED, plan_of(statement)
+    assert len(by_words("thing")) == 5
+    assert {row.text[-2:] for row in by_words("thing word7")} == {"07"} | {" 7"}
+
+
+def plan_of(statement: str, options: str = "COSTS ON") -> str:
+    with connection.cursor() as cursor:
+        cursor.execute(f"EXPLAIN ({options}) {statement}")
+        return "\n".join(line for (line,) in cursor.fetchall())
 
 
 def fill(version_pk: int, model_pk: int) -> None:
@@ -187,7 +213,7 @@ def fill(version_pk: int, model_pk: int) -> None:
     with connection.cursor() as cursor:
         cursor.execute(
             "INSERT INTO sessions_app_knowledgepassage (version_id, position, heading, text, words, embedded_by)"
-            " SELECT %s, n, '', 'text ' || n, 'the word' || n %% 100 || ' lamp' || n, %s"
+            " SELECT %s, n, '', 'text ' || n, 'the thing word' || n %% 100 || ' lamp' || n, %s"
             " FROM generate_series(1, 20000) n",
             [version_pk, model_pk],
         )

@@ -1,0 +1,219 @@
+"""Searches of memory and of knowledge among many texts: time of PostgreSQL, and recall of the approximate index.
+
+`BENCH_ENTRIES` is the number of memory entries, and of passages, 25,000 unless it is set. With `BENCH_DATA_DIR` the
+data stays in a directory and is made once. The time is the CPU time of the server's process, in which other work on the
+machine hardly shows; the call of the model and the work of Python are not in it. Needs Linux.
+
+Texts have up to 60 words of a vocabulary in which few words are frequent, and vectors between those of two sentences of
+`tests/embedded_sentences`.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from statistics import quantiles
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth import get_user_model
+from django.db import connection
+from django.test import override_settings
+
+from sessions_app.contrib.knowledge import search
+from sessions_app.models import (
+    EmbeddingModel,
+    KnowledgeBase,
+    KnowledgePassage,
+    KnowledgeVector,
+    MemoryEntry,
+    MemoryVector,
+    Session,
+)
+from sessions_app.process.threads import in_thread
+from sessions_app.store.memory_service import RANKED
+from sessions_app.store.memory_vectors import Meaning, nearest_first, nearest_to, prepare_vectors
+from sessions_app.store.word_search import best_by_words
+from tests.embedded_sentences import DIMENSIONS, ENTRIES, QUESTIONS, vector_of
+
+APP = "bench"
+SEARCHES = 60
+WORDS = 8
+VOCABULARY = 20_000
+NOISE = 5.0
+"""Standard deviation of what the numbers of a vector have beside its sentences; those of a sentence are up to 127."""
+PEOPLE = {"few": 0.02, "many": 0.2, "others": 0.78}
+"""Shares of the memory entries; a search looks for those of the first and of the second person."""
+BASES = {"searched": 0.5, "other": 0.5}
+"""Shares of the passages."""
+INSERT_ENTRIES = """
+    INSERT INTO sessions_app_memoryentry
+        (app_name, user_id, session_id, event_id, author, said_at, content, words, embedded_by)
+    SELECT 'bench', %(user)s, %(session)s, n, 'user', now(), '{"parts": []}', words, %(model)s FROM text
+"""
+INSERT_PASSAGES = """
+    INSERT INTO sessions_app_knowledgepassage (version_id, position, heading, text, words, embedded_by)
+    SELECT %(version)s, n, '', repeat('text ', 200), words, %(model)s FROM text
+"""
+TEXTS = """
+    WITH text AS MATERIALIZED (
+        SELECT n, (
+            SELECT string_agg(DISTINCT 'word' || floor(%(vocabulary)s * power(random() + 0 * (n + m), 3))::int, ' ')
+            FROM generate_series(1, 60) m
+        ) AS words
+        FROM generate_series(1, %(number)s) n
+    )
+"""
+INSERT_VECTORS = """
+    INSERT INTO sessions_app_{vectors} ({reference}_id, model_id, numbers)
+    SELECT text.id, %s, (
+        SELECT array_agg(one * share + other * (1 - share) + random_normal(0, %s))
+        FROM unnest(a.numbers, b.numbers) AS numbers (one, other)
+    )
+    FROM sessions_app_{texts} text
+        CROSS JOIN LATERAL (SELECT random() + 0 * text.id AS share) mixed
+        JOIN centre a ON a.id = (hashint8(text.id) & 31)
+        JOIN centre b ON b.id = (hashint8(text.id + 1) & 31)
+"""
+
+
+async def measure() -> list[str]:
+    """Return lines for the making of the indexes, and for the searches of two people and of a base."""
+    return await in_thread(_measure)
+
+
+def _measure() -> list[str]:
+    number = int(os.environ.get("BENCH_ENTRIES", "25000"))
+    lines = []
+    with override_settings(ADK={**settings.ADK, "embeddings": {"gemini-embedding-001": DIMENSIONS}}):
+        prepare_vectors()
+        model = EmbeddingModel.objects.get()
+        if not MemoryEntry.objects.exists():
+            lines = _fill(number, model)
+        for name in ("few", "many"):
+            lines += _of_person(get_user_model()._default_manager.get(username=name), model)
+        lines += _of_base(KnowledgeBase.objects.get(name="searched"), model)
+    return lines
+
+
+def _fill(number: int, model: EmbeddingModel) -> list[str]:
+    """Store the texts with their vectors, then make the indexes as `migrate` does; return a line about them."""
+    values: dict[str, Any] = {"model": model.pk, "vocabulary": VOCABULARY}
+    with connection.cursor() as cursor:
+        for table in ("memory", "knowledge"):
+            cursor.execute(f"DROP INDEX {table}_meaning_{model.pk}")
+        for name, share in PEOPLE.items():
+            person = get_user_model()._default_manager.create(username=name)
+            session = Session.objects.create(app_name=APP, user=person)
+            values |= {"number": round(share * number), "user": person.pk, "session": session.pk}
+            cursor.execute(TEXTS + INSERT_ENTRIES, values)
+        for name, share in BASES.items():
+            document = KnowledgeBase.objects.create(name=name).documents.create(name="many.txt")
+            version = document.versions.create(number=1, size=1, status="current")
+            values |= {"number": round(share * number), "version": version.pk}
+            cursor.execute(TEXTS + INSERT_PASSAGES, values)
+        cursor.execute("CREATE TEMPORARY TABLE centre (id int, numbers real[])")
+        centres = [(index, vector_of(text)) for index, text in enumerate(ENTRIES)]
+        cursor.executemany("INSERT INTO centre VALUES (%s, %s)", centres)
+        for vectors, reference, texts in (
+            ("memoryvector", "entry", "memoryentry"),
+            ("knowledgevector", "passage", "knowledgepassage"),
+        ):
+            statement = INSERT_VECTORS.format(vectors=vectors, reference=reference, texts=texts)
+            cursor.execute(statement, [model.pk, NOISE])
+        cursor.execute("VACUUM ANALYZE")
+        # Enough for the graph of a million vectors.
+        cursor.execute("SET maintenance_work_mem = '2GB'")
+        started = time.perf_counter()
+        prepare_vectors()
+        seconds = time.perf_counter() - started
+        cursor.execute("SELECT pg_relation_size(%s)", [f"memory_meaning_{model.pk}"])
+        (size,) = cursor.fetchone() or (0,)
+    return [
+        f"two HNSW indexes of {number:,} vectors of {DIMENSIONS} numbers, made in {seconds:.0f} s, "
+        f"{size / number:,.0f} bytes a vector"
+    ]
+
+
+def _of_person(person: Any, model: EmbeddingModel) -> list[str]:
+    entries = MemoryEntry.objects.of(APP, person.pk)
+
+    def by_words(words: Sequence[str], meaning: Meaning) -> None:
+        best_by_words(entries, words, RANKED, "-said_at", "-id")
+
+    def by_meaning(words: Sequence[str], meaning: Meaning) -> None:
+        nearest_to(model, APP, person.pk, meaning.vector, RANKED)
+
+    def by_both(words: Sequence[str], meaning: Meaning) -> None:
+        by_words(words, meaning)
+        by_meaning(words, meaning)
+
+    vectors = MemoryVector.objects.filter(entry__app_name=APP, entry__user=person.pk)
+
+    def recall(meaning: Meaning) -> float:
+        exact = nearest_first(vectors, meaning, follows_index=False)
+        found = nearest_to(model, APP, person.pk, meaning.vector, RANKED)
+        return len({*found} & {*exact.values_list("entry_id", flat=True)[:RANKED]}) / RANKED
+
+    title = f"memory, {entries.count():,} of {MemoryEntry.objects.count():,} entries"
+    return _lines(title, model, {"words": by_words, "meaning": by_meaning, "both": by_both}, recall)
+
+
+def _of_base(base: KnowledgeBase, model: EmbeddingModel) -> list[str]:
+    def by_words(words: Sequence[str], meaning: Meaning) -> None:
+        search.find_passages([base.pk], " ".join(words), None, 5)
+
+    def by_meaning(words: Sequence[str], meaning: Meaning) -> None:
+        search.find_passages([base.pk], "?", meaning, 5)
+
+    def by_both(words: Sequence[str], meaning: Meaning) -> None:
+        search.find_passages([base.pk], " ".join(words), meaning, 5)
+
+    passages = KnowledgePassage.objects.current_in([base.pk])
+    vectors = KnowledgeVector.objects.filter(passage__in=passages)
+
+    def recall(meaning: Meaning) -> float:
+        exact = nearest_first(vectors, meaning, follows_index=False)
+        found = search.find_passages([base.pk], "?", meaning, RANKED)
+        nearest = {*exact.values_list("passage_id", flat=True)[:RANKED]}
+        return len({row.pk for row in found} & nearest) / RANKED
+
+    title = f"knowledge, {passages.count():,} of {KnowledgePassage.objects.count():,} passages"
+    return _lines(title, model, {"words": by_words, "meaning": by_meaning, "both": by_both}, recall)
+
+
+def _lines(
+    title: str,
+    model: EmbeddingModel,
+    kinds: dict[str, Callable[[Sequence[str], Meaning], None]],
+    recall: Callable[[Meaning], float],
+) -> list[str]:
+    """Return a line with the times of each kind of search, and the recall of the first `RANKED`."""
+    chance = random.Random(7)
+    asked = []
+    for number in range(SEARCHES):
+        words = [f"word{int(VOCABULARY * chance.random() ** 3)}" for _ in range(WORDS)]
+        near = vector_of(QUESTIONS[number % len(QUESTIONS)][0])
+        asked.append((words, Meaning(model, [value + chance.gauss(0, NOISE) for value in near])))
+    lines = [title]
+    for name, run in kinds.items():
+        times = [_server_ms(lambda: run(words, meaning)) for words, meaning in asked]  # noqa: B023
+        percentiles = quantiles(times, n=20)
+        lines.append(f"  by {name}: half up to {percentiles[9]:.0f} ms, 95 % up to {percentiles[18]:.0f} ms")
+    recalls = [recall(meaning) for _, meaning in asked]
+    lines.append(f"  recall of the nearest {RANKED}: {sum(recalls) / len(recalls):.3f}")
+    return lines
+
+
+def _server_ms(run: Callable[[], None]) -> float:
+    """Return the CPU time of the server's process for this connection."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_backend_pid()")
+        (pid,) = cursor.fetchone() or (0,)
+    clock = Path(f"/proc/{pid}/schedstat")
+    begin = int(clock.read_text().split()[0])
+    run()
+    return (int(clock.read_text().split()[0]) - begin) / 1e6
