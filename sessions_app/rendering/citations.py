@@ -56,7 +56,8 @@ class Source:
     Attributes:
         title: name of the source, without hidden characters.
         host: host of the page; empty for other sources.
-        url: address of the page with the scheme http or https; empty if the source cannot be opened.
+        url: address of the page, with the scheme http or https, or a path of this site; empty if the source cannot be
+            opened.
         number: number of the source in the answer; 0 if the answer does not refer to it.
     """
 

@@ -9,6 +9,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 
+from django.apps import apps
+from django.urls import reverse
+
 from runtime import types
 from runtime.events import Event
 from runtime.valid_text import storable
@@ -23,6 +26,9 @@ MAX_URL_LENGTH = 4_000
 MAX_SUGGESTIONS_LENGTH = 100_000
 """Characters above which suggestions are not shown. Google's have some thousands."""
 PAGE = re.compile(r"https?://[^\s<>\"\\]+", re.IGNORECASE)
+PASSAGE_SCHEME = "knowledge"
+"""Scheme of the addresses of passages of the site's knowledge bases; the key of the passage follows."""
+PASSAGE = re.compile(rf"{PASSAGE_SCHEME}:([0-9]{{1,18}})")
 REDIRECTING_HOST = "vertexaisearch.cloud.google.com"
 """Host of the addresses that Gemini reports in place of those of pages, which it names by their titles."""
 
@@ -167,8 +173,8 @@ def _found(chunks: Iterable[types.GroundingChunk]) -> list[Source | None]:
 def _source_of(chunk: types.GroundingChunk) -> Source | None:
     """Return the source that a chunk names; None if it names none that a reader could know."""
     for title, uri, domain in _names_in(chunk):
-        url = uri if PAGE.fullmatch(uri) and uri.isprintable() and len(uri) <= MAX_URL_LENGTH else ""
-        host = host_of(url) if url else ""
+        url = _address(uri)
+        host = host_of(url)
         if host == REDIRECTING_HOST:
             host = domain
         title = _readable(title) or _readable(host) or _readable(uri)
@@ -177,6 +183,16 @@ def _source_of(chunk: types.GroundingChunk) -> Source | None:
         if title:
             return Source(title=title, host=_readable(host), url=url)
     return None
+
+
+def _address(uri: str) -> str:
+    """Return the address of what the URI names; empty if it cannot be opened."""
+    if PAGE.fullmatch(uri) and uri.isprintable() and len(uri) <= MAX_URL_LENGTH:
+        return uri
+    passage = PASSAGE.fullmatch(uri)
+    if passage is None or not apps.is_installed("sessions_app.contrib.knowledge"):
+        return ""
+    return reverse("chat:passage", args=[int(passage[1])])
 
 
 def _names_in(chunk: types.GroundingChunk) -> Iterator[tuple[str, str, str]]:

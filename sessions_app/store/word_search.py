@@ -5,8 +5,6 @@ the least telling. So texts with a rare word come first, and those with frequent
 `MOST_RANKED` get a rank. The statistics of PostgreSQL tell which words are frequent: none, before the first `ANALYZE`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

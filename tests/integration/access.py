@@ -40,6 +40,7 @@ from sessions_app.models import (
     Invocation,
     KnowledgeBase,
     KnowledgeDocument,
+    KnowledgePassage,
     KnowledgeSearch,
     KnowledgeVersion,
     LegalHold,
@@ -96,6 +97,7 @@ class Things:
             "account_id": self.rows["linkedaccount"].pk,
             "key_id": self.rows["apikey"].pk,
             "call_id": self.rows["answerrequest"].call_id,  # type: ignore[attr-defined]
+            "passage_id": self.rows["knowledgepassage"].pk,
             "token": self.rows["sharelink"].token,  # type: ignore[attr-defined]
         }
         return str(values[name] if name in values else self.rows[model or "session"].pk)
@@ -145,7 +147,10 @@ def make_things(owner: User) -> Things:
             reason="Case 7",
         ),
         "casefile": make_case_file(session),
-        "knowledgesearch": KnowledgeSearch.objects.create(session=session, query="lamps", found=0),
+        "knowledgesearch": (
+            search := KnowledgeSearch.objects.create(session=session, query="lamps", found=1)
+        ),
+        "knowledgepassage": make_found_passage(search),
     }
     return Things(session, rows | rows_of_account(owner) | rows_of_staff())
 
@@ -207,11 +212,21 @@ def rows_of_staff() -> dict[str, Model]:
 
 
 def make_document() -> KnowledgeDocument:
-    """Store a document with a version that no worker has read."""
+    """Store a document with a current version."""
     base = KnowledgeBase.objects.get_or_create(name="Handbook", app_name=APP)[0]
     document = KnowledgeDocument.objects.create(base=base, name=uuid4().hex)
-    KnowledgeVersion.objects.create(document=document, number=1, size=1)
+    KnowledgeVersion.objects.create(document=document, number=1, size=1, status="current")
     return document
+
+
+def make_found_passage(search: KnowledgeSearch) -> KnowledgePassage:
+    """Store a passage that the search has found."""
+    document = make_document()
+    passage = KnowledgePassage.objects.create(
+        version=document.versions.get(), position=0, text="Lamps", words="lamps"
+    )
+    search.uses.create(document=document, passage=passage, version_number=1, rank=1)
+    return passage
 
 
 def make_session(owner: User) -> Session:

@@ -27,6 +27,8 @@ GET    405       405    405   405   405       -          /settings/sign-ins/<cre
 POST   login     302    302   302   302       -          /settings/sign-ins/<credential_id>/forget/
 GET    405       405    405   405   405       -          /settings/linked-accounts/<account_id>/unlink/
 POST   login     302    302   302   302       -          /settings/linked-accounts/<account_id>/unlink/
+GET    login     404    200   404   404       -          /knowledge/passages/<passage_id>/
+POST   405       405    405   405   405       -          /knowledge/passages/<passage_id>/
 GET    login     404    404   404   404       -          /slack/link/<token>/
 POST   login     404    404   404   404       -          /slack/link/<token>/
 GET    login     400    400   400   400       -          /sign-in/callback/

@@ -26,7 +26,7 @@ class Passage:
 
     Attributes:
         source: the document and the place in it, as people read it: "handbook.pdf, p. 12: Refunds".
-        uri: address at which the person can read the passage; empty without one.
+        uri: address at which the person can read the passage, or what the site makes one of; empty without one.
     """
 
     text: str

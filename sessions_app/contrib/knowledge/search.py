@@ -23,6 +23,7 @@ from sessions_app.models import (
 from sessions_app.models.knowledge import MAX_PLACE_LENGTH, KnowledgePassageQuerySet
 from sessions_app.process.json_logs import current_invocation_id
 from sessions_app.process.threads import in_thread
+from sessions_app.rendering.sources import PASSAGE_SCHEME
 from sessions_app.store.memory_service import MAX_QUERY_WORDS, RANKED, joined_by_rank
 from sessions_app.store.memory_vectors import MOST_COMPARED, Meaning, meaning_of, nearest_first
 from sessions_app.store.word_search import best_by_words
@@ -50,7 +51,7 @@ async def search_bases(
         meaning = await meaning_of(user, query)
         found = await in_thread(find_passages, list(readable), query, meaning, limit)
     await in_thread(_record, tool_context.agent_name, query, list(readable.values()), found)
-    return [Passage(row.text, source_of(row)) for row in found]
+    return [Passage(row.text, source_of(row), f"{PASSAGE_SCHEME}:{row.pk}") for row in found]
 
 
 def source_of(passage: KnowledgePassage) -> str:

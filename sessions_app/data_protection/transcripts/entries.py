@@ -4,7 +4,7 @@ Markdown file, printed page, shared page and record for the audit all use these 
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, Literal, assert_never
 
@@ -131,7 +131,7 @@ def build_entry(event: Event, context: EntryContext, *, is_undone: bool = False)
 def _pieces(event: Event, content: dict[str, Any], context: EntryContext) -> Iterator[Piece]:
     for block in content["blocks"]:
         yield from _pieces_of(block, event, context)
-    if sources := content["sources"]:
+    if sources := [_outside(source) for source in content["sources"]]:
         yield Piece("sources", "\n".join(map(_source_line, sources)), gettext("Sources"), sources=sources)
     if content["transfer"]:
         yield Piece("note", _handover(content["face"].name, content["transfer"].name))
@@ -184,6 +184,13 @@ def _pieces_of(block: Block, event: Event, context: EntryContext) -> Iterator[Pi
             yield from _attached_pieces(block)
         case _:
             assert_never(block)
+
+
+def _outside(source: Source) -> Source:
+    """Return the source for readers outside of the site, who cannot open its pages."""
+    if source.url.startswith("/"):
+        return replace(source, url="")
+    return source
 
 
 def _source_line(source: Source) -> str:

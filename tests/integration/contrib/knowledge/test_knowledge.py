@@ -23,6 +23,7 @@ from sessions_app.data_protection.erase import ErasureOrder, erase_session
 from sessions_app.models import (
     Event,
     Feedback,
+    KnowledgeBase,
     KnowledgeSearch,
     KnowledgeUse,
     KnowledgeVersion,
@@ -171,6 +172,45 @@ def test_the_reader_of_a_shared_chat_sees_sources_and_not_the_passages(
     page = shown(reader, reverse("chat:shared", args=[link.token]))
     assert "It is in the handbook." in page and "handbook.txt" in page
     assert "secret ingredient" not in page
+
+
+def test_a_source_opens_for_those_who_may_read_the_base_and_were_told_of_the_passage(
+    person: User, served: Served, settings: Settings, client: Client
+) -> None:
+    """The matrix: base, app, group, agent, person; staff have no more rights here."""
+    members = Group.objects.create(name="members")
+    person.groups.add(members)
+    base = make_base(people=members, app_name=APP)
+    version = read(base, "shop.md", "# Lamps\n\nA <b>green</b> lamp\n\n# Desks\n\nA desk")
+    other_version = read(make_base("unnamed"), "other.txt", "A lamp, too")
+    served(clerk("handbook", query="lamp"))
+    [source] = sources_of(answer_to(person, "lamp")).listed
+
+    def status(reader: User, url: str = source.url) -> int:
+        client.force_login(reader)
+        return client.get(url).status_code
+
+    page = reader_page(client, person, source.url)
+    assert "shop.md" in page and "Lamps" in page and "A green lamp" in page and "A desk" not in page
+    bob = User.objects.create_user("bob", is_superuser=True, is_staff=True)
+    bob.groups.add(members)
+    assert status(bob) == 404, "no agent has told bob"
+    for passage in (version.passages.get(position=1), other_version.passages.get()):
+        assert status(person, reverse("chat:passage", args=[passage.pk])) == 404, "no agent has found it"
+    KnowledgeBase.objects.filter(pk=base.pk).update(app_name="other")
+    assert status(person) == 404
+    KnowledgeBase.objects.filter(pk=base.pk).update(app_name="")
+    assert status(person) == 200
+    members.user_set.remove(person)
+    assert status(person) == 404
+    members.user_set.add(person)
+    read(base, "shop.md", "A green lamp")
+    assert status(person) == 404, "the passage was replaced"
+
+
+def reader_page(client: Client, reader: User, url: str) -> str:
+    client.force_login(reader)
+    return client.get(url).content.decode()
 
 
 def test_staff_see_what_was_not_found_and_the_passages_of_bad_answers(
