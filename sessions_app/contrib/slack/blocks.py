@@ -9,6 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from django.utils.translation import gettext
+
 from runtime import types
 from runtime.events.calls import REQUEST_CONFIRMATION, REQUEST_CREDENTIAL
 from sessions_app.api.tasks.questions import asks_yes_or_no, options_of, words_of_call, words_of_job
@@ -78,9 +80,8 @@ def question_message(key: str, question: types.FunctionCall | ToolJob, chat_url:
     blocks = [text_block(cut)]
     if len(words) > MAX_TEXT or _needs_page(question):
         # Nobody may approve what they have not seen whole.
-        blocks.append(
-            {"type": "section", "text": {"type": "mrkdwn", "text": f"<{chat_url}|Answer in the chat>"}}
-        )
+        link = f"<{chat_url}|{escape(gettext('Answer in the chat'))}>"
+        blocks.append({"type": "section", "text": {"type": "mrkdwn", "text": link}})
     elif options := _options(question):
         buttons = [_button(number, option) for number, option in enumerate(options)]
         blocks.append({"type": "actions", "block_id": key, "elements": buttons})
@@ -141,5 +142,5 @@ def _field(key: str) -> Block:
         "max_length": MAX_ANSWER,
         "dispatch_action_config": {"trigger_actions_on": ["on_enter_pressed"]},
     }
-    label = {"type": "plain_text", "text": "Your answer"}
+    label = {"type": "plain_text", "text": gettext("Your answer")}
     return {"type": "input", "block_id": key, "dispatch_action": True, "label": label, "element": field}

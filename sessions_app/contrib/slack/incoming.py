@@ -11,6 +11,7 @@ from typing import Any
 from uuid import UUID
 
 from django.urls import reverse
+from django.utils.translation import gettext
 from slack_bolt.context.ack.async_ack import AsyncAck
 from slack_bolt.context.async_context import AsyncBoltContext
 
@@ -42,6 +43,7 @@ from sessions_app.models import LinkedAccount, Session, SlackThread, ToolJob
 from sessions_app.process.celery_dispatch import send_webhooks_soon
 from sessions_app.process.failures import public_error
 from sessions_app.process.threads import in_thread
+from sessions_app.rendering.sentences import in_language
 from sessions_app.secrets.digests import unguessable_id
 from sessions_app.use_cases import ForeignAccount
 
@@ -79,7 +81,7 @@ async def take_message(body: dict[str, Any], event: dict[str, Any], context: Asy
     try:
         await _take(linked, thread, place, body, event, context[SCOPE])
     except Exception as error:  # noqa: BLE001 - logged, and told to the person
-        await _tell(place, user, shown_in, escape(str(public_error(error, "A message from Slack"))))
+        await _tell(place, user, shown_in, _words_of(error, "A message from Slack"))
 
 
 async def take_action(
@@ -107,9 +109,9 @@ async def take_action(
         await answer_question(caller.actor_for(linked.user), thread.webhook.session, key, text)
         words = f"{linked.name}: {text}"
     except ConflictError as error:
-        words = str(error)
+        words = in_language(str(error))
     except Exception as error:  # noqa: BLE001 - logged, and told to the person
-        await _tell(place, user, root, escape(str(public_error(error, "An answer from Slack"))))
+        await _tell(place, user, root, _words_of(error, "An answer from Slack"))
         return
     with suppress(*NETWORK_ERRORS):  # The answer counts; the next round of posting removes the buttons.
         blocks = answered_blocks(message.get("blocks") or (), words)
@@ -163,8 +165,8 @@ async def send_noted(thread: SlackThread, note: Mapping[str, str]) -> None:
         files = [MessageFile(*await download(thread.team_id, file)) for file in attached]
         await _send(thread, note["ts"], plain_text(message.get("text") or "", note["bot"]), files)
     except Exception as error:  # noqa: BLE001 - logged, and told to the person
-        words = escape(str(public_error(error, "Files from Slack")))
         place = Place(thread.team_id, thread.channel_id, thread.thread_ts)
+        words = _words_of(error, "Files from Slack")
         await _tell(place, thread.account.account, note["shown_in"], words)
 
 
@@ -226,8 +228,13 @@ async def _offer_link(account: ForeignAccount, place: Place, shown_in: str, scop
         name = f"{found['user']['name']} ({account.account})"
     path = reverse("chat:link_slack", args=[token_for(account, name)])
     address = http_request(scope).build_absolute_uri(path)
-    site = escape(conf().site_name)
-    await _tell(place, account.account, shown_in, f"First <{address}|link your Slack account> to {site}.")
+    words = escape(gettext("First link your Slack account to {0}.").format(conf().site_name))
+    await _tell(place, account.account, shown_in, f"<{address}|{words}>")
+
+
+def _words_of(error: Exception, subject: str) -> str:
+    """Return what a person is told of an error, in the language of the site and Slack's markup."""
+    return escape(in_language(str(public_error(error, subject))))
 
 
 async def _tell(place: Place, user: str, shown_in: str, marked: str) -> None:

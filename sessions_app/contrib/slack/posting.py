@@ -16,6 +16,7 @@ from datetime import timedelta
 
 from django.db.models import Q, QuerySet
 from django.db.models.functions import Now
+from django.utils.translation import gettext
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
@@ -48,7 +49,6 @@ from sessions_app.webhooks.delivery import CLAIM_SECONDS, DeliveryAttempt
 POST_SECONDS = 45.0
 """Longest time of an attempt, below `CLAIM_SECONDS`: afterwards another process may post into the thread."""
 EVENT_TYPE = "adk_post"
-ANSWERED = "This was answered."
 PAGE = 200
 EVENTS_AT_ONCE = 20
 _MARKS = re.compile(r"[\[\]()<>`\\]")
@@ -163,9 +163,10 @@ class _Posting:
         asked = await find_message(self.thread, ts)
         # A button that was pressed has removed them already, and says what the answer was.
         if asked and can_answer(asked.get("blocks") or ()):
-            blocks = answered_blocks(asked["blocks"], ANSWERED)
+            words = gettext("This was answered already.")
+            blocks = answered_blocks(asked["blocks"], words)
             await self.client.chat_update(
-                channel=self.thread.channel_id, ts=ts, text=escape(ANSWERED), blocks=blocks
+                channel=self.thread.channel_id, ts=ts, text=escape(words), blocks=blocks
             )
 
     def _advance(self, seq: int) -> None:

@@ -83,7 +83,7 @@ async def test_an_answer_in_the_chat_removes_the_buttons(
     await use_cases.answer_call(by, session.pk, call_id, REQUEST_CONFIRMATION, {"confirmed": False})
     await post_news()
     assert slack.buttons == [] and slack.texts == ["It is not done."]
-    assert slack.messages[0]["blocks"][-1]["text"]["text"] == "This was answered."
+    assert slack.messages[0]["blocks"][-1]["text"]["text"] == "This was answered already."
 
 
 async def test_only_the_person_who_is_asked_can_press(

@@ -153,9 +153,11 @@ async def test_files_reach_the_agent_after_slack_has_its_response_and_only_those
     await post_news()
     assert [(row.filename, row.version) async for row in Artifact.objects.all()] == [("a.txt", 0)]
     assert slack.texts == ["Seen"] and len(model.requests) == 1
+    settings.LANGUAGE_CODE = "de"
     await ada.say("Look", files=[{"name": "b.txt", "url_private_download": "https://evil.example/b.txt"}])
     await post_news()
-    assert slack.whispers[0]["text"] == "Only files that are stored in Slack can be sent to the agent."
+    words = "Nur Dateien, die in Slack gespeichert sind, können an den Agenten gesendet werden."
+    assert slack.whispers[0]["text"] == words
 
 
 async def test_all_people_write_from_the_address_of_slack_whose_limits_are_not_theirs(
