@@ -4,7 +4,7 @@ The events themselves are not loaded: they may be large, and some cannot be pars
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Self
@@ -16,7 +16,7 @@ from django.db.models.expressions import RawSQL
 from runtime.events.calls import FRAMEWORK_CALLS
 from sessions_app.history.costs import Usage
 from sessions_app.history.response_state import state_of, waits
-from sessions_app.models import CallError, Event, EventKind
+from sessions_app.models import CallError, Event, EventKind, Invocation
 from sessions_app.models.answer_request import CALL_ID_LENGTH
 from sessions_app.models.figures import CAUSE_LENGTH, NAME_LENGTH
 from sessions_app.secrets.error_detail import Cause, cause_in
@@ -109,7 +109,8 @@ class LogFacts:
         failures = []
         for failure in self.failures:
             exception = exceptions.get((self.session_id, self.seq, failure.call_id))
-            if exception and exception.place:
+            # The error of an event has the class of its exception already.
+            if exception and exception.place and (exception.frames or failure.call_id):
                 cause = exception.place if exception.frames else f"{exception.exception}: {failure.cause}"
                 failure = replace(failure, cause=cause[:CAUSE_LENGTH])
             failures.append(failure)
@@ -141,8 +142,11 @@ def uncounted_facts(session_ids: Iterable[UUID]) -> list[LogFacts]:
     return [event.with_causes(causes) for event in facts]
 
 
-def _causes_of_exceptions(events: Iterable[LogFacts]) -> dict[tuple[UUID, int, str], Cause]:
-    """Return the causes of the tools' exceptions behind the failures, by session, `seq` and call."""
+def _causes_of_exceptions(events: Sequence[LogFacts]) -> dict[tuple[UUID, int, str], Cause]:
+    """Return the causes of the exceptions behind the failures, by session, `seq` and call.
+
+    An exception that has ended its invocation belongs to no call.
+    """
     seqs: dict[UUID, list[int]] = {}
     for event in events:
         seqs.setdefault(event.session_id, []).append(event.seq)
@@ -150,7 +154,15 @@ def _causes_of_exceptions(events: Iterable[LogFacts]) -> dict[tuple[UUID, int, s
     for session_id, of_session in seqs.items():
         condition |= Q(session=session_id, seq__in=of_session)
     rows = CallError.objects.filter(condition).values_list("session_id", "seq", "call_id", "detail")
-    return {(session_id, seq, call_id): cause_in(detail) for session_id, seq, call_id, detail in rows}
+    causes = {(session_id, seq, call_id): cause_in(detail) for session_id, seq, call_id, detail in rows}
+    errors = [event for event in events if event.kind == EventKind.ERROR]
+    failed = Invocation.objects.filter(invocation_id__in=[event.invocation_id for event in errors])
+    details = failed.exclude(error_detail="").values_list("session_id", "invocation_id", "error_detail")
+    ends = {(session_id, name): cause_in(detail) for session_id, name, detail in details}
+    for event in errors:
+        if cause := ends.get((event.session_id, event.invocation_id)):
+            causes[event.session_id, event.seq, ""] = cause
+    return causes
 
 
 _BODY = "sessions_app_event.body"

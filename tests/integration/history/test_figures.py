@@ -283,6 +283,22 @@ def test_failures_with_one_exception_at_one_place_have_one_cause(session: Sessio
     ]
 
 
+def test_an_exception_that_ends_its_invocation_has_its_place_as_the_cause(session: Session) -> None:
+    places = {
+        "e-1": '  File "/srv/shop.py", line 3, in weigh\n    x()\n',
+        "e-2": f'  File "{json.__file__}", line 7\n',
+    }
+    for name, frame in places.items():
+        Invocation.objects.create(
+            session=session, invocation_id=name, client_id=name, message={}, status="failed",
+            error_detail=f"Traceback:\n{frame}shop.Refused: no {name}",
+        )  # fmt: skip
+        append_event(session, author="clerk", invocationId=name, errorCode="Refused", errorMessage="Sorry.")
+    count()
+    causes = [row.cause for row in Failure.objects.order_by("seq")]
+    assert causes == ["shop.Refused, /srv/shop.py:3 in weigh", "Refused: Sorry."]
+
+
 def test_a_long_cause_ends_with_a_whole_word(session: Session) -> None:
     cause = cause_of("Everything " * 100)
     assert cause.endswith("Everything …") and len(cause) <= MAX_SENTENCE + 2
