@@ -4,8 +4,6 @@ The owner of the tables can replace a function by one that finds each forged eve
 shows the checks other rows than the site. The roots alone would not reveal it: they have hashes, not the events.
 """
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Uploads: artifacts sent by the session's person, for messages to refer to."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterable
 from fnmatch import fnmatch
@@ -31,7 +29,7 @@ FileName = tuple[str, int]
 
 
 def store_upload(
-    session: Session, upload: UploadedFile[Any], mime_type: str, upload_id: UUID | None = None
+    session: Session, upload: "UploadedFile[Any]", mime_type: str, upload_id: UUID | None = None
 ) -> Artifact:
     """Store the file as the next version of the artifact of its name. Idempotent with an id.
 
@@ -58,7 +56,7 @@ def store_upload(
     return store_artifact(artifact, upload)
 
 
-def uploaded_name(upload: UploadedFile[Any]) -> str:
+def uploaded_name(upload: "UploadedFile[Any]") -> str:
     """Return the name under which the file is stored."""
     # Browsers escape these in the name of a file, and no other character.
     # https://html.spec.whatwg.org/multipage/form-control-infrastructure.html#multipart-form-data
@@ -74,7 +72,7 @@ def _size_beyond(limit: int, size: int) -> str:
     return filesizeformat(max(size, limit + unit // 10))
 
 
-def check_size(upload: UploadedFile[Any]) -> None:
+def check_size(upload: "UploadedFile[Any]") -> None:
     """Refuse a file that is empty or larger than `upload_bytes`.
 
     Raises:
@@ -93,7 +91,7 @@ def check_size(upload: UploadedFile[Any]) -> None:
         )
 
 
-def check_upload(upload: UploadedFile[Any]) -> str:
+def check_upload(upload: "UploadedFile[Any]") -> str:
     """Return the MIME type of the file.
 
     Raises:
@@ -172,7 +170,7 @@ def _uploads(session: Session, files: list[FileName]) -> list[Artifact]:
     return list(Artifact.objects.filter(named, session=session, user_id=session.user_id, is_upload=True))
 
 
-def sha256_of(upload: UploadedFile[Any]) -> str:
+def sha256_of(upload: "UploadedFile[Any]") -> str:
     """Return the digest of the file, from its beginning; rewind it for the storage."""
     upload.seek(0)
     digest = hashlib.sha256()

@@ -1,7 +1,5 @@
 """Uploads of files to a base: each is the next version of the document with its name."""
 
-from __future__ import annotations
-
 import logging
 from pathlib import PurePath
 from typing import Any
@@ -24,7 +22,7 @@ READ_KNOWLEDGE = "sessions_app.read_knowledge"
 KINDS = ", ".join(READERS)
 
 
-def check_file(upload: UploadedFile[Any]) -> None:
+def check_file(upload: "UploadedFile[Any]") -> None:
     """Refuse a file that cannot be read.
 
     Raises:
@@ -36,7 +34,7 @@ def check_file(upload: UploadedFile[Any]) -> None:
     check_size(upload)
 
 
-def upload_file(base: KnowledgeBase, upload: UploadedFile[Any], user_pk: Any) -> KnowledgeVersion:
+def upload_file(base: KnowledgeBase, upload: "UploadedFile[Any]", user_pk: Any) -> KnowledgeVersion:
     """Store the file as the next version of the document with its name, and send it to a worker.
 
     Raises:

@@ -8,8 +8,6 @@ happens here. The last line of the output is an object with `sections`, each a l
 Only the standard library is imported at the top: each kind of file imports its library itself.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import json

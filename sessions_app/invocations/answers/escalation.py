@@ -4,8 +4,6 @@ A sweep applies the limits. The mail is stored in the transaction that marks its
 answer like any other: it counts only if it is the first.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from contextlib import suppress
 from datetime import timedelta
