@@ -2,7 +2,7 @@
 
 A compressed body can be a thousand times larger than what was sent. So a limit counts decoded bytes, and the decoder
 works in pieces: httpx2 never decodes more than about a megabyte at once. `bounded_pieces` is for a caller that reads a
-body itself. Where a library reads it, `limit_body` takes the place of the response's stream before that.
+body itself. For a body that a library reads, `limit_body` replaces the response's stream first.
 """
 
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator

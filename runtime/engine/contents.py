@@ -94,7 +94,7 @@ async def build_contents(agent: LlmAgentProtocol, ctx: InvocationContext) -> Bui
     # The last event stays in the tail: if it is a response, it decides which events before it are dropped.
     settled = tail[: min(start, count - 1) - prefix.count]
     # No cut between an event with calls and its responses, which the prefix could not take in later.
-    if settled and not prefix.is_changed_by(tail) and not _ends_with_calls(settled):
+    if settled and not prefix.is_changed_by(tail) and not settled[-1].get_function_calls():
         await _extend(prefix, settled, agent.name, ctx.branch)
         tail = tail[len(settled) :]
     if prefix.is_changed_by(tail):
@@ -295,10 +295,6 @@ def _without_generated_id(part: types.Part) -> types.Part:
         return part.model_copy()
     name = "function_call" if part.function_call else "function_response"
     return part.model_copy(update={name: call_or_response.model_copy(update={"id": None})})
-
-
-def _ends_with_calls(events: Sequence[Event]) -> bool:
-    return bool(events[-1].get_function_calls())
 
 
 async def in_slices(items: Sequence[T]) -> AsyncIterator[Sequence[T]]:

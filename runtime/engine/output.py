@@ -49,7 +49,7 @@ class Output:
         if self._key is None:
             return
         if self._is_task:
-            # What a task agent says on the way is no output.
+            # Texts of a task agent before its end are no output.
             if finishes_task(event):
                 event.actions.state_delta[self._key] = event.actions.set_model_response
             return

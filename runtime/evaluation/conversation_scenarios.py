@@ -6,7 +6,7 @@ from runtime.evaluation.common import EvalBaseModel
 
 
 class ConversationScenario(EvalBaseModel):
-    """What a simulated user wants.
+    """Wishes of a simulated user.
 
     Attributes:
         starting_prompt: the first message.

@@ -1,4 +1,4 @@
-"""What the events of an invocation say about its calls and the runs of nodes.
+"""Facts in the events of an invocation about its calls and the runs of nodes.
 
 A workflow keeps nothing else: after a crash its place follows from the committed events alone. The events are read
 once, as they are committed.

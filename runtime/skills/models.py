@@ -22,7 +22,7 @@ _HIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u202a-\u202e\u2066-\u2069\
 
 
 class Frontmatter(BaseModel):
-    """What a model reads of a skill before it decides to use it, and notes of the skill's author.
+    """Head of a skill: the part that a model reads before it decides to use it, and notes of the author.
 
     Attributes:
         name: up to 64 lower-case letters, digits and single hyphens between them.

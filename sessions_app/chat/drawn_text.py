@@ -1,7 +1,7 @@
 """HTML of growing Markdown texts, made once for all tabs: see `rendering/growing_markdown.py`.
 
-A frame has the blocks that were finished since the frame before, and the block that still grows. What the page gets
-between two drawings, it appends to that block as plain text.
+A frame has the blocks that were finished since the frame before, and the block that still grows. The page appends text
+that arrives between two drawings to that block as plain text.
 """
 
 from dataclasses import dataclass

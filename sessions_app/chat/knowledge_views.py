@@ -42,7 +42,7 @@ CHANGED = gettext_noop(
 
 @dataclass
 class Knowledge:
-    """What the agents of an app keep about a user: values of the state, and memory entries, each as it is shown."""
+    """Knowledge of an app's agents about a user: values of the state, and memory entries, each as it is shown."""
 
     app_name: str
     stored_values: list[tuple[StoredValue, list[ShownArgument]]] = field(default_factory=list)

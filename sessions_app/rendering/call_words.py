@@ -24,7 +24,7 @@ from runtime.tools.declared_parameters import parameter_names
 from runtime.workflow.wait_node import WaitTool
 from sessions_app.agent_apps import registry
 from sessions_app.base.languages import shown_language
-from sessions_app.rendering.failures import once
+from sessions_app.rendering.once_filter import once
 from sessions_app.rendering.outline import as_words
 from sessions_app.secrets.masking import shortened
 

@@ -42,7 +42,7 @@ UNDIVIDED = frozenset({"fence", "code_block", "formula", "hr"})
 CONTINUED = re.compile(
     "(?:[\u0300-\u036f\u20d0-\u20f0\u200d\ufe00-\ufe0f\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f]|(?<=\u200d)\\S)*+"
 )
-"""What belongs to the character before: accents, variants, colours of skin, and what a joiner joins."""
+"""Characters that belong to the character before: accents, variants, colours of skin, and joined characters."""
 POSITION = "position"
 PLACES = "places"
 END = sys.maxsize

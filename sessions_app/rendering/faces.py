@@ -11,7 +11,7 @@ from django.utils.translation import gettext
 
 from sessions_app.agent_apps import registry
 from sessions_app.agent_apps.loading.faces import MAX_NAME_LENGTH, Face
-from sessions_app.rendering.failures import once
+from sessions_app.rendering.once_filter import once
 from sessions_app.rendering.outline import as_words
 from sessions_app.secrets.masking import shortened
 

@@ -191,7 +191,7 @@ class GrowingMarkdown:
     def _end_of_finished(self, source: str) -> int:
         """Return the number of characters at the start of the text that further text cannot change."""
         line = source.rfind("\n") + 1
-        # What the last line is going to be is known only if it begins with words.
+        # The kind of the last line is known only if it begins with words.
         lines = source if PARAGRAPH.match(source, line) else source[:line]
         is_cut = len(source) < len(self._open)
         if not is_cut and not MAY_END_A_BLOCK.search(lines, source.rfind("\n", 0, self._drawn) + 1):

@@ -36,8 +36,8 @@ from sessions_app.rendering.blocks import (
     blocks_of,
 )
 from sessions_app.rendering.faces import face_of
-from sessions_app.rendering.failures import once
 from sessions_app.rendering.files import FileLink, file_links
+from sessions_app.rendering.once_filter import once
 from sessions_app.rendering.outline import one_line
 from sessions_app.rendering.sentences import in_language
 from sessions_app.rendering.session_view import SessionView

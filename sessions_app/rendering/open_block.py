@@ -43,7 +43,7 @@ EMPHASIS = {ord(mark) for mark in "*_~"}
 
 
 class Place(Enum):
-    """Where text that follows belongs until the block is drawn again.
+    """Place of further text until the block is drawn again.
 
     NOWHERE: it may become anything, and is not shown. TEXT: at the mark. CODE: at the mark, where no character but
     those that end the code has a meaning.

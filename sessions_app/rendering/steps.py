@@ -14,7 +14,7 @@ from sessions_app.agent_apps.loading.faces import Face
 from sessions_app.history.workflow_steps import InvocationSteps, load_steps
 from sessions_app.models import Session
 from sessions_app.rendering.faces import face_of
-from sessions_app.rendering.failures import once
+from sessions_app.rendering.once_filter import once
 from sessions_app.rendering.outline import as_words, outline
 from sessions_app.secrets.masking import mask_keys
 

@@ -11,7 +11,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from sessions_app.rendering.audit_values import format_beginning, format_json
-from sessions_app.rendering.failures import once
+from sessions_app.rendering.once_filter import once
 from sessions_app.secrets.masking import mask_text
 
 if TYPE_CHECKING:  # A project may have no admin, and Django imports all template tags nevertheless.

@@ -22,7 +22,7 @@ from sessions_app import use_cases
 from sessions_app.models import Event, ScheduledTask, Session, ToolJob, UserState
 from sessions_app.process import threads
 from sessions_app.rendering.event_html import cache
-from sessions_app.rendering.failures import once
+from sessions_app.rendering.once_filter import once
 from sessions_app.routing import websocket_urlpatterns
 from tests.fakes import ScriptedModel, call
 from tests.integration.admin.audit_rows import MODELS, append_event, make_job, make_scheduled_task, page_of

@@ -28,7 +28,7 @@ _EMPTY: Mapping[str, Any] = {"string": "", "integer": 0, "number": 0, "boolean":
 
 
 class _Question(BaseModel):
-    """What the answer needs: the server's key of the question, its fields, and the server's state."""
+    """Data that the answer needs: the server's key of the question, its fields, and the server's state."""
 
     key: str
     fields: list[str]

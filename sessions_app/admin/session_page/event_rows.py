@@ -25,7 +25,7 @@ from sessions_app.rendering.audit_values import (
     truncate,
 )
 from sessions_app.rendering.citations import Source
-from sessions_app.rendering.failures import once
+from sessions_app.rendering.once_filter import once
 from sessions_app.rendering.sources import sources_of
 
 logger = logging.getLogger(__name__)

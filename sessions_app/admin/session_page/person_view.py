@@ -14,7 +14,7 @@ from sessions_app.base.codec import event_to_show
 from sessions_app.data_protection.transcripts.entries import Entry, EntryContext, build_entry
 from sessions_app.history.rewinds import Rewinds
 from sessions_app.models import Event, Session
-from sessions_app.rendering.failures import once
+from sessions_app.rendering.once_filter import once
 from sessions_app.rendering.session_view import Reader, SessionView
 from sessions_app.rendering.steps import CardMaker, StepCard
 from sessions_app.secrets.masking import mask_keys

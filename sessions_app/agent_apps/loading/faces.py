@@ -1,4 +1,4 @@
-"""How the chat shows an app: faces, which are names, colours and pictures of agents, and starters.
+"""Appearance of an app in the chat: faces, which are names, colours and pictures of agents, and starters.
 
 A module with an app may define `faces`, by name of the agent, and `starters`, messages that an empty chat offers.
 """
@@ -25,7 +25,7 @@ MAX_STARTERS = 6
 
 @dataclass(frozen=True, config=ConfigDict(extra="forbid"))
 class Face:
-    """How an agent looks to people.
+    """Appearance of an agent.
 
     Attributes:
         name: empty for the agent's name as words. Catalogues of a project may translate names.

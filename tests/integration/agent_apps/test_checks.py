@@ -19,7 +19,7 @@ from django.test.utils import modify_settings, override_settings
 
 from sessions_app.agent_apps import registry
 from sessions_app.rendering.call_words import find_tool
-from sessions_app.rendering.failures import once
+from sessions_app.rendering.once_filter import once
 from tests.integration.agent_apps.reported_problems import problems
 
 Install = Callable[[str], None]
