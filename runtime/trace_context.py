@@ -12,7 +12,7 @@ _traceparent: ContextVar[str] = ContextVar("traceparent", default="")
 
 @contextmanager
 def trace_context(traceparent: str) -> Iterator[None]:
-    """Let requests in this block carry the trace context; an empty one is none."""
+    """Let requests in this block carry the trace context; nothing if it is empty."""
     token = _traceparent.set(traceparent)
     try:
         yield

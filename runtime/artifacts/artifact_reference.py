@@ -33,7 +33,7 @@ class ArtifactReference:
         try:
             address = urlsplit(uri)
         except ValueError:
-            # urlsplit refuses some texts; a model may have written this one.
+            # urlsplit refuses some texts, and a model may have written the URI.
             return None
         version = parse_qs(address.query).get("version", [""])[0]
         if not version.isdecimal() or len(version) > _MAX_VERSION_LENGTH:

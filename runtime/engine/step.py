@@ -163,7 +163,7 @@ async def run_answered_calls(step: Step, answers: AlreadyAnswered | Rerun) -> As
 
 
 async def continue_work(step: Step) -> AsyncGenerator[Event, None]:
-    """Continue tasks of earlier invocations, or else the step that was interrupted in this one."""
+    """Continue tasks of earlier invocations, or else the interrupted step of this invocation."""
     tasks = open_tasks(step.agent, step.ctx)
     if tasks:
         step.ctx.resuming = False

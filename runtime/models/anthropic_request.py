@@ -107,7 +107,7 @@ def _blocks(parts: list[types.Part], ids: CallIds) -> list[Json]:
         if not part.thought:
             blocks += _block(part, ids)
             continue
-        # A streamed thought is one part with the text and one with the signature.
+        # A streamed thought is a part with the text and a part with the signature.
         thought += part.text or ""
         if part.thought_signature:
             blocks += _signed_thought(thought, part.thought_signature)

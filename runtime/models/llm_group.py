@@ -1,4 +1,4 @@
-"""Models that ask other models: the next one after a failure, or the one that a function chooses."""
+"""Models that ask other models: the next model after a failure, or the model that a function chooses."""
 
 import logging
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence

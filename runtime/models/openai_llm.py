@@ -36,7 +36,7 @@ _ENDPOINTS = {
     "vllm": Endpoint("http://localhost:8000/v1"),
 }
 
-# The client refuses an empty key; servers without keys ignore this one.
+# The client refuses an empty key; servers without keys ignore the placeholder.
 _NO_KEY = "none"
 
 

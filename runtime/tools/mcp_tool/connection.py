@@ -63,7 +63,7 @@ class SignInNeededError(UnreachableError):
 
     @property
     def wants_token(self) -> bool:
-        """True if another token may help; False if this one lacks scopes."""
+        """True if another token may help; False if the token lacks scopes."""
         return self.challenge.status_code == 401
 
 

@@ -75,7 +75,7 @@ class HeaderSource:
         return {**await provided_headers(self._provider, context), **self._credential_headers}
 
     async def token(self, context: ReadonlyContext | None, refused: Headers | None = None) -> Headers:
-        """Return the header with the person's token, and with another than the refused one; empty without a token.
+        """Return the header with the person's token, a new one if `refused` was refused; empty without a token.
 
         Raises:
             ExchangeError: the authorization server failed.

@@ -95,7 +95,7 @@ class HttpExchange:
 
     async def _follow(self, client: httpx2.AsyncClient, request: httpx2.Request) -> HttpAnswer:
         """Send a request and follow redirects on the same server."""
-        # Another server must not get the credentials of this one.
+        # The credentials must not reach another server.
         for _ in range(MAX_REDIRECTS):
             response = await client.send(request, stream=True, follow_redirects=False)
             try:
