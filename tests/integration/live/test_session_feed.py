@@ -32,8 +32,8 @@ STREAM = StreamKey(1, "e-1", "growing", "echo", thought=False)
 
 @pytest.fixture
 async def ticks_of_test(settings: Settings) -> None:
-    """Let feeds get the statuses of the test only. A status of the slow tick between two could change both."""
-    settings.ADK = {**settings.ADK, "heartbeat_seconds": AN_HOUR}
+    """Let feeds get statuses and gathered text only when the test says so: the clock would come between."""
+    settings.ADK = {**settings.ADK, "heartbeat_seconds": AN_HOUR, "merge_seconds": AN_HOUR}
     live().relay.on_followed = None
 
 
