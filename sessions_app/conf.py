@@ -179,6 +179,8 @@ class PageConf:
     site_description: str | None = None
     """Sentence that says on the sign-in page and the first page what this site is; None for a general one, empty for
     none. A project's catalogues may translate the sentence."""
+    site_address: str = Field(default="", pattern=r"^(https?://[^/\s]+)?$")
+    """Address of the site in mails, such as `https://chat.example.org`; empty: their links are paths only."""
     site_logo: str = ""
     """Path of a picture among the static files, shown next to the name; empty for none."""
     show_details: bool = False

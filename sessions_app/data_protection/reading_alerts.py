@@ -6,7 +6,6 @@ reading cause the next alert an hour later.
 """
 
 import logging
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -14,13 +13,12 @@ from django.contrib.auth import get_user_model
 from django.db import connection, transaction
 from django.db.models import Count, Max, Q
 from django.db.models.functions import Concat, ExtractHour, Now
-from django.urls import NoReverseMatch, reverse
 from django.utils import timezone
 
 from sessions_app.base.actors import SITE, ActionKind, ActorKind
 from sessions_app.conf import conf
 from sessions_app.models import StaffAccess, StaffAct
-from sessions_app.process.group_mail import mail_group
+from sessions_app.process.group_mail import admin_link, mail_group
 from sessions_app.process.sweeping import Repair
 from sessions_app.webhooks.changes import stage_reading_alert
 
@@ -117,10 +115,5 @@ def _alert_once(reading: Reading) -> None:
     )
     group = conf().reading_alert_group
     stage_reading_alert(group, reading.staff_id, reading.rows, reading.odd_rows)
-    mail_group(group, f"unusual reading by {reading.name}", [*reading.sentences, _link()])
-
-
-def _link() -> str:
-    with suppress(NoReverseMatch):  # A project may have no admin.
-        return reverse("admin:sessions_app_staffaccess_changelist")
-    return ""
+    link = admin_link("sessions_app_staffaccess_changelist")
+    mail_group(group, f"unusual reading by {reading.name}", [*reading.sentences, link])

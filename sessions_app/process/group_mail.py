@@ -9,6 +9,7 @@ from django.core.mail import send_mail
 from django.db import transaction
 from django.db.models import QuerySet
 from django.db.models.functions import Now
+from django.urls import NoReverseMatch, reverse
 
 from sessions_app.conf import conf
 from sessions_app.models import WaitingMail
@@ -25,6 +26,17 @@ def mail_group(group: str, subject: str, lines: Iterable[str]) -> None:
     A sweep sends the mail, with the name of the site before the subject, and tries each minute until it is sent.
     """
     WaitingMail.objects.create(group=group, subject=subject, text="\n".join(lines))
+
+
+def admin_link(view: str, *args: object) -> str:
+    """Return the address of a page of the admin for a mail; empty if the project has no admin.
+
+    A reader signs in there: a mail may be forwarded, and each act has its actor.
+    """
+    try:
+        return conf().site_address + reverse(f"admin:{view}", args=args)
+    except NoReverseMatch:
+        return ""
 
 
 def waiting_mails() -> OverdueRows[WaitingMail]:

@@ -11,7 +11,6 @@ from datetime import timedelta
 from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.db.models.functions import Now
-from django.urls import NoReverseMatch, reverse
 from django.utils.translation import gettext_noop
 
 from sessions_app.base import actors
@@ -20,7 +19,7 @@ from sessions_app.errors import ConflictError
 from sessions_app.invocations.answers.staff_answers import answer_request
 from sessions_app.models import AnswerRequest, RequestKind
 from sessions_app.process import threads
-from sessions_app.process.group_mail import mail_group
+from sessions_app.process.group_mail import admin_link, mail_group
 from sessions_app.process.sweeping import BATCH_SIZE, OverdueRows, Repair
 
 TOO_LATE = gettext_noop("Nobody answered in time.")
@@ -68,9 +67,7 @@ def _lines(rows: Iterable[AnswerRequest]) -> list[str]:
     # Without words of the conversation: a member of the group may lack the permission to read texts.
     lines = []
     for row in rows:
-        link = ""
-        with suppress(NoReverseMatch):  # A project may have no admin.
-            link = reverse("admin:sessions_app_answerrequest_change", args=[row.pk])
+        link = admin_link("sessions_app_answerrequest_change", row.pk)
         lines.append(
             f"{row.tool_name} ({row.session.app_name}), since {row.asked_at:%Y-%m-%d %H:%M} UTC {link}"
         )

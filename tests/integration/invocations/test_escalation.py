@@ -70,12 +70,16 @@ def sweep() -> None:
 def test_staff_get_one_mail_about_what_waits_too_long_without_words_of_the_conversation(
     row: AnswerRequest, finance: Group, configure: Callable[..., None]
 ) -> None:
-    configure(answer_limits={"": MAIL, "refund": {"mail_seconds": 1, "mail_group": "nobody"}})
+    configure(
+        site_address="https://chat.example.org",
+        answer_limits={"": MAIL, "refund": {"mail_seconds": 1, "mail_group": "nobody"}},
+    )
     for _ in range(3):
         sweep()
     (sent,) = mail.outbox
     assert sent.to == ["grace@example.com"]
-    assert "pay (desk)" in sent.body and "answerrequest" in sent.body
+    link = f"https://chat.example.org/admin/sessions_app/answerrequest/{row.pk}/change/"
+    assert "pay (desk)" in sent.body and sent.body.endswith(f" {link}")
     assert "secret" not in sent.body and "9" not in sent.subject
     row.refresh_from_db()
     assert row.escalated_at is not None and PAID == []
