@@ -78,7 +78,7 @@ async def _may_read(request: HttpRequest) -> bool:
     return not await in_thread(Remit.objects.of(user).exists)
 
 
-async def _of_database() -> CollectorRegistry:
+async def _of_database() -> "CollectorRegistry":
     [row] = await fetch_all(_QUERY, {})
     registry = CollectorRegistry()
     _gauge(registry, "adk_queued_invocations", "Invocations that wait for their turn", row["queued"])
