@@ -55,9 +55,11 @@ urlpatterns = [
     _page("start/", views.start, name="start"),
     _page("preferences/", settings_views.save_preferences, name="preferences"),
     _page("settings/", settings_views.settings_page, name="settings"),
-    _page("settings/known/", knowledge_views.change_value, name="change_known"),
+    _page("settings/known/", knowledge_views.known_page, name="known"),
+    _page("settings/known/pause/", knowledge_views.pause, name="pause_memory"),
+    _page("settings/known/change/", knowledge_views.change_value, name="change_known"),
     _page("settings/known/forget/", knowledge_views.forget_all, name="forget_known"),
-    _page("settings/known/<int:entry_id>/forget/", knowledge_views.forget_entry, name="forget_memory"),
+    _page("settings/known/<int:entry_id>/", knowledge_views.change_entry, name="change_memory"),
     _page("settings/instructions/", settings_views.save_instructions, name="save_instructions"),
     _page(
         "settings/sign-ins/<int:credential_id>/forget/", settings_views.forget_sign_in, name="forget_sign_in"

@@ -13,11 +13,13 @@ from typing import Any
 from uuid import UUID
 
 from django.conf import settings
+from django.contrib import messages
 from django.contrib.auth import logout
 from django.contrib.auth.decorators import login_required
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.utils.translation import gettext, gettext_noop
 from django.views.decorators.http import require_GET, require_POST
 from django.views.i18n import set_language
@@ -32,7 +34,6 @@ from sessions_app.base.languages import (
     chosen_time_zone,
     offered_time_zones,
 )
-from sessions_app.chat.knowledge_views import back_to_settings, knowledge_of
 from sessions_app.chat.requests import actor_of
 from sessions_app.conf import conf
 from sessions_app.data_protection.erase import ErasureOrder, erase_user
@@ -111,7 +112,7 @@ async def save_instructions(request: HttpRequest) -> HttpResponse:
     except InvalidInputError as error:
         entered["error"] = in_language(str(error))
         return await in_thread(_page, request, http_status(error), entered=entered)
-    return back_to_settings(request, "instructions", gettext("Your instructions are saved."))
+    return _back(request, "instructions", gettext("Your instructions are saved."))
 
 
 @require_POST
@@ -124,7 +125,7 @@ async def forget_sign_in(request: HttpRequest, credential_id: int) -> HttpRespon
         sentence = gettext(
             "The sign-in is forgotten here. The service has not confirmed its end: look there, too."
         )
-    return back_to_settings(request, "sign-ins", sentence)
+    return _back(request, "sign-ins", sentence)
 
 
 @require_POST
@@ -132,7 +133,7 @@ async def forget_sign_in(request: HttpRequest, credential_id: int) -> HttpRespon
 async def unlink(request: HttpRequest, account_id: int) -> HttpResponse:
     """End what an account at another service does for the user. Idempotent: another tab may have done it."""
     await in_thread(unlink_account, await actor_of(request), account_id)
-    return back_to_settings(request, "linked-accounts", gettext("The account is unlinked."))
+    return _back(request, "linked-accounts", gettext("The account is unlinked."))
 
 
 @require_POST
@@ -147,7 +148,7 @@ async def withdraw_allowances(request: HttpRequest, session_id: UUID | None = No
             agent = request.POST.get("agent", "")
             tool = request.POST.get("tool", "")
             await withdraw_allowance(by, session_id, agent, tool)
-    return back_to_settings(request, "allowances", gettext("You are asked again before each call."))
+    return _back(request, "allowances", gettext("You are asked again before each call."))
 
 
 @require_POST
@@ -179,6 +180,13 @@ def delete_account(request: HttpRequest) -> HttpResponse:
         return _page(request, HTTPStatus.CONFLICT, deletion_error=in_language(str(error)))
     logout(request)
     return redirect("chat:home")
+
+
+def _back(request: HttpRequest, section: str, sentence: str) -> HttpResponse:
+    """Redirect to a section of the page, which then shows the sentence."""
+    # A project may have no messages.
+    messages.success(request, sentence, extra_tags=section, fail_silently=True)
+    return redirect(f"{reverse('chat:settings')}#{section}")
 
 
 def _limits(user_pk: Any) -> dict[str, int]:
@@ -228,7 +236,6 @@ def _page(
         "saved_credentials": SavedCredential.objects.filter(user=user.pk).order_by("app_name", "-saved_at"),
         "linked_accounts": LinkedAccount.objects.filter(user=user.pk).order_by("pk"),
         "allowances": _allowances(user),
-        "known": knowledge_of(user.pk),
         "instructions": _instructions(user.pk, entered),
         "deletion_error": deletion_error,
     }

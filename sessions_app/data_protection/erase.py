@@ -38,6 +38,7 @@ from sessions_app.models import (
     JobStatus,
     LegalHold,
     LinkedAccount,
+    MemoryPause,
     SavedCredential,
     ScheduledTask,
     Session,
@@ -166,6 +167,7 @@ def erase_shared_rows(user_pk: Any, tombstone: Tombstone) -> None:
         "webhooks": rows_of_user(Webhook, user_pk),
         "api_keys": rows_of_user(ApiKey, user_pk),
         "linked_accounts": rows_of_user(LinkedAccount, user_pk),
+        "memory_pauses": rows_of_user(MemoryPause, user_pk),
     }
     counts = Counter({kind: _delete(of_user) for kind, of_user in rows.items()})
     with connection.cursor() as cursor:

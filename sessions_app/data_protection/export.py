@@ -27,6 +27,7 @@ from sessions_app.models import (
     Event,
     KnowledgeVersion,
     LinkedAccount,
+    MemoryPause,
     RequestText,
     SavedCredential,
     Session,
@@ -115,6 +116,8 @@ def export_user(user_pk: Any, target: Path) -> list[dict[str, Any]]:
         archive.write_list("webhooks.json", map(mask, hooks.iterator(ROWS_PER_QUERY)))
         accounts = rows_of_user(LinkedAccount, user_pk).order_by("pk").values(*LINKED_ACCOUNT_FIELDS)
         archive.write_list("linked_accounts.json", accounts.iterator(ROWS_PER_QUERY))
+        pauses = rows_of_user(MemoryPause, user_pk).order_by("pk").values("paused_at", "resumed_at")
+        archive.write_list("memory_pauses.json", pauses.iterator(ROWS_PER_QUERY))
         acts = rows_of_user(AccountAct, user_pk).order_by("pk").values(*ACCOUNT_ACT_FIELDS)
         archive.write_list("account_acts.json", acts.iterator(ROWS_PER_QUERY))
         uploads = KnowledgeVersion.objects.filter(uploaded_by=user_pk).order_by("pk").values(*UPLOAD_FIELDS)

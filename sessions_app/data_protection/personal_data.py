@@ -32,6 +32,7 @@ ROWS_OF_USER: dict[str, type[Model]] = {
     "api_keys": models.ApiKey,
     "webhooks": models.Webhook,
     "linked_accounts": models.LinkedAccount,
+    "memory_pauses": models.MemoryPause,
     "account_acts": models.AccountAct,
 }
 KINDS = ("sessions", *ROWS_OF_SESSION, *ROWS_OF_USER)

@@ -7,8 +7,10 @@ Words are found by PostgreSQL's full text search, and texts of a like meaning by
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
+from typing import Any
 
 from django.db import transaction
+from django.db.models import Q
 
 from runtime import types
 from runtime.errors import SessionNotFoundError
@@ -20,7 +22,9 @@ from runtime.valid_text import storable
 from sessions_app import models
 from sessions_app.base.codec import content_to_json, user_pk
 from sessions_app.models.memory import MemoryEntryQuerySet
+from sessions_app.models.remembering import is_in_pause
 from sessions_app.process.threads import in_thread
+from sessions_app.store.erasing import refuse_if_held
 from sessions_app.store.memory_vectors import nearest_entries
 from sessions_app.store.word_search import best_by_words
 
@@ -101,13 +105,40 @@ def forget_entries(entries: MemoryEntryQuerySet) -> int:
 
     The rows stay, empty and never found: a deleted entry would come back with the next call of
     `add_session_to_memory`.
+
+    Raises:
+        LegalHoldError: one of the entries is of a session or user under legal hold. Nothing is forgotten.
     """
+    return _change_text(entries, content={"parts": []}, words="")
+
+
+def correct_entry(entry: models.MemoryEntry, text: str) -> bool:
+    """Replace the text of the entry; return False if it was forgotten meanwhile.
+
+    Raises:
+        LegalHoldError: the entry's session or user is under legal hold.
+    """
+    content = {**entry.content, "parts": [{"text": text}]}
+    same = models.MemoryEntry.objects.filter(pk=entry.pk)
+    return bool(_change_text(same, content=content, words=as_words(text), embedded_by=0))
+
+
+def as_words(text: str) -> str:
+    """Return what the search looks at for an entry with this text."""
+    return " ".join(words_of(text)[:MAX_EVENT_WORDS])
+
+
+def _change_text(entries: MemoryEntryQuerySet, **values: Any) -> int:
+    """Change entries that are not forgotten, and delete their vectors; return the number of entries."""
     with transaction.atomic():
         # Locked first: vectors that are being stored are deleted, too.
         remembered = entries.exclude(words="").order_by("pk").select_for_update()
         pks = list(remembered.values_list("pk", flat=True))
+        changed = models.MemoryEntry.objects.filter(pk__in=pks)
+        sessions, users = changed.values("session"), changed.values("user")
+        refuse_if_held(models.LegalHold.objects.active().filter(Q(session__in=sessions) | Q(user__in=users)))
         models.MemoryVector.objects.filter(entry__in=pks).delete()
-        return models.MemoryEntry.objects.filter(pk__in=pks).update(words="", content={"parts": []})
+        return changed.update(**values)
 
 
 def _replace(session: Session) -> None:
@@ -135,11 +166,12 @@ def _locked(app_name: str, user_id: str, session_id: str | None) -> models.Sessi
 
 
 def _insert(owner: models.Session, events: Sequence[Event]) -> list[str]:
-    """Insert missing entries of the events, and return the ids of all events with text."""
+    """Insert missing entries of the events; return the ids of those with text that were not said in a pause."""
     rows = []
+    pauses = list(models.MemoryPause.objects.filter(user=owner.user_id))
     for event in events:
         entry = memory_entry_of(event)
-        if entry:
+        if entry and not is_in_pause(said_at(event), pauses):
             rows.append(_row(owner, event, entry))
     models.MemoryEntry.objects.bulk_create(rows, batch_size=BATCH, ignore_conflicts=True)
     return [row.event_id for row in rows]
@@ -152,10 +184,14 @@ def _row(owner: models.Session, event: Event, entry: MemoryEntry) -> models.Memo
         session=owner,
         event_id=event.id,
         author=event.author,
-        said_at=datetime.fromtimestamp(event.timestamp, UTC),
+        said_at=said_at(event),
         content=content_to_json(entry.content),
-        words=" ".join(words_of(text_of(entry))[:MAX_EVENT_WORDS]),
+        words=as_words(text_of(entry)),
     )
+
+
+def said_at(event: Event) -> datetime:
+    return datetime.fromtimestamp(event.timestamp, UTC)
 
 
 def _search(

@@ -35,7 +35,13 @@ from sessions_app.use_cases.sessions import (
     mark_seen,
 )
 from sessions_app.use_cases.sign_in import begin_sign_in, end_sign_in, revoke_sign_in
-from sessions_app.use_cases.user_state import change_own_state, forget_memory
+from sessions_app.use_cases.user_state import (
+    change_own_state,
+    correct_memory,
+    forget_memory,
+    pause_memory,
+    resume_memory,
+)
 
 __all__ = [
     "ForeignAccount",
@@ -50,6 +56,7 @@ __all__ = [
     "change_client_state",
     "change_own_state",
     "change_session",
+    "correct_memory",
     "create_client_session",
     "create_session",
     "delete_client_session",
@@ -60,7 +67,9 @@ __all__ = [
     "give_feedback",
     "link_account",
     "mark_seen",
+    "pause_memory",
     "remove_upload",
+    "resume_memory",
     "retry",
     "revoke_sign_in",
     "rewind",

@@ -27,7 +27,8 @@ WITHOUT_ADMIN = re.compile(
 )
 ERRORS_FOR_PEOPLE = re.compile(
     r"sessions_app/(chat|invocations|sessions)/"
-    r"|sessions_app/(use_cases/(answers|files|jobs|linked_accounts|messages|sessions|sign_in)|base/client_ids)\.py"
+    r"|sessions_app/(use_cases/(answers|files|jobs|linked_accounts|messages|sessions|sign_in|user_state)"
+    r"|base/client_ids)\.py"
     r"|sessions_app/contrib/slack/(incoming|client)\.py"
     r"|sessions_app/store/(uploads|artifact_service|erasing)\.py|sessions_app/jobs/questions\.py"
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from html import unescape
 from typing import Any
 from urllib.parse import urlencode
@@ -16,14 +16,14 @@ from runtime.agents import LlmAgent
 from sessions_app import use_cases
 from sessions_app.base import actors
 from sessions_app.invocations.worker import worker
-from sessions_app.models import AccountAct, MemoryEntry, UserState
+from sessions_app.models import AccountAct, LegalHold, MemoryEntry, Session, UserState
 from sessions_app.store.memory_service import DjangoMemoryService
 from sessions_app.store.session_service import DjangoSessionService
 from tests.fakes import ScriptedModel
 from tests.served_agents import Served
 
 pytestmark = pytest.mark.usefixtures("loop_end")
-KNOWN, FORGET_ALL = "/settings/known/", "/settings/known/forget/"
+KNOWN, CHANGE, FORGET_ALL = "/settings/known/", "/settings/known/change/", "/settings/known/forget/"
 PAGE, INSTRUCTIONS = "/settings/", "/settings/instructions/"
 FORM = "application/x-www-form-urlencoded"
 
@@ -35,8 +35,8 @@ def model(served: Served) -> ScriptedModel:
     return model
 
 
-async def html_of(browser: AsyncClient) -> str:
-    return (await browser.get(PAGE)).content.decode()
+async def html_of(browser: AsyncClient, address: str = PAGE) -> str:
+    return (await browser.get(address)).content.decode()
 
 
 async def state_of(user: User, app_name: str = "echo") -> dict[str, Any]:
@@ -131,10 +131,10 @@ def digest_in(html: str, key: str) -> str:
 
 async def change(browser: AsyncClient, key: str, **fields: str) -> str:
     """Change a value as the page offers it; return the page that follows."""
-    seen = fields.pop("seen", "") or digest_in(await html_of(browser), f"user:{key}")
-    response = await post(browser, KNOWN, app="echo", key=f"user:{key}", seen=seen, **fields)
-    assert response["Location"] == "/settings/#known"
-    return await html_of(browser)
+    seen = fields.pop("seen", "") or digest_in(await html_of(browser, KNOWN), f"user:{key}")
+    response = await post(browser, CHANGE, app="echo", key=f"user:{key}", seen=seen, **fields)
+    assert response["Location"] == KNOWN
+    return await html_of(browser, KNOWN)
 
 
 STATE = {
@@ -158,7 +158,7 @@ async def known(person: User, model: ScriptedModel) -> None:
 async def test_a_person_sees_changes_and_forgets_what_agents_keep(
     browser: AsyncClient, person: User, known: None
 ) -> None:
-    html = await html_of(browser)
+    html = await html_of(browser, KNOWN)
     assert (
         "Ada</textarea>" in html
         and "k-1" not in html
@@ -201,7 +201,7 @@ async def test_a_value_that_does_not_fit_is_refused_with_a_sentence(
 async def test_a_value_that_an_agent_has_changed_meanwhile_is_not_overwritten(
     browser: AsyncClient, person: User, known: None
 ) -> None:
-    seen = digest_in(await html_of(browser), "user:name")
+    seen = digest_in(await html_of(browser, KNOWN), "user:name")
     await UserState.objects.filter(user=person).aupdate(state={"name": "Grace"})
     for fields in ({"value": "Ada L."}, {"forget": ""}):
         assert "This was changed meanwhile" in await change(browser, "name", seen=seen, **fields)
@@ -218,16 +218,16 @@ async def test_hostile_keys_and_values_break_nothing(browser: AsyncClient, perso
     state: dict[str, Any] = {key: f"value of {key}" for key in HOSTILE_KEYS}
     state |= {"deep": {"a": [[["x"]]]}, "long": "y" * 100_000, "huge": 10**300}
     await UserState.objects.filter(user=person).aupdate(state=state)
-    html = await html_of(browser)
+    html = await html_of(browser, KNOWN)
     assert "<script>x" not in html and "y" * 5_000 not in html
     for number, (key, seen) in enumerate(
         re.findall(r'name="key" value="([^"]*)">\s*<input[^>]*value="(\w+)"', html)
     ):
-        response = await post(browser, KNOWN, app="echo", key=unescape(key), seen=seen, value="9", forget="")
+        response = await post(browser, CHANGE, app="echo", key=unescape(key), seen=seen, value="9", forget="")
         assert response.status_code == 302, number
     assert set((await state_of(person)).values()) == {None}
     for app in ("", "a" * 10_000, "\ud800", "a\x00", "nobody"):
-        for address in (KNOWN, FORGET_ALL):
+        for address in (CHANGE, FORGET_ALL):
             response = await post(browser, address, app=app, key="user:name", seen="x", value="x")
             assert response.status_code in (302, 400)
     assert await UserState.objects.filter(user=person).acount() == 1
@@ -244,28 +244,103 @@ async def test_everything_is_forgotten_at_once_except_instructions(
     assert (await UserState.objects.aget(user__username="eve")).state == {"name": "Eve"}
 
 
-async def test_a_forgotten_memory_is_not_found_and_does_not_come_back(
-    browser: AsyncClient, person: User, model: ScriptedModel
-) -> None:
-    session = await use_cases.create_session(person, "echo")
-    await use_cases.send_message(actors.person(person), session.pk, "m1", "I like tea")
-    await worker().wait_until_idle()
-    memory = DjangoMemoryService()
-    names: dict[str, Any] = {"app_name": "echo", "user_id": str(person.pk)}
-    loaded = await DjangoSessionService().get_session(**names, session_id=session.key)
+Said = Callable[..., Awaitable[Any]]
+
+
+@pytest.fixture
+def said(person: User, model: ScriptedModel) -> Said:
+    """Say a text in a chat of its own that is remembered; return its entry if there is one."""
+
+    async def say(text: str) -> MemoryEntry | None:
+        session = await use_cases.create_session(person, "echo")
+        await use_cases.send_message(actors.person(person), session.pk, "m1", text)
+        await worker().wait_until_idle()
+        await remember(person, session.key)
+        return await MemoryEntry.objects.filter(session=session, author="user").afirst()
+
+    return say
+
+
+async def remember(person: User, key: str) -> None:
+    loaded = await DjangoSessionService().get_session(app_name="echo", user_id=str(person.pk), session_id=key)
     assert loaded
-    await memory.add_session_to_memory(loaded)
-    assert "I like tea" in await html_of(browser)
-    entry = await MemoryEntry.objects.filter(words__contains="tea").aget()
+    await DjangoMemoryService().add_session_to_memory(loaded)
+
+
+async def found(person: User, query: str) -> list[str | None]:
+    result = await DjangoMemoryService().search_memory(app_name="echo", user_id=str(person.pk), query=query)
+    return [(entry.content.parts or [])[0].text for entry in result.memories]
+
+
+async def test_a_forgotten_memory_is_not_found_and_does_not_come_back(
+    browser: AsyncClient, person: User, said: Said
+) -> None:
+    entry = await said("I like tea")
+    address = f"{KNOWN}{entry.pk}/"
+    html = await html_of(browser, KNOWN)
+    assert "I like tea" in html and f'href="/chat/{entry.session_id}/?hit=1"' in html
     stranger = AsyncClient()
     await stranger.aforce_login(await User.objects.acreate_user("eve"))
-    await post(stranger, f"/settings/known/{entry.pk}/forget/")
+    await post(stranger, address, forget="")
+    await post(stranger, address, text="I like coffee")
     await post(stranger, FORGET_ALL, app="echo")
-    assert (await memory.search_memory(**names, query="tea")).memories
-    await post(browser, f"/settings/known/{entry.pk}/forget/")
-    await memory.add_session_to_memory(loaded)
-    assert not (await memory.search_memory(**names, query="tea")).memories
-    html = await html_of(browser)
-    assert "I like tea" not in html and "As you wish." in html
+    assert await found(person, "tea") == ["I like tea"]
+    await post(browser, address, forget="")
+    await remember(person, str(entry.session_id))
+    assert await found(person, "tea") == []
+    assert "This was changed meanwhile" in await html_after(browser, address, text="I like tea")
+    html = await html_of(browser, KNOWN)
+    assert f"{KNOWN}{entry.pk}/" not in html and "As you wish." in html
     await post(browser, FORGET_ALL, app="echo")
-    assert "No agent has noted anything about you." in await html_of(browser)
+    assert "No agent has noted anything about you." in await html_of(browser, KNOWN)
+
+
+async def html_after(browser: AsyncClient, address: str, **fields: str) -> str:
+    response = await post(browser, address, **fields)
+    return await html_of(browser, response["Location"])
+
+
+async def test_a_person_corrects_a_memory_but_writes_no_secret_into_it(
+    browser: AsyncClient, person: User, said: Said
+) -> None:
+    entry = await said("I like tea")
+    address = f"{KNOWN}{entry.pk}/"
+    assert "The memory is corrected." in await html_after(browser, address, text=" I like\r\ncocoa ")
+    await remember(person, str(entry.session_id))
+    assert await found(person, "tea") == [] and await found(person, "cocoa") == ["I like\ncocoa"]
+    for text in ("", "x" * 4_001, "a\x00", f"sk-{'a' * 40}"):
+        assert 'role="alert"' in await html_after(browser, address, text=text)
+    assert await found(person, "cocoa") == ["I like\ncocoa"]
+    acts = [(act.action, act.subject_id) async for act in AccountAct.objects.filter(user=person)]
+    assert acts == [("change", str(entry.pk))]
+
+
+async def test_nothing_of_a_pause_is_remembered_and_the_rest_is_found_by_its_words(
+    browser: AsyncClient, person: User, said: Said
+) -> None:
+    await said("I like tea")
+    assert "Remember again" in await html_after(browser, f"{KNOWN}pause/")
+    assert await said("I like cocoa") is None
+    await post(browser, f"{KNOWN}pause/", resume="")
+    secret = await Session.objects.aget(title="I like cocoa")
+    await remember(person, secret.key)
+    assert await found(person, "cocoa") == []
+    await said("I like water")
+    html = await html_of(browser, f"{KNOWN}?q=LIKE+wat")
+    assert "I like water" in html and "I like tea" not in html and "Pause remembering" in html
+    assert "Nothing found." in await html_of(browser, f"{KNOWN}?q=%25+cocoa%ff")
+    acts = [act.action async for act in AccountAct.objects.filter(user=person).order_by("pk")]
+    assert acts == ["stop", "restore"]
+
+
+async def test_a_legal_hold_keeps_memories_as_they_are(
+    browser: AsyncClient, person: User, said: Said
+) -> None:
+    entry = await said("I like tea")
+    await UserState.objects.filter(user=person).aupdate(state={"name": "Ada"})
+    await LegalHold.objects.acreate(session_id=entry.session_id, reason="A dispute")
+    address = f"{KNOWN}{entry.pk}/"
+    for at, fields in ((address, {"forget": ""}), (address, {"text": "No"}), (FORGET_ALL, {"app": "echo"})):
+        assert "under a legal hold" in await html_after(browser, at, **fields)
+    assert await found(person, "tea") == ["I like tea"]
+    assert await state_of(person) == {"name": "Ada"}

@@ -12,7 +12,7 @@ from django.test import Client
 
 from runtime.events import Event as AdkEvent
 from runtime.events import EventActions
-from sessions_app.models import Feedback, Invocation, Session
+from sessions_app.models import Feedback, Invocation, MemoryPause, Session
 from sessions_app.process.threads import in_thread
 from sessions_app.store import DjangoCredentialService, DjangoMemoryService, DjangoSessionService
 from tests.contracts.credential_service import config, context_of
@@ -31,6 +31,7 @@ async def person_with_rows(name: str, pk: int, sessions: int = 2) -> User:
     for number in range(sessions):
         await session_with_rows(user, f"{name} {number}")
     await save_credential(user, f"key of {name}")
+    await MemoryPause.objects.acreate(user=user)
     await in_thread(Client().force_login, user)
     return user
 

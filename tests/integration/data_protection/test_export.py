@@ -93,6 +93,7 @@ ROWS = {
     "feedback": 2,
     "user_states": 1,
     "credentials": 1,
+    "memory_pauses": 1,
 }
 
 

@@ -1,0 +1,46 @@
+"""MemoryPause: a time in which agents remember nothing of what a user says and hears."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+from django.db.models.functions import Now
+
+
+class MemoryPause(models.Model):
+    """A pause for all agents, at the wish of the user. What is said in it is not remembered later, either.
+
+    Attributes:
+        resumed_at: None while the pause lasts.
+    """
+
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="adk_memory_pauses"
+    )
+    paused_at = models.DateTimeField(db_default=Now())
+    resumed_at = models.DateTimeField(null=True)
+
+    class Meta:
+        """A user has one pause at a time."""
+
+        default_permissions = ()
+        constraints = [
+            models.UniqueConstraint(
+                fields=["user"], condition=Q(resumed_at=None), name="memory_pause_one_at_a_time"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"pause {self.pk}"
+
+    def includes(self, moment: datetime) -> bool:
+        return self.paused_at <= moment and (self.resumed_at is None or moment < self.resumed_at)
+
+
+def is_in_pause(moment: datetime, pauses: Iterable[MemoryPause]) -> bool:
+    """True when something said at the moment must not be remembered."""
+    return any(pause.includes(moment) for pause in pauses)
