@@ -171,6 +171,20 @@ class SessionConf:
 
 
 @dataclass(frozen=True, config=NO_UNKNOWN_FIELDS)
+class MemoryConf:
+    """Facts about users, which are remembered of ended conversations (docs/memory-and-artifacts.md)."""
+
+    remember_facts: bool = False
+    """Ask the app's model for facts about the user after a conversation has ended."""
+    remember_after_seconds: float = Field(default=900.0, ge=0)
+    """Seconds without an event after which a conversation counts as ended."""
+    remember_special_categories: bool = False
+    """Keep facts on health, religion, politics, origin, trade unions, sexuality, genes and biometrics, too."""
+    max_facts_per_user: int = Field(default=200, ge=1)
+    """Maximum facts about a user in an app; the oldest give way."""
+
+
+@dataclass(frozen=True, config=NO_UNKNOWN_FIELDS)
 class PageConf:
     """Contents of pages, and limits on messages and uploads."""
 
@@ -403,6 +417,7 @@ class Conf(
     ModelConf,
     JobConf,
     SessionConf,
+    MemoryConf,
     PageConf,
     StreamConf,
     QuotaConf,
@@ -416,7 +431,7 @@ class Conf(
 
     apps: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """Overrides by app name, of `access`, `queue_policy`, `chat_models`, `max_invocations_per_app`, `retention_days`,
-    `custom_instructions_limit` and the limits of an invocation."""
+    `custom_instructions_limit`, `remember_facts` and the settings below it, and the limits of an invocation."""
 
     def of_app(self, app_name: str) -> "Conf":
         """Return the settings with the app's overrides."""

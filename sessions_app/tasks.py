@@ -28,6 +28,7 @@ from sessions_app.extensions import extensions
 from sessions_app.history.figures.batches import count_figures, recount_all_sessions
 from sessions_app.history.figures.days import delete_old_days
 from sessions_app.history.integrity import check_some_logs
+from sessions_app.invocations import facts
 from sessions_app.invocations.answer_requests import repair_requests
 from sessions_app.invocations.answers.escalation import escalations
 from sessions_app.invocations.background import run_in_background
@@ -42,6 +43,7 @@ from sessions_app.process.celery_dispatch import (
     DELIVER_WEBHOOKS,
     EMBED_MEMORY,
     HOUSEKEEPING,
+    REMEMBER_FACTS,
     RUN_SESSION,
     RUN_TOOL_JOB,
     SWEEP,
@@ -97,6 +99,12 @@ def embed_memory() -> None:
     threads.run(embedding.start_round())
 
 
+@shared_task(name=REMEMBER_FACTS, ignore_result=True)
+def remember_facts(session_id: str) -> None:
+    """Start taking facts about the user from the new events of an ended session."""
+    threads.run(facts.start(UUID(session_id)))
+
+
 async def _push_of(delivery: WebhookDelivery) -> Push | DeliveryAttempt | None:
     for extension in extensions():
         push = await extension.push_of(delivery)
@@ -120,6 +128,7 @@ def sweep() -> None:
         deleted_session_repair(),
         offer_due_deliveries,
         embedding.offer_waiting_texts,
+        facts.offer_ended_sessions,
         count_figures,
     ]
     for extension in extensions():

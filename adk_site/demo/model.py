@@ -15,12 +15,14 @@ from importlib.util import find_spec
 from typing import Any, ClassVar
 
 from adk_site.demo import DEMO_MODEL
+from adk_site.demo.recalled import TELLS, facts_in, told_in
 from adk_site.demo.sourced import SOURCED, grounding
 from runtime import types
 from runtime.events.quotation import is_quotation
 from runtime.models import BaseLlm, LlmRequest, LlmResponse
 from runtime.models.llm_response import parts_in
 from sessions_app.history.event_marks import IT_IS_TIME
+from sessions_app.invocations.fact_request import Facts
 
 TRANSFER = "transfer_to_agent"
 _N = r"\d{1,9}"
@@ -40,6 +42,7 @@ SCRIPT = {
     "close_ticket": r"close (?:the|my) ticket",
     "remember_name": r"(?:my name is|call me(?= (?-i:[A-Z]))) (?P<name>[^\W\d][\w'-]*(?: [^\W\d][\w'-]*)?)",
     "show_profile": r"who am I\??|show (?:me )?my profile",
+    "load_memory": r"what do (?P<query>I (?:like|prefer))\??",
     "list_scheduled_tasks": r"(?:list|show) (?:me )?my (?:reminders|scheduled tasks)",
 }
 """Pattern of a whole message, by the tool that it requests. Named groups are arguments."""
@@ -83,6 +86,7 @@ SMALL_TALK = {
     r"hello|hi|hey|good (?:morning|evening)": "Hello! I am a demo model with a small script. Ask me what I can do.",
     r"(?:many )?(?:thanks?|thank you)(?: a lot| very much)?": "You are welcome!",
     r"(?:good)?bye": "Goodbye!",
+    TELLS: "I see. When this chat has ended, I remember it for others.",
     rf"{_LOOK_UP} (?:my|the|an) order\??": "Which order? Type its number, such as 1042.",
     r"show (?:me )?(?:an answer with )?sources": SOURCED,
     r"show (?:me )?(?:code|a table|a formula|markdown)\b.*": SAMPLE,
@@ -137,6 +141,7 @@ class DemoModel(BaseLlm):
 class _Script:
     def __init__(self, request: LlmRequest) -> None:
         self.contents = request.contents
+        self.is_about_facts = request.config.response_schema is Facts
         self.long_running = {name for name, tool in request.tools_dict.items() if tool.is_long_running}
         self.tools: dict[str, list[str]] = {}  # parameters by tool
         self.agents: list[str] = []
@@ -150,6 +155,8 @@ class _Script:
     def answer(self) -> list[types.Part]:
         """Return the parts of the answer: calls, a transfer, pictures, or a text."""
         last = self.contents[-1] if self.contents else None
+        if self.is_about_facts:
+            return [types.Part(text=facts_in(parts_in(last)[0].text or ""))]
         responses = [part.function_response for part in parts_in(last) if part.function_response]
         if responses:
             choice = (responses[0].response or {}).get("result")
@@ -245,6 +252,8 @@ class _Script:
         """Return the result of a call as Markdown."""
         result = dict(response.response or {})
         tool = f"**{(response.name or '').replace('_', ' ')}**"
+        if response.name == "load_memory":
+            return told_in(result)
         if result.get("error"):
             return f"{tool} did not work: {result['error']}"
         if response.name in self.long_running and result.get("status") in ("queued", "pending"):

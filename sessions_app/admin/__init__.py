@@ -29,6 +29,7 @@ from sessions_app.admin import (  # noqa: F401 (each registers its admins)
     invocation,
     job,
     legal_hold,
+    memory,
     records,
     remit,
     scheduled_task,

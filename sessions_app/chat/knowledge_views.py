@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.paginator import Page, Paginator
-from django.db.models import F, OuterRef, QuerySet, Subquery
+from django.db.models import F, OuterRef, Q, QuerySet, Subquery
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -102,7 +102,8 @@ def _entries(user_pk: Any, words: list[str]) -> QuerySet[MemoryEntry]:
     entries = MemoryEntry.objects.filter(user=user_pk).exclude(words="")
     for word in words:
         entries = entries.filter(words__contains=word)
-    events = Event.objects.filter(event_id=OuterRef("event_id"), session=OuterRef("session"))
+    is_source = Q(event_id=OuterRef("event_id")) | Q(event_id=OuterRef("source_event_id"))
+    events = Event.objects.filter(is_source, session=OuterRef("session"))
     sources = entries.annotate(seq=Subquery(events.values("seq")[:1]), deleted_at=F("session__deleted_at"))
     return sources.select_related("session").order_by("-said_at", "-pk")
 

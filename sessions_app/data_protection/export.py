@@ -61,7 +61,7 @@ FIELDS: dict[str, tuple[str, ...]] = {
     "share_links": ("session_id", "created_at", "revoked_at"),
     "acts": ("session_id", "action", "subject_kind", "subject_id", "seq", "actor_kind", "at"),
     "knowledge_searches": ("session_id", "invocation_id", "agent_name", "bases", "query", "found", "at"),
-    "memory_entries": ("session_id", "event_id", "author", "said_at", "content"),
+    "memory_entries": ("session_id", "event_id", "source_event_id", "author", "said_at", "content"),
 }  # fmt: skip
 """Exported fields by kind, which is the name of the file. No internals of the site; no notes, names and addresses of
 staff."""

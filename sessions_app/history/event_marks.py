@@ -15,6 +15,7 @@ RESUMED = "adk_resumed"
 STOPPED_BY = "adk_stopped_by"
 SCHEDULED = "adk_scheduled"
 ANSWER = "adk_answer"
+RECALLED = "adk_recalled"
 
 INTERRUPTED_CALL = "The call was interrupted; it may have had effects."
 """Response of a call still running when its invocation was stopped."""
@@ -87,6 +88,11 @@ def answerer_in(event: Event) -> tuple[str, str]:
     if not isinstance(mark, Mapping) or mark.get("by") not in (ActorKind.STAFF, ActorKind.SITE):
         return "", ""
     return str(mark["by"]), str(mark.get("name") or "")
+
+
+def has_recalled(event: Event) -> bool:
+    """Return True for an event after a search of the memory that has found something, in the same invocation."""
+    return bool((event.custom_metadata or {}).get(RECALLED))
 
 
 def is_wake_up(client_id: str) -> bool:

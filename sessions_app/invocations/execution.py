@@ -41,6 +41,7 @@ from sessions_app.agent_apps.toolset_use import using
 from sessions_app.base import client_ids
 from sessions_app.conf import conf
 from sessions_app.errors import LimitExceededError, NotResumableError
+from sessions_app.history.event_marks import RECALLED
 from sessions_app.invocations.answer_requests import sync_answer_requests, waiting_invocations
 from sessions_app.invocations.call_errors import CallErrors
 from sessions_app.invocations.changed_agent import check_calls_exist
@@ -207,11 +208,12 @@ class Execution:
     async def _run_agents(self, **run: Any) -> None:
         """Run the agents; publish partial events and record all others."""
         claim = self.claim
+        marks = dict(marks_of(claim) or {})
         runner = Runner(
             app=self.app,
             session_service=self._sessions,
             artifact_service=DjangoArtifactService(),
-            memory_service=DjangoMemoryService(),
+            memory_service=DjangoMemoryService(on_recall=partial(marks.__setitem__, RECALLED)),
             credential_service=DjangoCredentialService(),
             compacts=False,  # The worker compacts after the end, without the lease.
         )
@@ -226,8 +228,9 @@ class Execution:
             on_failure=self._note_failed_agent,  # `ending` records failures, with a sentence of the site.
             choose_model=partial(chosen_model, claim.app_name),
             stage_wait=stage_wait,
-            custom_metadata=marks_of(claim),
         )
+        # Assigned: the constructor would copy the marks, and events after a search of the memory have one more.
+        config.custom_metadata = marks
         events = runner.run_async(
             user_id=str(claim.user_id),
             session_id=claim.session_key,

@@ -17,6 +17,7 @@ from sessions_app.base import client_ids
 from sessions_app.base.actors import Actor
 from sessions_app.history.effective_events import effective_events
 from sessions_app.invocations.answer_requests import sync_answer_requests, waiting_invocations
+from sessions_app.invocations.facts import withdraw_rewound_facts
 from sessions_app.jobs.cancel import cancel_job
 from sessions_app.jobs.response import queue_response
 from sessions_app.live.notices import invocation_notice, schedule_notice
@@ -52,6 +53,7 @@ async def reconcile_after_rewind(session: Session, lease_token: int, by: Actor) 
         partial(_reopen_calls, session, lease_token, calls),
         partial(sync_answer_requests, session.pk, session.app_name, pending),
         partial(_cancel_rewound_tasks, session, by),
+        partial(in_thread, withdraw_rewound_facts, session.pk),
     ]
     for step in steps:
         # In a slow process the lease may expire. The sweep then reconciles the session, which goes on, and the events

@@ -74,11 +74,15 @@ def _model_for(app: App) -> BaseLlm | None:
     """Return `ADK["title_model"]`, or the model of the app's first agent with a model, unless it is scripted."""
     if name := conf().title_model:
         return model_named(name)
+    model = first_model(app)
+    return None if model is None or model.is_scripted else model
+
+
+def first_model(app: App) -> BaseLlm | None:
+    """Return the model of the app's first agent with a model; None without one."""
     agents = (agent for agent in walk(app.root_agent) if isinstance(agent, LlmAgent))
     agent = next(agents, None)
-    if agent is None or agent.canonical_model.is_scripted:
-        return None
-    return agent.canonical_model
+    return None if agent is None else agent.canonical_model
 
 
 def _take_texts(claim: Claim) -> tuple[str, str]:

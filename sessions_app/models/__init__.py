@@ -38,7 +38,7 @@ from sessions_app.models.legal_hold import LegalHold
 from sessions_app.models.linked_account import LinkedAccount
 from sessions_app.models.memory import EmbeddingModel, MemoryEntry, MemoryVector
 from sessions_app.models.recorded_end import RecordedEnd
-from sessions_app.models.remembering import MemoryPause
+from sessions_app.models.remembering import MemoryPause, RememberedSession
 from sessions_app.models.remit import Remit
 from sessions_app.models.request_text import RequestText, SessionText
 from sessions_app.models.saved_credential import SavedCredential

@@ -57,12 +57,19 @@ class MemoryEntryQuerySet(SearchableQuerySet["MemoryEntry"]):
     def of(self, app_name: str, user_pk: Any) -> Self:
         return self.filter(app_name=app_name, user_id=user_pk)
 
+    def facts(self) -> Self:
+        """Return the facts that are not forgotten."""
+        return self.exclude(source_event_id="").exclude(words="")
+
 
 class MemoryEntry(SearchableText):
-    """Text of an event, deleted with its session.
+    """Text of an event, or a fact that a model has taken from it; deleted with its session.
 
     Attributes:
         content: ADK content as JSON, text parts only.
+        event_id: id of the event; of a fact, an id of its own.
+        source_event_id: id of the event that the fact is from; empty for the text of an event.
+        uses: number of invocations that have found the entry; `last_used_at` is the time of the last.
     """
 
     app_name = models.CharField(max_length=128)
@@ -73,9 +80,12 @@ class MemoryEntry(SearchableText):
         "sessions_app.Session", on_delete=models.CASCADE, related_name="memory_entries"
     )
     event_id = models.CharField(max_length=255)
+    source_event_id = models.CharField(max_length=255, blank=True, db_default="", default="")
     author = models.CharField(max_length=255)
     said_at = models.DateTimeField()
     content = models.JSONField()
+    uses = models.PositiveIntegerField(default=0, db_default=0)
+    last_used_at = models.DateTimeField(null=True)
 
     objects = MemoryEntryQuerySet.as_manager()
 

@@ -1,6 +1,4 @@
-"""MemoryPause: a time in which agents remember nothing of what a user says and hears."""
-
-from __future__ import annotations
+"""What is remembered of a user: pauses, and how far the facts of a session have been taken from its events."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -44,3 +42,30 @@ class MemoryPause(models.Model):
 def is_in_pause(moment: datetime, pauses: Iterable[MemoryPause]) -> bool:
     """True when something said at the moment must not be remembered."""
     return any(pause.includes(moment) for pause in pauses)
+
+
+class RememberedSession(models.Model):
+    """How far the facts of a session have been taken from its events, each of which is considered once.
+
+    Attributes:
+        seq: number of the last considered event.
+        claimed_until: time until which a worker asks the model; then the sweep asks again.
+        attempts: requests since the last answer.
+        tokens: sum of all requests.
+        cost: sum of all requests, by `ADK["prices"]`.
+    """
+
+    session = models.OneToOneField(
+        "sessions_app.Session", on_delete=models.CASCADE, primary_key=True, related_name="remembered"
+    )
+    seq = models.BigIntegerField(db_default=0, default=0)
+    claimed_until = models.DateTimeField(null=True)
+    attempts = models.PositiveIntegerField(db_default=0, default=0)
+    tokens = models.BigIntegerField(db_default=0, default=0)
+    cost = models.FloatField(db_default=0.0, default=0.0)
+
+    class Meta:
+        default_permissions = ()
+
+    def __str__(self) -> str:
+        return f"session {self.session_id}, considered up to #{self.seq}"

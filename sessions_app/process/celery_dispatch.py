@@ -21,6 +21,7 @@ RUN_TOOL_JOB = "sessions_app.run_tool_job"
 HOUSEKEEPING = "sessions_app.housekeeping"
 DELIVER_WEBHOOKS = "sessions_app.deliver_webhooks"
 EMBED_MEMORY = "sessions_app.embed_memory"
+REMEMBER_FACTS = "sessions_app.remember_facts"
 
 _sending: set[asyncio.Task[None]] = set()
 
@@ -49,6 +50,11 @@ def send_webhooks() -> None:
 def send_embedding() -> None:
     """Ask a worker to make vectors of memory entries."""
     current_app.send_task(EMBED_MEMORY, ignore_result=True)
+
+
+def send_ended_session(session_id: UUID) -> None:
+    """Ask a worker for the facts of a session."""
+    current_app.send_task(REMEMBER_FACTS, args=[str(session_id)], ignore_result=True)
 
 
 async def send_webhooks_soon() -> None:

@@ -48,6 +48,7 @@ NOTES = (
     "withdrawn",
     "is_empty_answer",
     "is_cut",
+    "is_recalled",
     "is_resumed",
     "is_interrupted",
 )

@@ -22,7 +22,7 @@ from runtime.sessions.state import State
 from sessions_app.base.statuses import JOB_CANCELLED, JobStatus
 from sessions_app.conf import conf
 from sessions_app.history.costs import cost_of, tokens_of
-from sessions_app.history.event_marks import is_resumed, is_stopped_by_staff
+from sessions_app.history.event_marks import has_recalled, is_resumed, is_stopped_by_staff
 from sessions_app.live.notices import JobNotice, ScheduleNotice
 from sessions_app.models import ScheduledTask, ToolJob
 from sessions_app.rendering.article import article, node_mark
@@ -122,6 +122,7 @@ def content_of(view: SessionView, event: Event, jobs: Mapping[str, ToolJob]) -> 
         "files": _files(view, event, blocks),
         "error": _error_text(event),
         "is_interrupted": bool(event.interrupted),
+        "is_recalled": has_recalled(event) and _is_answer(event),
         "is_resumed": is_resumed(event),
         "is_stopped_by_staff": is_stopped_by_staff(event),
         "is_empty_answer": _is_empty_answer(event, blocks),
@@ -136,6 +137,10 @@ def content_of(view: SessionView, event: Event, jobs: Mapping[str, ToolJob]) -> 
         "face": face_of(view.app_name, event.author),
         "happened_at": datetime.fromtimestamp(event.timestamp, UTC),
     }
+
+
+def _is_answer(event: Event) -> bool:
+    return event.author != "user" and event.is_final_response() and bool(event.text().strip())
 
 
 def _render_event(view: SessionView, seq: int, event: Event, jobs: Mapping[str, ToolJob]) -> SafeString:

@@ -179,6 +179,11 @@ def _without_vector(table: EmbeddedTable, model: EmbeddingModel) -> QuerySet[Mod
 
 def _may_be_sent(table: EmbeddedTable, model: EmbeddingModel) -> QuerySet[Model]:
     """Return the texts that wait, without those of users who have reached their limits of the day."""
+    return _without_vector(table, model).exclude(**{f"{table.user}__in": users_at_their_limit()})
+
+
+def users_at_their_limit() -> QuerySet[PersonUsage, Any]:
+    """Return the keys of the users for whom no model makes vectors or finds facts before the next day."""
     site = conf()
     today = timezone.localdate(timezone=timezone.get_default_timezone())
     has_reached = Q(pk__in=[])
@@ -186,8 +191,7 @@ def _may_be_sent(table: EmbeddedTable, model: EmbeddingModel) -> QuerySet[Model]
         has_reached |= Q(tokens__gte=site.max_tokens_per_user)
     if site.max_cost_per_user:
         has_reached |= Q(cost__gte=site.max_cost_per_user)
-    users = PersonUsage.objects.filter(has_reached, day=today)
-    return _without_vector(table, model).exclude(**{f"{table.user}__in": users.values("user")})
+    return PersonUsage.objects.filter(has_reached, day=today).values("user")
 
 
 def _waiting(table: EmbeddedTable, model: EmbeddingModel) -> list[WaitingText]:

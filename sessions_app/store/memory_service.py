@@ -5,12 +5,13 @@ Words are found by PostgreSQL's full text search, and texts of a like meaning by
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import F, Q
+from django.db.models.functions import Now
 
 from runtime import types
 from runtime.errors import SessionNotFoundError
@@ -45,10 +46,14 @@ class DjangoMemoryService(BaseMemoryService):
 
     Args:
         limit: largest number of entries returned by a search, best first.
+        on_recall: called with the ids of all entries that an invocation has found so far; their use is counted.
+            None for searches outside of invocations.
     """
 
-    def __init__(self, *, limit: int = 20) -> None:
+    def __init__(self, *, limit: int = 20, on_recall: Callable[[list[str]], object] | None = None) -> None:
         self._limit = limit
+        self._on_recall = on_recall
+        self._recalled: list[str] = []
 
     async def add_session_to_memory(self, session: Session) -> None:
         """Replace the session's memory entries by entries of its current events.
@@ -95,9 +100,22 @@ class DjangoMemoryService(BaseMemoryService):
             return SearchMemoryResponse()
         user = user_pk(user_id)
         nearest = await nearest_entries(app_name, user, query, RANKED)
-        return await in_thread(
-            _search, models.MemoryEntry.objects.of(app_name, user), words, nearest, self._limit
-        )
+        entries = models.MemoryEntry.objects.of(app_name, user)
+        response = await in_thread(_search, entries, words, nearest, self._limit)
+        if self._on_recall:
+            await self._note_recall(entries, response)
+        return response
+
+    async def _note_recall(self, entries: MemoryEntryQuerySet, response: SearchMemoryResponse) -> None:
+        """Count the use of the found entries, once in an invocation."""
+        found = [entry.id for entry in response.memories if entry.id]
+        new = [entry_id for entry_id in found if entry_id not in self._recalled]
+        if new and self._on_recall:
+            # Another list: the events so far keep theirs.
+            self._recalled = [*self._recalled, *new]
+            self._on_recall(self._recalled)
+            used = entries.filter(event_id__in=new)
+            await in_thread(used.update, uses=F("uses") + 1, last_used_at=Now())
 
 
 def forget_entries(entries: MemoryEntryQuerySet) -> int:
@@ -123,6 +141,16 @@ def correct_entry(entry: models.MemoryEntry, text: str) -> bool:
     return bool(_change_text(same, content=content, words=as_words(text), embedded_by=0))
 
 
+def withdraw_entries(entries: MemoryEntryQuerySet) -> None:
+    """Delete the entries with their vectors. Those under legal hold are kept, and not found any more."""
+    holds = models.LegalHold.objects.active()
+    of_sessions = holds.filter(session__isnull=False).values("session")
+    of_users = holds.filter(user__isnull=False).values("user")
+    is_held = Q(session__in=of_sessions) | Q(user__in=of_users)
+    entries.filter(is_held).update(words="")
+    entries.exclude(is_held).delete()
+
+
 def as_words(text: str) -> str:
     """Return what the search looks at for an entry with this text."""
     return " ".join(words_of(text)[:MAX_EVENT_WORDS])
@@ -145,7 +173,8 @@ def _replace(session: Session) -> None:
     with transaction.atomic():
         owner = _locked(session.app_name, session.user_id, session.id)
         kept = _insert(owner, session.events)
-        models.MemoryEntry.objects.filter(session=owner).exclude(event_id__in=kept).delete()
+        said = models.MemoryEntry.objects.filter(session=owner, source_event_id="")
+        said.exclude(event_id__in=kept).delete()
 
 
 def _add(app_name: str, user_id: str, session_id: str | None, events: Sequence[Event]) -> None:

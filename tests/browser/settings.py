@@ -15,7 +15,15 @@ ADK = {
     "lease_seconds": 4.0,
     "heartbeat_seconds": 0.5,
     "invocation_attempts": 2,
-    "apps": {"questions": {"chat_models": {"gemini-thorough": "Thorough"}}},
+    "apps": {
+        "questions": {"chat_models": {"gemini-thorough": "Thorough"}},
+        "diary": {"remember_facts": True, "remember_after_seconds": 0},
+    },
 }
-INSTALLED_APPS += ["tests.browser.notes", "tests.browser.outside", "tests.browser.questions"]
+INSTALLED_APPS += [
+    "tests.browser.notes",
+    "tests.browser.outside",
+    "tests.browser.questions",
+    "tests.browser.diary",
+]
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]

@@ -334,7 +334,7 @@ TEXTS = {
     "failure",
     "annotation",
     "casefile",
-} | {"knowledgesearch"}
+} | {"knowledgesearch", "memoryentry"}
 """Models whose rows are words of conversations: reading them needs that right, too."""
 ADDED = {"remit", "annotation", "apikey", "knowledgebase", "knowledgedocument"}
 """Models whose rows staff add, and some of them delete."""

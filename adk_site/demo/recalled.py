@@ -1,0 +1,30 @@
+"""What the demo model remembers by a script: likes that a person has told it."""
+
+import json
+import re
+from typing import Any
+
+TELLS = r"I (?:like|prefer) [^.!?\n]{1,200}"
+LINE = re.compile(rf"\[(?P<event>\d+)\] user: (?P<text>{TELLS})[.!]?", re.IGNORECASE)
+
+
+def facts_in(request: str) -> str:
+    """Return the answer to a request of `sessions_app.invocations.fact_request`."""
+    facts: list[dict[str, Any]] = []
+    for line in request.splitlines():
+        if told := LINE.fullmatch(line.strip()):
+            facts.append(
+                {"text": told["text"], "event": int(told["event"]), "replaces": [], "is_special": False}
+            )
+    return json.dumps({"facts": facts})
+
+
+def told_in(result: dict[str, Any]) -> str:
+    """Return the answer to a result of `load_memory`."""
+    texts = []
+    for memory in result["result"]["memories"]:
+        texts += [part.get("text", "") for part in memory["content"].get("parts", [])]
+    told = [text for text in texts if re.fullmatch(TELLS, text, re.IGNORECASE)]
+    if not told:
+        return "I do not know that. Tell me, such as: I like green tea."
+    return f"You told me: {'; '.join(told)}."

@@ -1,0 +1,1 @@
+"""A Django app whose agent remembers what people tell it."""
