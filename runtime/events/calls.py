@@ -172,7 +172,10 @@ class MadeCall:
     @property
     def waits(self) -> bool:
         """Return True while no response came from outside or reports a failure."""
-        return not any(answer.ends_wait for answer in self.answers)
+        for answer in self.answers:
+            if answer.ends_wait:
+                return False
+        return True
 
     @property
     def is_pending(self) -> bool:

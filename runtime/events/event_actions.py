@@ -67,8 +67,7 @@ def merge_actions(actions_in_call_order: Iterable[EventActions]) -> EventActions
     """
     merged: dict[str, Any] = {}
     for actions in actions_in_call_order:
-        for name in EventActions.model_fields:
-            value = getattr(actions, name)
+        for name, value in vars(actions).items():
             # The routes 0 and False are routes.
             if value is None or (not value and name != "route"):
                 continue

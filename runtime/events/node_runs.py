@@ -94,12 +94,6 @@ class NodeRuns:
         """Return the paths of the complete runs directly below `path`, in the order of their ends."""
         return self._ended_below[path] if path in self._ended_below else ()
 
-    def number_of_runs(self, parent: str, name: str) -> int:
-        """Return how many runs of the node `name` have begun directly below `parent`."""
-        first = f"{parent}/{name}@" if parent else f"{name}@"
-        begun = (path for path, record in self._records.items() if record.has_begun)
-        return sum(path.startswith(first) and "/" not in path[len(first) :] for path in begun)
-
     def open_calls(self, path: str) -> list[MadeCall]:
         """Return the long-running calls of the run, and of the runs below, that wait for their answers."""
         return [made for made in self.made.pending() if is_at_or_below(path_of(made.event), path)]

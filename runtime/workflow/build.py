@@ -95,11 +95,25 @@ def build_node(node_like: Any, **settings: Any) -> BaseNode:
     )
 
 
-class EdgeParser:
-    """Makes edges of what an author writes: each function or agent becomes one node, however often it is named."""
+class NodeBuilder:
+    """Makes nodes of agents, tools and functions: of each one node, however often it is named."""
 
     def __init__(self) -> None:
+        # With the object: an `id` is used again once an object is gone.
         self._nodes: dict[int, tuple[Any, BaseNode]] = {}
+
+    def build(self, node_like: Any) -> BaseNode:
+        """Return the node of `node_like`. Raise the error of `build_node`."""
+        if id(node_like) not in self._nodes:
+            self._nodes[id(node_like)] = node_like, build_node(node_like)
+        return self._nodes[id(node_like)][1]
+
+
+class EdgeParser:
+    """Makes edges of what an author writes."""
+
+    def __init__(self) -> None:
+        self._builder = NodeBuilder()
 
     def parse(self, items: Sequence[Any]) -> Iterator[Edge]:
         """Yield the edges of `Edge` objects and chains.
@@ -138,7 +152,7 @@ class EdgeParser:
 
     def _starts(self, element: Any) -> list[BaseNode]:
         members = element if isinstance(element, tuple) else (element,)
-        return [self._node(member) for member in members]
+        return [self._builder.build(member) for member in members]
 
     def _ends(self, element: Any) -> list[BaseNode]:
         """Return the nodes of an element that has one after it in its chain."""
@@ -148,9 +162,3 @@ class EdgeParser:
         for targets in element.values():
             nodes += [node for node in self._starts(targets) if node not in nodes]
         return nodes
-
-    def _node(self, node_like: Any) -> BaseNode:
-        # With the object: an `id` is used again once an object is gone.
-        if id(node_like) not in self._nodes:
-            self._nodes[id(node_like)] = node_like, build_node(node_like)
-        return self._nodes[id(node_like)][1]

@@ -12,7 +12,7 @@ import uuid
 from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing, asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pydantic import BaseModel
@@ -27,7 +27,7 @@ from runtime.events.event_actions import EventActions, merge_actions
 from runtime.events.node_info import NodeInfo, child_path
 from runtime.events.node_runs import RunRecord
 from runtime.events.request_input import RequestInput
-from runtime.workflow.build import build_node
+from runtime.workflow.build import NodeBuilder
 from runtime.workflow.errors import NodeDataError, NodeTimeoutError, NodeWaitsError
 from runtime.workflow.node_context import UNLIMITED, NodeContext, Slots
 from runtime.workflow.node_data import as_json, check_state, stored_route
@@ -230,6 +230,7 @@ class _Outcome:
     content: types.Content | None = None
     is_message: bool = False
     actions: EventActions | None = None
+    _given_actions: list[EventActions] = field(default_factory=list)
 
     def add(self, event: Event) -> None:
         """Take in an event with an output or a route."""
@@ -241,12 +242,12 @@ class _Outcome:
             self.output = event.output
         self.content = event.content or self.content
         self.is_message = self.is_message or bool(event.node_info and event.node_info.message_as_output)
-        self.actions = merge_actions([self.actions or EventActions(), event.actions])
+        self._given_actions.append(event.actions)
 
     def take_actions(self, ctx: NodeContext) -> None:
         """Take in what the code has done with its context."""
         self.output = as_json(self.output)
-        self.actions = merge_actions([ctx.take_actions(), self.actions or EventActions()])
+        self.actions = merge_actions([ctx.take_actions(), *self._given_actions])
         self.actions.route = stored_route(self.actions.route, self.node_name)
 
 
@@ -305,6 +306,7 @@ class ChildRuns:
     def __init__(self, parent: NodeRun, run_node: RunNode) -> None:
         self._parent = parent
         self._run_node = run_node
+        self._builder = NodeBuilder()
         self._numbers: Counter[str] = Counter()
         self._tasks: dict[str, asyncio.Task[RunRecord]] = {}
         self._is_closed = False
@@ -320,7 +322,7 @@ class ChildRuns:
         # Code that runs on after its node has ended, such as a task that nobody has awaited.
         if self._is_closed:
             raise NodeWaitsError
-        child = build_node(node)
+        child = self._builder.build(node)
         if run_id is None:
             self._numbers[child.name] += 1
             run_id = str(self._numbers[child.name])

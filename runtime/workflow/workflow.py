@@ -115,8 +115,13 @@ class Workflow(BaseAgent):
         """Return the path of this run: the node's own, or the next number in the invocation."""
         if ctx.node is not None:
             return ctx.node.path
-        number = ctx.node_runs().number_of_runs("", self.name)
-        return child_path("", self.name, number if ctx.resuming and number else number + 1)
+        runs = ctx.node_runs()
+        number = 1
+        while runs.of(child_path("", self.name, number)).has_begun:
+            number += 1
+        if ctx.resuming and number > 1:
+            number -= 1
+        return child_path("", self.name, number)
 
 
 def _check_parameters(node: FunctionNode, schema: type[BaseModel]) -> None:

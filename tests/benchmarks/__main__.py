@@ -14,6 +14,7 @@ NAMES = (
     "appends",
     "turns",
     "pauses",
+    "nodes",
     "traces",
     "requests",
     "cancel",

@@ -9,7 +9,7 @@ its own events since its latest start:
     end_of_agent                               the agent has ended
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from runtime.context import AgentProtocol, InvocationContext
@@ -25,9 +25,14 @@ from runtime.events.node_runs import path_of
 
 
 def has_begun(ctx: InvocationContext) -> bool:
-    """Return True if the context's agent has committed an event since its latest start, other than a failure."""
-    # A failure may have come before the agent's first event, in its callbacks.
-    return any(event.content or not event.error_code for event in own_events(ctx))
+    """Return True if the agent, or a node of it, has committed an event since its latest start, but for failures."""
+    below = f"{ctx.node_path}/" if ctx.node_path else f"{ctx.agent.name}@"
+    for event in _events_since_start(ctx):
+        is_own_or_below = is_own(event, ctx) or path_of(event).startswith(below)
+        # A failure may have come before the agent's first event, in its callbacks.
+        if is_own_or_below and (event.content or not event.error_code):
+            return True
+    return False
 
 
 def has_escalated(ctx: InvocationContext) -> bool:
@@ -43,16 +48,20 @@ def has_escalated(ctx: InvocationContext) -> bool:
 
 def own_events(ctx: InvocationContext) -> list[Event]:
     """Return the events of the context's agent since its latest start."""
+    own = [event for event in _events_since_start(ctx) if is_own(event, ctx)]
+    own.reverse()
+    return own
+
+
+def _events_since_start(ctx: InvocationContext) -> Iterator[Event]:
+    """Yield the invocation's events since the latest start of the context's agent, the latest first."""
     agent = ctx.agent
     ancestors = {ancestor.name for ancestor in _ancestors(agent)}
-    own_since_start: list[Event] = []
-    for event in ctx.events():
+    for event in reversed(ctx.events()):
         is_restart = event.author in ancestors and event.actions.agent_state is not None
         if is_restart or event.actions.transfer_to_agent == agent.name:
-            own_since_start = []
-        elif is_own(event, ctx):
-            own_since_start.append(event)
-    return own_since_start
+            return
+        yield event
 
 
 def find_latest_start(events: Sequence[Event]) -> int:
@@ -93,7 +102,8 @@ def recorded_states(
     states: dict[str, dict[str, Any]] = {}
     ended: set[str] = set()
     for event in events:
-        ended.discard(event.actions.transfer_to_agent or "")
+        if event.actions.transfer_to_agent is not None:
+            ended.discard(event.actions.transfer_to_agent)
         if event.actions.agent_state is not None:
             states[event.author] = event.actions.agent_state
             ended.discard(event.author)
