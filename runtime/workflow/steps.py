@@ -23,6 +23,7 @@ from runtime.workflow.agent_node import AgentNode
 from runtime.workflow.base_node import BaseNode
 from runtime.workflow.graph import Graph
 from runtime.workflow.plan import NodeRun, Plan
+from runtime.workflow.tool_node import ToolNode
 from runtime.workflow.workflow import Workflow
 
 
@@ -85,6 +86,21 @@ class Step:
 
 
 @dataclass(frozen=True)
+class StepJob:
+    """A call of a node that runs as a job.
+
+    Attributes:
+        attempts: number of the job's attempts that have begun.
+        begins_at: time when the job begins, in seconds since the epoch; None if it has begun.
+        asks: True while the job waits for a person.
+    """
+
+    attempts: int = 0
+    begins_at: float | None = None
+    asks: bool = False
+
+
+@dataclass(frozen=True)
 class WorkflowSteps:
     """One run of a workflow in an invocation; `graph` is None if the agent is no workflow any more."""
 
@@ -97,7 +113,7 @@ def steps_of(
     events: Sequence[Event],
     *,
     is_running: bool,
-    jobs: Mapping[str, float | None] = MappingProxyType({}),
+    jobs: Mapping[str, StepJob] = MappingProxyType({}),
 ) -> list[WorkflowSteps]:
     """Return the runs of workflows in an invocation, oldest first.
 
@@ -105,7 +121,7 @@ def steps_of(
         root: root agent, which has the graphs; None if the app is not served.
         events: effective events of the invocation, oldest first.
         is_running: True while a process runs the invocation, or will soon.
-        jobs: for each call that runs as a job, by its id, the time when the job begins; None if it has begun.
+        jobs: the jobs of the invocation, by the id of their calls.
     """
     found: list[WorkflowSteps] = []
     numbered = list(enumerate(events))
@@ -145,7 +161,7 @@ class _Walk:
         events: events with a path, of one workflow.
     """
 
-    def __init__(self, events: Sequence[Event], is_running: bool, jobs: Mapping[str, float | None]) -> None:
+    def __init__(self, events: Sequence[Event], is_running: bool, jobs: Mapping[str, StepJob]) -> None:
         self._invocation_id = events[0].invocation_id
         self._is_running = is_running
         self._jobs = jobs
@@ -167,7 +183,10 @@ class _Walk:
                 step.steps = self.steps(inner, child, _with_answers(own, answers), step)
             self._note_events(step, own)
         for step in level.steps:
-            self._settle(step, level.runs.of(step.path), level.runs)
+            record = level.runs.of(step.path)
+            self._settle(step, record, level.runs)
+            if isinstance(level.nodes.get(step.path), ToolNode):
+                self._add_attempts_of_jobs(step, record)
         return [*level.steps, *level.steps_without_run()]
 
     def _note_events(self, step: Step, own: Numbered) -> None:
@@ -196,16 +215,25 @@ class _Walk:
             step.route = record.route
             step.error = ""
         elif waiting:
-            jobs = [call_id for call_id in step.open_calls if call_id in self._jobs]
-            step.state = StepState.IN_BACKGROUND if jobs else StepState.WAITING
-            if jobs:
-                step.waits_until = self._jobs[jobs[0]]
+            step.state = StepState.WAITING
+            jobs = [self._jobs[call_id] for call_id in step.open_calls if call_id in self._jobs]
+            in_background = [job for job in jobs if not job.asks]
+            if in_background:
+                step.state = StepState.IN_BACKGROUND
+                step.waits_until = in_background[0].begins_at
         elif not self._is_running:
             step.state = StepState.FAILED if has_failed else StepState.STOPPED
         elif record.failed_attempts:
             step.state = StepState.RETRYING
         else:
             step.state = StepState.RUNNING
+
+    def _add_attempts_of_jobs(self, step: Step, record: RunRecord) -> None:
+        """Count the further attempts of a job: for the log, it is one call."""
+        for made in record.calls:
+            job = self._jobs.get(made.call.id or "")
+            if job is not None and job.attempts > 1:
+                step.attempts += job.attempts - 1
 
 
 class _Level:

@@ -6,11 +6,11 @@ from uuid import UUID
 
 from django.db.models import Q
 
-from runtime.workflow.steps import Step, WorkflowSteps, steps_of
+from runtime.workflow.steps import Step, StepJob, WorkflowSteps, steps_of
 from sessions_app.agent_apps import registry
 from sessions_app.base import client_ids
 from sessions_app.base.codec import event_to_show
-from sessions_app.models import Invocation, InvocationStatus, Session, ToolJob
+from sessions_app.models import Invocation, InvocationStatus, JobStatus, Session, ToolJob
 
 MAX_EVENTS = 5_000
 """Largest number of events that the steps of an invocation are read from."""
@@ -57,20 +57,22 @@ def load_steps(session: Session, invocation_id: str, until: int | None = None) -
     if continued and continued[-1].status == InvocationStatus.FAILED:
         failed_id = continued[-1].invocation_id
     app = registry.apps().get(session.app_name)
-    shown_jobs = jobs.exclude(status="waiting").only("call_id", "status", "run_at", "sent_at", "started_at")
+    shown_jobs = jobs.only("call_id", "status", "attempts", "run_at", "sent_at", "started_at")
     runs = steps_of(
         app.root_agent if app else None,
         [found[seq] for seq in seqs],
         is_running=is_running,
-        jobs={job.call_id: _begin_of(job) for job in shown_jobs},
+        jobs={job.call_id: _as_step_job(job) for job in shown_jobs},
     )
     is_continued = bool(rows) and found[rows[0].seq].author != "user"
     return InvocationSteps(runs, failed_id, seqs, is_cut, is_continued)
 
 
-def _begin_of(job: ToolJob) -> float | None:
-    """Return the time when a job begins; None if it has begun."""
-    return job.run_at.timestamp() if job.run_at and job.is_delayed else None
+def _as_step_job(job: ToolJob) -> StepJob:
+    begins_at = None
+    if job.run_at and job.is_delayed:
+        begins_at = job.run_at.timestamp()
+    return StepJob(job.attempts, begins_at, asks=job.status == JobStatus.WAITING)
 
 
 def _continued_by(

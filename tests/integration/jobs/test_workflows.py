@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from celery.exceptions import Retry
 from django.contrib.auth.models import User
 from django.db.models.functions import Now
 from django.test import Client
@@ -20,6 +21,7 @@ from sessions_app import use_cases
 from sessions_app.base import actors
 from sessions_app.errors import NotFoundError
 from sessions_app.history.effective_events import effective_events
+from sessions_app.history.workflow_steps import load_steps
 from sessions_app.invocations.rewind import rewind_before
 from sessions_app.jobs import job_tool
 from sessions_app.models import AnswerRequest, Invocation, Session, StaffAct, ToolJob
@@ -30,11 +32,14 @@ from tests.integration.jobs.job_helpers import run_queue, run_task, sweep_jobs, 
 from tests.served_agents import Served
 
 COUNTED: list[str] = []
+FAILURES: list[str] = []
 
 
-@job_tool
+@job_tool(retry_on=(ConnectionError,))
 def count_stock(order: str) -> dict[str, Any]:
     """Count the stock."""
+    if FAILURES:
+        raise ConnectionError(FAILURES.pop())
     COUNTED.append(order)
     return {"left": len(order)}
 
@@ -140,6 +145,9 @@ def test_a_job_and_a_question_are_nodes_of_a_workflow(
     assert statuses(session) == ["waiting"]
     client.force_login(person)
     assert 'data-state="background" data-name="Count stock"' in steps_of(client, session)
+    FAILURES.append("The warehouse is closed.")
+    with pytest.raises(Retry):
+        run_task(ToolJob.objects.get(session=session))
     run_task(ToolJob.objects.get(session=session))
     run_queue(session.pk)
     assert COUNTED == ["1001"]
@@ -168,6 +176,8 @@ def test_a_job_and_a_question_are_nodes_of_a_workflow(
     assert "You answered <bdi>yes</bdi>" in client.get(page(session)).content.decode()
     assert "5 of 5 steps" in steps_of(client, session)
     assert COUNTED == ["1001"]
+    [run] = load_steps(session, asked.invocation_id).runs
+    assert {step.name: step.attempts for step in run.step.steps if step.attempts != 1} == {"count_stock": 2}
 
 
 def test_a_rewind_of_a_later_message_leaves_the_answer_that_a_job_follows(
