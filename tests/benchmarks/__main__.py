@@ -26,6 +26,7 @@ NAMES = (
     "storage",
     "memory",
     "cold",
+    "shapes",
     "alone",
     "admin_pages",
     "searches",

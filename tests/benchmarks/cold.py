@@ -19,7 +19,7 @@ from tests.benchmarks.doors import Door, enter, sign_in
 from tests.benchmarks.histories import make_history
 from tests.benchmarks.people import make_person
 
-HISTORIES = (8, 1_000, 5_000, 20_000)
+HISTORIES = (8, 1_000, 5_000, 20_000, 100_000)
 WARM_TURNS = 20
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import statistics
 import time
 from typing import Any
@@ -31,7 +32,7 @@ from tests.benchmarks.people import make_person
 from tests.benchmarks.work import percentile
 from tests.benchmarks.working.tasks import STAMPS, nothing, stamp
 
-JOBS = 300
+JOBS = int(os.environ.get("BENCH_JOBS", "300"))
 TASKS = 2_000
 ROUNDS = 40
 SECONDS_OF_A_JOB = 0.2

@@ -40,6 +40,7 @@ class Fleet:
     A context manager: starts the servers on entry; kills the processes and stops the servers on exit.
 
     Attributes:
+        environment: environment variables of all processes.
         variables: environment variables of the processes of a kind, by the kind.
         checkout: directory with the version of the site that starts.
     """
@@ -50,7 +51,7 @@ class Fleet:
         self.checkout = checkout
         self.ports: dict[str, int] = {}
         inherited = {name: value for name, value in os.environ.items() if name not in OWN_VARIABLES}
-        self._environment = {
+        self.environment = {
             **inherited,
             "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
             "ADK_DEV": "1",
@@ -77,7 +78,7 @@ class Fleet:
                     [self.checkout / RUN, kind],
                     cwd=self.checkout,
                     env={
-                        **self._environment,
+                        **self.environment,
                         **self.variables.get(kind, {}),
                         "PGAPPNAME": name,
                         "PORT": str(port),
@@ -102,7 +103,7 @@ class Fleet:
 
     def run(self, *command: str) -> str:
         """Run a command of `deploy/run` with the variables of a worker; return its output."""
-        environment = {**self._environment, **self.variables.get("worker", {})}
+        environment = {**self.environment, **self.variables.get("worker", {})}
         done = subprocess.run(
             [self.checkout / RUN, *command],
             cwd=self.checkout,

@@ -1,0 +1,122 @@
+"""A failover of PostgreSQL: its server is killed while people talk, and the replica is promoted.
+
+    .venv/bin/python -m tests.benchmarks.failover
+
+The processes know both servers by one `DATABASE_URL`, and the replica is synchronous. Prints the answers and the waits
+before and after the failover; fails if an answer is missing or there twice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import psycopg
+
+from adk_site.embedded.paths import make_private_dir, socket_dir
+from adk_site.embedded.postgres import UNPRIVILEGED_USER, Postgres, postgres_url
+from adk_site.embedded.server import kill_servers, run_program
+from tests.benchmarks.upgrade import ANSWERS, PHASE_SECONDS, SETTINGS, People
+from tests.browser.model import Model
+from tests.model_server import Turn
+from tests.stack.fleet import Fleet
+
+PEOPLE = 200
+SECONDS_UNTIL_PROMOTION = 5.0
+PAUSE = 0.4
+"""Seconds of the model for each of the two pieces of an answer."""
+
+
+@contextmanager
+def replica_of(primary: Path) -> Iterator[Postgres]:
+    """Run a copy of the PostgreSQL of the data directory, for which its commits wait."""
+    with TemporaryDirectory() as directory:
+        data = Path(directory)
+        replica = Postgres(data)
+        source = [
+            "-h",
+            str(socket_dir(primary)),
+            "-U",
+            "postgres",
+            "--write-recovery-conf",
+            "--checkpoint=fast",
+        ]
+        cluster = data / "postgres"
+        cluster.mkdir(mode=0o700)
+        if os.getuid() == 0:
+            shutil.chown(cluster, UNPRIVILEGED_USER)
+        command = replica._command("pg_basebackup", "-D", str(cluster), *source)
+        run_program(command, "Copying PostgreSQL", data / "postgres.log")
+        make_private_dir(socket_dir(data))
+        replica.start()
+        try:
+            with psycopg.connect(postgres_url(primary), autocommit=True) as connection:
+                connection.execute("ALTER SYSTEM SET synchronous_standby_names = '*'")
+                connection.execute("SELECT pg_reload_conf()")
+            yield replica
+        finally:
+            replica.stop()
+            shutil.rmtree(socket_dir(data))
+
+
+def url_of_both(primary: Path, replica: Path) -> str:
+    """Return the URL by which a process finds whichever server accepts writes."""
+    hosts = f"{socket_dir(primary)},{socket_dir(replica)}"
+    return f"postgresql://postgres@/postgres?host={hosts}&target_session_attrs=read-write"
+
+
+async def fail_over(fleet: Fleet, replica: Postgres) -> People:
+    """Kill the primary while people talk, and promote the replica."""
+    people = People(fleet)
+    _, cookies = fleet.new_chat("web1")
+    talking = [asyncio.create_task(people.talk(cookies)) for _ in range(PEOPLE)]
+    await people.during("before", "web1", "web2")
+    people.phase = "failover"
+    kill_servers({"postgres"}, f"-D {fleet.data / 'postgres'} ")
+    await asyncio.sleep(SECONDS_UNTIL_PROMOTION)
+    with psycopg.connect(postgres_url(replica.data), autocommit=True) as connection:
+        connection.execute("SELECT pg_promote()")
+    await asyncio.sleep(PHASE_SECONDS)
+    await people.during("after", "web1", "web2")
+    people.has_ended = True
+    await asyncio.gather(*talking)
+    return people
+
+
+def main() -> None:
+    """Print what people saw."""
+    with ExitStack() as stack:
+        data = Path(stack.enter_context(TemporaryDirectory()))
+        # For the hash of the password of the person.
+        os.environ.update(ADK_DEV="1", ADK_DATA_DIR=str(data), DJANGO_SETTINGS_MODULE=SETTINGS)
+        model = stack.enter_context(Model())
+        model.play(rules={"Question": Turn(text=["An ", "answer."], pause=PAUSE)})
+        environment = {**model.environment, "DJANGO_SETTINGS_MODULE": SETTINGS}
+        fleet = stack.enter_context(Fleet(data, environment))
+        replica = stack.enter_context(replica_of(data))
+        fleet.environment["DATABASE_URL"] = url_of_both(data, replica.data)
+        fleet.start("web1", "web2", "worker1", "jobs1", "beat")
+        people = asyncio.run(fail_over(fleet, replica))
+        for phase, waits in people.waits.items():
+            waits.sort()
+            print(
+                f"{phase}: {len(waits)} answers, half within {waits[len(waits) // 2]:.1f} s, all within "
+                f"{waits[-1]:.1f} s; {people.reconnects[phase]} connections closed"
+            )
+        with psycopg.connect(postgres_url(replica.data)) as connection:
+            row = connection.execute(ANSWERS).fetchone()
+        assert row is not None
+        wrong, all_of_them = row
+        print(f"{wrong} of {all_of_them} messages have no answer or several")
+        if wrong:
+            sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()
