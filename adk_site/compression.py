@@ -12,15 +12,19 @@ streams of the API and websockets do not pass Django's middleware.
 """
 
 import re
+from collections.abc import Awaitable, Callable
 from functools import lru_cache
+from typing import Any
 
 import brotli
+from asgiref.sync import iscoroutinefunction, markcoroutinefunction
 from django.conf import settings
 from django.core.files.base import ContentFile, File
 from django.http import HttpRequest, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.middleware.gzip import GZipMiddleware
 from django.utils.cache import patch_vary_headers
+from whitenoise.middleware import WhiteNoiseMiddleware
 from whitenoise.storage import CompressedManifestStaticFilesStorage
 
 # Brotli is slow with its highest quality, but then the files have the size that they have in production.
@@ -73,6 +77,33 @@ def strip_comments(name: str, content: bytes) -> bytes:
     """
     # Comments are a fifth of the bytes that a browser would load.
     return _COMMENT.sub(b"", content) if _OWN_SCRIPT.search(name) else content
+
+
+class StaticFiles(WhiteNoiseMiddleware):  # type: ignore[misc]  # whitenoise has no type hints
+    """Answer requests for static files, and pass on all others without a thread that waits for their answers.
+
+    WhiteNoise is synchronous. With many requests at once, Django would keep a thread for each, and threads that wait
+    when the event loop ends would keep the process from ending.
+    """
+
+    sync_capable = async_capable = True
+
+    def __init__(self, get_response: Callable[[HttpRequest], Any]) -> None:
+        """Take the next middleware, which is synchronous or asynchronous."""
+        super().__init__(get_response)
+        if iscoroutinefunction(get_response):
+            markcoroutinefunction(self)
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase | Awaitable[HttpResponseBase]:
+        """Return the response; an awaitable of it if the next middleware is asynchronous."""
+        response: HttpResponseBase | Awaitable[HttpResponseBase] = super().__call__(request)
+        if iscoroutinefunction(self) and isinstance(response, HttpResponseBase):
+            return _as_awaitable(response)
+        return response
+
+
+async def _as_awaitable(response: HttpResponseBase) -> HttpResponseBase:
+    return response
 
 
 class HashedStaticFiles(CompressedManifestStaticFilesStorage):  # type: ignore[misc]  # whitenoise has no type hints

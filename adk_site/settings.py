@@ -151,7 +151,7 @@ MIDDLEWARE = [
     # Before any code that writes to the database: PostgreSQL stores no NUL characters in text.
     "sessions_app.asgi.nul.refuse_nul",
     *(["adk_site.compression.CompressStaticFiles"] if DEV else []),
-    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "adk_site.compression.StaticFiles",
     "csp.middleware.CSPMiddleware",
     "sessions_app.asgi.device_permissions.limit_devices",
     "django.contrib.sessions.middleware.SessionMiddleware",

@@ -12,6 +12,7 @@ asyncioreactor.install(uvloop.new_event_loop())  # type: ignore[no-untyped-call]
 from daphne.cli import CommandLineInterface  # noqa: E402
 from django.conf import settings  # noqa: E402
 from django.core.exceptions import ImproperlyConfigured  # noqa: E402
+from django.db import connections  # noqa: E402
 
 from adk_site.daphne import end_slow_requests, limit_bodies, mask_access_log  # noqa: E402
 from sessions_app.conf import conf  # noqa: E402
@@ -46,3 +47,5 @@ if __name__ == "__main__":
     end_slow_requests()
     mask_access_log()
     CommandLineInterface.entrypoint()
+    # Threads of requests that will not be answered any more wait for a connection, and the process for these threads.
+    connections["default"].close_pool()  # type: ignore[attr-defined]  # of the PostgreSQL backend

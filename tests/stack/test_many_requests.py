@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 import httpx
+import psutil
+import psycopg
 import pytest
 from django.db import connection
 
@@ -19,6 +22,7 @@ from tests.stack.database import server_variables
 pytestmark = [pytest.mark.stack, pytest.mark.usefixtures("transactional_db")]
 
 REQUESTS = 80
+END_SECONDS = 30
 PATIENT = "tests.stack.patient"
 
 
@@ -64,14 +68,38 @@ async def open_pages(port: int, cookie: str) -> tuple[list[int], int]:
         return await requests, most
 
 
-def test_many_requests_at_once_are_answered_with_few_connections_and_again_after_a_restart(
+async def end_amid_requests(port: int, process: psutil.Process, cookie: str) -> None:
+    """Stop the web process while its requests wait for a locked table; wait for its end."""
+    async with httpx.AsyncClient(
+        base_url=f"http://127.0.0.1:{port}", headers={"Cookie": cookie}, timeout=120
+    ) as client:
+        with psycopg.connect(server_variables()["DATABASE_URL"]) as lock:
+            lock.execute("LOCK TABLE auth_user")
+            requests = [asyncio.create_task(get(client)) for _ in range(REQUESTS)]
+            while not lock.execute("SELECT 1 FROM pg_locks WHERE NOT granted").fetchone():
+                await asyncio.sleep(0.05)
+            process.terminate()
+            while await is_listening(client):
+                await asyncio.sleep(0.05)
+        await asyncio.to_thread(process.wait, END_SECONDS)
+        await asyncio.gather(*requests, return_exceptions=True)
+
+
+async def is_listening(client: httpx.AsyncClient) -> bool:
+    with suppress(httpx.TransportError):
+        await client.get("/healthz")
+        return True
+    return False
+
+
+def test_many_requests_at_once_need_few_connections_also_after_a_restart_and_keep_no_process_alive(
     tmp_path: Path,
 ) -> None:
     (door,) = make_doors(1, "help_desk")
     before = backends()
     with (tmp_path / "log").open("w") as log, reconnected():
         site = daphne("adk_site.asgi:application", PATIENT, log, server_variables())
-        with site as (port, _):
+        with site as (port, process):
             statuses, most = asyncio.run(open_pages(port, door.cookie))
             assert set(statuses) == {200}
             assert most - before <= conf().page_connections + 1, "the test itself has one"
@@ -79,3 +107,4 @@ def test_many_requests_at_once_are_answered_with_few_connections_and_again_after
             connection.close()
             statuses, _ = asyncio.run(open_pages(port, door.cookie))
             assert set(statuses) == {200}
+            asyncio.run(end_amid_requests(port, process, door.cookie))
