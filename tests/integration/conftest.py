@@ -15,6 +15,7 @@ from celery import current_app
 from channels.layers import channel_layers
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import User
+from django.db import connection
 from django.test import AsyncClient
 from django.utils import timezone, translation
 from psycopg import AsyncConnection
@@ -27,6 +28,8 @@ from sessions_app.models.session_act import SessionActManager
 from sessions_app.process import celery_dispatch, threads
 from sessions_app.shutdown import shut_down
 from tests.background_work import end_background_work
+from tests.embedded_sentences import vector_of
+from tests.model_server import ModelServer
 
 WriteFolder = Callable[..., Path]
 
@@ -159,3 +162,21 @@ def write_folder(agent_dir: Path) -> WriteFolder:
         return agent_dir / folder
 
     return write
+
+
+@pytest.fixture
+async def embedding_server() -> AsyncIterator[ModelServer]:
+    """Server of a model that has the vectors of `tests/embedded_sentences`."""
+    async with ModelServer() as server:
+        server.embeddings.vector_of = vector_of
+        yield server
+
+
+@pytest.fixture
+def meaning_indexes(transactional_db: None) -> Iterator[None]:
+    """Drop the indexes of the test's models: only rows are deleted after a test."""
+    yield
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT relname FROM pg_class WHERE relname ~ '^(memory|knowledge)_meaning_'")
+        for (name,) in cursor.fetchall():
+            cursor.execute(f"DROP INDEX {name}")

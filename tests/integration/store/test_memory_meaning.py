@@ -6,7 +6,6 @@ import asyncio
 import math
 import random
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
 from datetime import timedelta
 
 import pytest
@@ -27,9 +26,10 @@ from sessions_app.store.memory_vectors import nearest_entries, nearest_to, prepa
 from sessions_app.tasks import embed_memory
 from tests.embedded_sentences import DIMENSIONS, ENTRIES, QUESTIONS, vector_of
 from tests.fakes import text_content
+from tests.integration.embedding_rounds import kill_a_round_in_its_second_batch
 from tests.model_server import Failure, ModelServer
 
-pytestmark = pytest.mark.usefixtures("loop_end")
+pytestmark = pytest.mark.usefixtures("loop_end", "meaning_indexes")
 APP = "pets"
 CAT = ENTRIES[0]
 PET = QUESTIONS[0][0]
@@ -37,16 +37,9 @@ PET = QUESTIONS[0][0]
 
 
 @pytest.fixture
-async def server() -> AsyncIterator[ModelServer]:
-    async with ModelServer() as server:
-        server.embeddings.vector_of = vector_of
-        yield server
-
-
-@pytest.fixture
-async def model(server: ModelServer, settings: Settings) -> str:
+async def model(embedding_server: ModelServer, settings: Settings) -> str:
     """The name of the model that makes the site's vectors."""
-    name = f"{server.url}/v1#first"
+    name = f"{embedding_server.url}/v1#first"
     settings.ADK = {
         **settings.ADK,
         "embeddings": {name: DIMENSIONS},
@@ -54,16 +47,6 @@ async def model(server: ModelServer, settings: Settings) -> str:
     }
     await in_thread(prepare_vectors)
     return name
-
-
-@pytest.fixture(autouse=True)
-def indexes(transactional_db: None) -> Iterator[None]:
-    """Drop the indexes of the test's models: only rows are deleted after a test."""
-    yield
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT relname FROM pg_class WHERE relname LIKE 'memory_meaning_%'")
-        for (name,) in cursor.fetchall():
-            cursor.execute(f"DROP INDEX {name}")
 
 
 async def remember(person: User, *texts: str) -> Session:
@@ -103,7 +86,7 @@ async def recall(person: User, questions: list[tuple[str, str]]) -> float:
 
 
 async def test_f3_both_searches_together_find_what_either_finds(
-    person: User, model: str, server: ModelServer
+    person: User, model: str, embedding_server: ModelServer
 ) -> None:
     await remember(person, *ENTRIES)
     of_words = await recall(person, QUESTIONS)
@@ -188,67 +171,56 @@ def similarity(one: list[float], other: list[float]) -> float:
 
 
 async def test_f3_a_killed_round_stores_nothing_half_and_sends_no_stored_text_again(
-    person: User, model: str, server: ModelServer, monkeypatch: pytest.MonkeyPatch
+    person: User, model: str, embedding_server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(embedding, "BATCH_SIZE", 2)
     await remember(person, *ENTRIES[:5])
-    server.embeddings.fails = hold_from_second_batch(server)
-    killed = asyncio.create_task(embedding.embed_waiting())
-    async with asyncio.timeout(60):
-        while len(server.embeddings.batches) < 2:
-            await asyncio.sleep(0.01)
-    killed.cancel()
-    await asyncio.gather(killed, return_exceptions=True)
-    server.embeddings.fails = lambda texts: None
-    server.embeddings.is_held = False
+    await kill_a_round_in_its_second_batch(embedding_server)
     assert await vectors_of(model) == ENTRIES[:2]
     assert await embedding.embed_waiting() == 0, "the claim has not ended"
     await free_the_claim()
     assert await embedding.embed_waiting() == 3
     assert await vectors_of(model) == ENTRIES[:5]
-    sent = server.embeddings.batches
+    sent = embedding_server.embeddings.batches
     assert sent == [ENTRIES[:2], ENTRIES[2:4], ENTRIES[2:4], ENTRIES[4:5]]
     assert await EmbeddingModel.objects.filter(completed_at=None).acount() == 0
 
 
-def hold_from_second_batch(server: ModelServer) -> Callable[[list[str]], Failure | None]:
-    def fails(texts: list[str]) -> None:
-        server.embeddings.is_held = True
-
-    return fails
-
-
 async def test_f3_two_rounds_at_once_send_each_text_once(
-    person: User, model: str, server: ModelServer
+    person: User, model: str, embedding_server: ModelServer
 ) -> None:
     await remember(person, *ENTRIES[:5])
     assert sorted(await asyncio.gather(*(embedding.embed_waiting() for _ in range(3)))) == [0, 0, 5]
-    assert server.embeddings.batches == [ENTRIES[:5]]
+    assert embedding_server.embeddings.batches == [ENTRIES[:5]]
 
 
 async def test_f3_the_vectors_of_the_earlier_model_serve_until_the_next_has_all(
-    person: User, model: str, server: ModelServer, settings: Settings, monkeypatch: pytest.MonkeyPatch
+    person: User,
+    model: str,
+    embedding_server: ModelServer,
+    settings: Settings,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     await remember(person, CAT, *ENTRIES[1:4])
     await embedding.embed_waiting()
-    second = f"{server.url}/v1#second"
+    second = f"{embedding_server.url}/v1#second"
     settings.ADK = {**settings.ADK, "embeddings": {second: DIMENSIONS, model: DIMENSIONS}}
     assert await embedding.embed_waiting() == 0, "`migrate` prepares the model"
     await in_thread(prepare_vectors)
     assert (await search(person, PET))[0] == CAT
-    assert server.embeddings.bodies[-1]["model"] == "first"
+    assert embedding_server.embeddings.bodies[-1]["model"] == "first"
     assert await embedding.embed_waiting() == 4
     assert await vectors_of(second) == [CAT, *ENTRIES[1:4]]
     assert await vectors_of(model) == []
     assert (await search(person, PET))[0] == CAT
-    assert server.embeddings.bodies[-1]["model"] == "second"
+    assert embedding_server.embeddings.bodies[-1]["model"] == "second"
     await in_thread(prepare_vectors)
     assert len(await in_thread(index_names)) == 1
     settings.ADK = {**settings.ADK, "embeddings": {model: DIMENSIONS}}
     await in_thread(prepare_vectors)
     monkeypatch.setattr(embedding, "BATCH_SIZE", 1)
     refusal = Failure(http_status=401, status="UNAUTHENTICATED", message="No such key.")
-    server.embeddings.fails = lambda texts: None if texts in ([CAT], [PET]) else refusal
+    embedding_server.embeddings.fails = lambda texts: None if texts in ([CAT], [PET]) else refusal
     assert await embedding.embed_waiting() == 1
     assert await nearest_entries(APP, person.pk, PET, 5), "the vectors of the first time are gone"
 
@@ -260,7 +232,7 @@ def index_names() -> list[str]:
 
 
 async def test_f3_the_use_of_a_model_counts_for_each_user_up_to_their_limit(
-    person: User, model: str, server: ModelServer, settings: Settings
+    person: User, model: str, embedding_server: ModelServer, settings: Settings
 ) -> None:
     bob = await User.objects.acreate(username="bob")
     await remember(person, "one two three four")
@@ -285,7 +257,7 @@ async def test_f3_the_use_of_a_model_counts_for_each_user_up_to_their_limit(
 async def test_f3_a_query_without_a_vector_finds_words(
     person: User,
     model: str,
-    server: ModelServer,
+    embedding_server: ModelServer,
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
     failure: str,
@@ -294,22 +266,22 @@ async def test_f3_a_query_without_a_vector_finds_words(
     await embedding.embed_waiting()
     if failure == "refused":
         refusal = Failure(http_status=401, status="UNAUTHENTICATED", message="No such key.")
-        server.embeddings.fails = lambda texts: refusal
+        embedding_server.embeddings.fails = lambda texts: refusal
     elif failure == "an old extension":
         monkeypatch.setattr(memory_vectors, "CANDIDATES", "more than pgvector allows")
         monkeypatch.setattr(memory_vectors, "MOST_COMPARED", 1)
     else:
         monkeypatch.setattr(memory_vectors, "QUERY_SECONDS", 0.05)
-        server.embeddings.is_held = True
+        embedding_server.embeddings.is_held = True
     assert await search(person, "Minka?") == [CAT]
     assert "A search finds words only" in caplog.text
 
 
 async def test_f3_a_text_that_the_model_refuses_keeps_no_other_waiting(
-    person: User, model: str, server: ModelServer
+    person: User, model: str, embedding_server: ModelServer
 ) -> None:
     refusal = Failure(http_status=400, status="INVALID_ARGUMENT", message="Too long.")
-    server.embeddings.fails = lambda texts: refusal if ENTRIES[1] in texts else None
+    embedding_server.embeddings.fails = lambda texts: refusal if ENTRIES[1] in texts else None
     await remember(person, *ENTRIES[:4])
     assert await embedding.embed_waiting() == 4
     assert await vectors_of(model) == [ENTRIES[0], *ENTRIES[2:4]]
@@ -318,13 +290,13 @@ async def test_f3_a_text_that_the_model_refuses_keeps_no_other_waiting(
 
 
 async def test_f3_a_server_that_refuses_every_text_is_asked_again(
-    person: User, model: str, server: ModelServer
+    person: User, model: str, embedding_server: ModelServer
 ) -> None:
     refusal = Failure(http_status=400, status="INVALID_ARGUMENT", message="Unknown model.")
-    server.embeddings.fails = lambda texts: refusal
+    embedding_server.embeddings.fails = lambda texts: refusal
     await remember(person, CAT)
     assert await embedding.embed_waiting() == 0
-    server.embeddings.fails = lambda texts: None
+    embedding_server.embeddings.fails = lambda texts: None
     await free_the_claim()
     assert await embedding.embed_waiting() == 1
 
@@ -339,7 +311,7 @@ HOSTILE = [
 
 
 async def test_f3_hostile_texts_get_vectors_and_secrets_stay_here(
-    person: User, model: str, server: ModelServer
+    person: User, model: str, embedding_server: ModelServer
 ) -> None:
     secret = "the password: hunter2hunter2"
     await remember(person, *HOSTILE[:4], secret)
@@ -350,17 +322,17 @@ async def test_f3_hostile_texts_get_vectors_and_secrets_stay_here(
         app_name=APP, user_id=str(person.pk), session_id=session.id, events=[event]
     )
     assert await embedding.embed_waiting() == 6
-    sent = "".join(text for batch in server.embeddings.batches for text in batch)
+    sent = "".join(text for batch in embedding_server.embeddings.batches for text in batch)
     assert "hunter2" not in sent
     assert len(sent) < 10_000
     for query in (*HOSTILE, "my password: hunter2hunter2"):
         assert len(await search(person, query)) == 6
-    assert "hunter2" not in "".join(text for batch in server.embeddings.batches for text in batch)
+    assert "hunter2" not in "".join(text for batch in embedding_server.embeddings.batches for text in batch)
 
 
 @pytest.mark.parametrize("how", ["forget", "delete the session", "erase during storing"])
 async def test_f3_nothing_of_an_erased_entry_stays(
-    person: User, model: str, server: ModelServer, how: str
+    person: User, model: str, embedding_server: ModelServer, how: str
 ) -> None:
     """Neither its words nor its vector, in any table."""
     session = await remember(person, CAT)
@@ -379,17 +351,17 @@ async def test_f3_nothing_of_an_erased_entry_stays(
             app_name=APP, user_id=str(person.pk), session_id=session.id
         )
     else:
-        server.embeddings.is_held = True
+        embedding_server.embeddings.is_held = True
         storing = asyncio.create_task(embedding.embed_waiting())
         async with asyncio.timeout(60):
-            while not server.embeddings.batches:
+            while not embedding_server.embeddings.batches:
                 await asyncio.sleep(0.01)
         await DjangoSessionService().delete_session(
             app_name=APP, user_id=str(person.pk), session_id=session.id
         )
-        server.release()
+        embedding_server.release()
         await storing
-        server.embeddings.is_held = False
+        embedding_server.embeddings.is_held = False
     assert await in_thread(tables_with, vector) == []
     with_words = await in_thread(tables_with, "Minka")
     assert MemoryEntry._meta.db_table not in with_words

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import random
 import re
-from collections.abc import AsyncIterator, Iterator
 from functools import partial
 
 import pytest
@@ -32,6 +30,7 @@ from sessions_app.store.word_search import MOST_RANKED
 from tests.embedded_sentences import DIMENSIONS, ENTRIES, QUESTIONS, vector_of
 from tests.integration.contrib.knowledge.bases import find, make_base, read, upload
 from tests.integration.contrib.knowledge.files import pdf
+from tests.integration.embedding_rounds import kill_a_round_in_its_second_batch
 from tests.model_server import ModelServer
 
 FACTS = {
@@ -77,29 +76,12 @@ def test_a_pdf_of_300_pages_is_asked_in_four_languages() -> None:
     }
 
 
-@pytest.fixture
-async def server() -> AsyncIterator[ModelServer]:
-    async with ModelServer() as server:
-        server.embeddings.vector_of = vector_of
-        yield server
-
-
-@pytest.fixture
-def indexes(transactional_db: None) -> Iterator[None]:
-    """Drop the indexes of the test's models: only rows are deleted after a test."""
-    yield
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT relname FROM pg_class WHERE relname ~ '^(memory|knowledge)_meaning_'")
-        for (name,) in cursor.fetchall():
-            cursor.execute(f"DROP INDEX {name}")
-
-
-@pytest.mark.usefixtures("indexes", "loop_end")
+@pytest.mark.usefixtures("meaning_indexes", "loop_end")
 async def test_a_kill_among_the_vectors_of_a_version_leaves_the_one_before(
-    server: ModelServer, settings: Settings, monkeypatch: pytest.MonkeyPatch
+    embedding_server: ModelServer, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Then the whole version is found, by both searches better than by words alone."""
-    settings.ADK = {**settings.ADK, "embeddings": {f"{server.url}/v1#first": DIMENSIONS}}
+    settings.ADK = {**settings.ADK, "embeddings": {f"{embedding_server.url}/v1#first": DIMENSIONS}}
     monkeypatch.setattr(embedding, "BATCH_SIZE", 10)
     await in_thread(prepare_vectors)
     base = await in_thread(make_base)
@@ -108,24 +90,15 @@ async def test_a_kill_among_the_vectors_of_a_version_leaves_the_one_before(
     await embed_and_sweep()
     assert await in_thread(find, "lamp", base) == ["facts.md v1, Old"]
 
-    server.embeddings.vector_of = lambda text: vector_of(text.partition("\n")[2])
+    embedding_server.embeddings.vector_of = lambda text: vector_of(text.partition("\n")[2])
     new = await in_thread(read, base, "facts.md", "".join(f"# n\n\n{text}\n\n" for text in ENTRIES))
-    batches = len(server.embeddings.batches)
-    server.embeddings.fails = lambda texts: hold(server)  # the first batch is answered, the second held
-    killed = asyncio.create_task(embedding.embed_waiting())
-    async with asyncio.timeout(60):
-        while len(server.embeddings.batches) < batches + 2:
-            await asyncio.sleep(0.01)
-    killed.cancel()
-    await asyncio.gather(killed, return_exceptions=True)
+    await kill_a_round_in_its_second_batch(embedding_server)
     assert await KnowledgeVector.objects.filter(passage__version=new).acount() == 10
     await in_thread(sweep_over, knowledge_repairs())
     assert await in_thread(publish, new) is False
     meaning = Meaning(await EmbeddingModel.objects.aget(), vector_of(ENTRIES[0]))
     assert await in_thread(lambda: find(ENTRIES[0], base, meaning=meaning)) == ["facts.md v1, Old"]
 
-    server.embeddings.fails = lambda texts: None
-    server.embeddings.is_held = False
     await EmbeddingModel.objects.aupdate(claimed_until=timezone.now())
     await embed_and_sweep()
     assert await KnowledgePassage.objects.exclude(version=new).acount() == 0
@@ -133,10 +106,6 @@ async def test_a_kill_among_the_vectors_of_a_version_leaves_the_one_before(
     words, vectors, both = await in_thread(recalls, base, meaning.model)
     assert words < 0.6
     assert both >= vectors >= 0.95
-
-
-def hold(server: ModelServer) -> None:
-    server.embeddings.is_held = True
 
 
 async def embed_and_sweep() -> None:
@@ -157,7 +126,7 @@ def recalls(base: KnowledgeBase, model: EmbeddingModel) -> list[float]:
     return shares
 
 
-@pytest.mark.usefixtures("indexes")
+@pytest.mark.usefixtures("meaning_indexes")
 def test_no_statement_of_a_search_reads_all_of_many_passages(
     transactional_db: None, settings: Settings
 ) -> None:
