@@ -20,7 +20,16 @@ from sessions_app.data_protection.export import export_user
 from sessions_app.invocations import facts
 from sessions_app.invocations.fact_request import RULE
 from sessions_app.invocations.worker import worker
-from sessions_app.models import LegalHold, MemoryEntry, MemoryPause, PersonUsage, RememberedSession, Session
+from sessions_app.models import (
+    EmbeddingModel,
+    LegalHold,
+    MemoryEntry,
+    MemoryPause,
+    MemoryVector,
+    PersonUsage,
+    RememberedSession,
+    Session,
+)
 from sessions_app.process.threads import in_thread
 from sessions_app.store.memory_service import DjangoMemoryService
 from tests.fakes import ScriptedModel
@@ -47,7 +56,9 @@ class Memory:
         self.asked.append((request.contents[0].parts or [])[0].text or "")
         if self.found is None:
             raise ConnectionError("The model is away.")
-        return self.found if isinstance(self.found, str) else json.dumps({"facts": self.found})
+        if isinstance(self.found, str):
+            return self.found
+        return json.dumps({"facts": self.found}).replace("NUMBER", str(len(self.asked)))
 
     async def say(self, text: str, session: Session | None = None) -> Session:
         session = session or await use_cases.create_session(self.person, APP)
@@ -183,10 +194,10 @@ async def test_a_request_that_dies_or_fails_neither_loses_nor_doubles_a_fact(mem
     assert await memory.sweep() == 1
     assert await progress.filter(seq=0, attempts=2).aexists()
     await free_the_claim()
-    memory.found = [TEA]
+    memory.found = [{**TEA, "text": "Ada likes tea, says request NUMBER."}]
     await in_thread(facts.offer_ended_sessions, 1.0)
     await asyncio.gather(facts.consider(session.pk), facts.consider(session.pk))
-    assert await memory.known() == ["Ada likes tea."]
+    assert len(memory.asked) == 3 and len(await memory.known()) == 1
     assert await progress.filter(seq=2, attempts=0, claimed_until=None).aexists()
 
 
@@ -232,6 +243,8 @@ async def test_facts_are_exported_and_erased_with_their_chat_from_every_table(
 ) -> None:
     session = await memory.tell("I like tea", text="Ada likes marzipan.")
     await in_thread(export_user, person.pk, tmp_path / "out")
+    model = await EmbeddingModel.objects.acreate(name="any", dimensions=1)
+    await MemoryVector.objects.acreate(entry=await MemoryEntry.objects.aget(), model=model, numbers=[1.0])
     [exported] = json.loads((tmp_path / "out" / "memory_entries.json").read_text())
     assert exported["content"]["parts"] == [{"text": "Ada likes marzipan."}]
     hold = await LegalHold.objects.acreate(session=session, reason="A dispute")
@@ -243,4 +256,4 @@ async def test_facts_are_exported_and_erased_with_their_chat_from_every_table(
     for pk in (session.pk, other.pk):
         await in_thread(erase_session, pk, ErasureOrder(reason="Asked for."))
     assert await in_thread(found_in_database, "marzipan") == []
-    assert not await RememberedSession.objects.aexists()
+    assert not await RememberedSession.objects.aexists() and not await MemoryVector.objects.aexists()
