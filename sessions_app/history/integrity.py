@@ -78,7 +78,7 @@ def changed_ends(session_ids: list[UUID]) -> list[tuple[UUID, str]]:
 
 
 def changed_jobs(session_ids: list[UUID]) -> list[tuple[UUID, UUID]]:
-    """Return session and id of the jobs whose outcome is not the recorded one, or that were taken up after their end.
+    """Return session and id of the ended jobs that are gone, run again, or have another outcome than the recorded one.
 
     Jobs that ended before the migration 0034 have no record.
     """
@@ -152,13 +152,14 @@ WHERE i.session_id = ANY(%s) AND CASE
 END
 ORDER BY i.session_id, i.id"""
 _CHANGED_JOBS = """
-SELECT j.session_id, j.id FROM sessions_app_tooljob j
+SELECT s.id, recorded.job_id FROM unnest(%s::uuid[]) s(id)
 CROSS JOIN LATERAL (
-    SELECT hash FROM sessions_app_recordedend
-    WHERE erased_with = j.session_id::text AND kind = 'tooljob' AND job_id = j.id ORDER BY id DESC LIMIT 1
+    SELECT DISTINCT ON (job_id) job_id, hash FROM sessions_app_recordedend
+    WHERE erased_with = s.id::text AND kind = 'tooljob' ORDER BY job_id, id DESC
 ) recorded
-WHERE j.session_id = ANY(%s) AND recorded.hash <> adk_hash_of_job(j)
-ORDER BY j.session_id, j.created_at"""
+LEFT JOIN sessions_app_tooljob j ON j.id = recorded.job_id AND j.session_id = s.id
+WHERE j.id IS NULL OR recorded.hash <> adk_hash_of_job(j)
+ORDER BY s.id, recorded.job_id"""
 _CHANGED_LIFTINGS = """
 SELECT h.id FROM sessions_app_legalhold h JOIN sessions_app_recordedend recorded
     ON recorded.erased_with = coalesce(h.session_id::text, h.user_id::text) AND kind = 'legalhold' AND subject_id = h.id

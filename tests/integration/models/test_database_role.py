@@ -371,6 +371,8 @@ def test_the_outcome_of_a_job_and_who_answered_it_cannot_be_forged(role_url: str
         found = update("status", "failed")
         assert "not as it ended" not in found and "1 end after an earlier end, as after a retry" in found
         assert f"tooljob {job.pk}" in found
+        connection.execute(b"DELETE FROM sessions_app_tooljob")
+        assert named in verified()
 
 
 def test_the_record_of_an_earlier_erasure_permits_nothing(written: Session) -> None:
