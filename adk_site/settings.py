@@ -273,10 +273,10 @@ CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 # Keep the handlers of LOGGING, which mask secrets.
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_TIMEZONE = TIME_ZONE
-# The sweep takes over invocations and jobs of dead processes. Its message expires after a minute rather than
-# after five seconds: beat sets the expiry and a worker checks it, and their clocks may differ.
+# The sweep takes over invocations and jobs of dead processes. Its message expires after an hour rather than after five
+# seconds: beat sets the expiry and a worker checks it, and a worker whose clock is ahead would never sweep.
 CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
-    "sweep": {"task": "sessions_app.sweep", "schedule": 5.0, "options": {"expires": 60.0}},
+    "sweep": {"task": "sessions_app.sweep", "schedule": 5.0, "options": {"expires": 3600.0}},
     # At a fixed time: beat forgets intervals when its container is replaced.
     "housekeeping": {"task": "sessions_app.housekeeping", "schedule": crontab(hour="3", minute="17")},
 }
