@@ -15,6 +15,7 @@ import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from datetime import datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -32,6 +33,11 @@ PEOPLE = 200
 SECONDS_UNTIL_PROMOTION = 5.0
 PAUSE = 0.4
 """Seconds of the model for each of the two pieces of an answer."""
+INTERRUPTED = """
+    SELECT count(*), percentile_disc(0.5) WITHIN GROUP (ORDER BY finished_at - %(at)s), max(finished_at - %(at)s)
+    FROM sessions_app_invocation WHERE created_at < %(at)s AND finished_at > %(at)s
+"""
+"""Invocations that began before the promotion and ended after it, with their times from the promotion on."""
 
 
 @contextmanager
@@ -81,8 +87,8 @@ def clock(offset: str) -> dict[str, str]:
     return {"LD_PRELOAD": str(library), "FAKETIME": offset, "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
 
 
-async def fail_over(fleet: Fleet, replica: Postgres) -> People:
-    """Kill the primary while people talk, and promote the replica."""
+async def fail_over(fleet: Fleet, replica: Postgres) -> tuple[People, datetime]:
+    """Kill the primary while people talk, and promote the replica; return also the time of the promotion."""
     people = People(fleet)
     _, cookies = fleet.new_chat("web1")
     talking = [asyncio.create_task(people.talk(cookies)) for _ in range(PEOPLE)]
@@ -91,12 +97,13 @@ async def fail_over(fleet: Fleet, replica: Postgres) -> People:
     kill_servers({"postgres"}, f"-D {fleet.data / 'postgres'} ")
     await asyncio.sleep(SECONDS_UNTIL_PROMOTION)
     with psycopg.connect(postgres_url(replica.data), autocommit=True) as connection:
-        connection.execute("SELECT pg_promote()")
+        row = connection.execute("SELECT pg_promote(), clock_timestamp()").fetchone()
+        assert row is not None
     await asyncio.sleep(PHASE_SECONDS)
     await people.during("after", "web1", "web2")
     people.has_ended = True
     await asyncio.gather(*talking)
-    return people
+    return people, row[1]
 
 
 def main() -> None:
@@ -114,7 +121,7 @@ def main() -> None:
         fleet.start("web1", "beat")
         fleet.variables = {"web": clock("-10m"), "worker": clock("+10m"), "jobs": clock("-10m")}
         fleet.start("web2", "worker1", "jobs1")
-        people = asyncio.run(fail_over(fleet, replica))
+        people, promoted_at = asyncio.run(fail_over(fleet, replica))
         for phase, waits in people.waits.items():
             waits.sort()
             print(
@@ -123,7 +130,13 @@ def main() -> None:
             )
         with psycopg.connect(postgres_url(replica.data)) as connection:
             row = connection.execute(ANSWERS).fetchone()
-        assert row is not None
+            interrupted = connection.execute(INTERRUPTED, {"at": promoted_at}).fetchone()
+        assert row is not None and interrupted is not None
+        print(
+            "{} answers were interrupted; after the promotion half ended within {}, all within {}".format(
+                *interrupted
+            )
+        )
         wrong, all_of_them = row
         print(f"{wrong} of {all_of_them} messages have no answer or several")
         if wrong:
