@@ -14,7 +14,6 @@ from django.conf import settings  # noqa: E402
 from django.core.exceptions import ImproperlyConfigured  # noqa: E402
 from django.db import connections  # noqa: E402
 
-from adk_site.daphne import end_slow_requests, limit_bodies, mask_access_log  # noqa: E402
 from sessions_app.conf import conf  # noqa: E402
 
 
@@ -43,6 +42,9 @@ if __name__ == "__main__":
         _limit_database_use()
     except ImproperlyConfigured as error:
         sys.exit(f"{error}")
+    # Imported after the settings, whose error is one sentence.
+    from adk_site.daphne import end_slow_requests, limit_bodies, mask_access_log
+
     limit_bodies()
     end_slow_requests()
     mask_access_log()
