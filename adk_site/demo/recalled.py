@@ -5,14 +5,16 @@ import re
 from typing import Any
 
 TELLS = r"I (?:like|prefer) [^.!?\n]{1,200}"
-LINE = re.compile(rf"\[(?P<event>\d+)\] user: (?P<text>{TELLS})[.!]?", re.IGNORECASE)
+TOLD = re.compile(TELLS, re.IGNORECASE)
+LINE = re.compile(r"\[(?P<event>\d+)\] user: (?P<text>[^\n]*?)[.!]?", re.IGNORECASE)
 
 
 def facts_in(request: str) -> str:
     """Return the answer to a request of `sessions_app.invocations.fact_request`."""
     facts: list[dict[str, Any]] = []
     for line in request.splitlines():
-        if told := LINE.fullmatch(line.strip()):
+        told = LINE.fullmatch(line.strip())
+        if told and TOLD.fullmatch(told["text"]):
             facts.append(
                 {"text": told["text"], "event": int(told["event"]), "replaces": [], "is_special": False}
             )
@@ -24,7 +26,7 @@ def told_in(result: dict[str, Any]) -> str:
     texts = []
     for memory in result["result"]["memories"]:
         texts += [part.get("text", "") for part in memory["content"].get("parts", [])]
-    told = [text for text in texts if re.fullmatch(TELLS, text, re.IGNORECASE)]
+    told = [text for text in texts if TOLD.fullmatch(text)]
     if not told:
         return "I do not know that. Tell me, such as: I like green tea."
     return f"You told me: {'; '.join(told)}."

@@ -22,9 +22,10 @@ PAGE = "/settings/"
 FORM = "application/x-www-form-urlencoded"
 FORMS = (
     "/settings/instructions/",
-    "/settings/known/",
+    "/settings/known/pause/",
+    "/settings/known/change/",
     "/settings/known/forget/",
-    "/settings/known/1/forget/",
+    "/settings/known/1/",
     "/settings/sign-ins/1/forget/",
     "/settings/export/",
     "/settings/delete/",
