@@ -330,6 +330,7 @@ class SessionFeed:
         self.seq = self._buffered_seq = seq
         update = EventUpdate(seq, body)
         _remember(self._read_events, update.event.id, None)
+        self._known_work.note_read_event(seq, update.event.invocation_id)
         return update
 
     def _next_piece(self) -> TextUpdate | None:

@@ -163,6 +163,26 @@ async def test_work_that_a_status_has_seen_without_a_notice_is_lost_also_when_it
     assert [type(update) for update in await take_all(feed)] == [NoticeUpdate, StatusUpdate]
 
 
+async def test_work_whose_events_were_read_without_a_notice_is_lost_also_when_later_work_has_notices(
+    session: Session, feed: SessionFeed
+) -> None:
+    async def tick() -> list[type[Update]]:
+        status = await event_log.session_status(session.pk, session.user_id)
+        assert status is not None
+        live().hub.receive_status(session.pk, status)
+        return [type(update) for update in await take_all(feed)]
+
+    await take_all(feed)
+    await store(session, 1, 2)
+    live().hub.receive_log_position(session.pk, 2)
+    live().hub.publish_notice(session.pk, InvocationNotice("e-2", "m-2", "running"))
+    live().hub.publish_notice(session.pk, InvocationNotice("e-2", "m-2", "completed"))
+    await take_all(feed)
+    assert await tick() == []
+    assert await tick() == [StatusUpdate]
+    assert [await tick() for _ in range(3)] == [[], [], []]
+
+
 async def test_text_that_another_process_sends_again_is_returned_once(
     session: Session, feed: SessionFeed
 ) -> None:
