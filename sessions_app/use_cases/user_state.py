@@ -7,8 +7,8 @@ from django.db import transaction
 from django.db.models.functions import Now
 
 from runtime.sessions.state import State
+from runtime.valid_text import storable
 from sessions_app.base.actors import Act, ActionKind, UserActor
-from sessions_app.base.codec import is_storable
 from sessions_app.errors import InvalidInputError
 from sessions_app.invocations.state_delta import check_change
 from sessions_app.models import AccountAct, MemoryEntry, MemoryPause
@@ -72,7 +72,8 @@ def correct_memory(by: UserActor, entry: MemoryEntry, text: str) -> bool:
         InvalidInputError: the text is empty, too long, or has a secret.
         LegalHoldError: the entry is under legal hold.
     """
-    if not text or len(text) > MAX_CORRECTED_LENGTH or not is_storable(text):
+    text = storable(text)
+    if not text or len(text) > MAX_CORRECTED_LENGTH:
         raise InvalidInputError(f"Write a text of at most {MAX_CORRECTED_LENGTH} characters.")
     if mask_text(text) != text:
         raise InvalidInputError("Agents remember no secrets, and this looks like one.")

@@ -308,11 +308,14 @@ async def test_a_person_corrects_a_memory_but_writes_no_secret_into_it(
     assert "The memory is corrected." in await html_after(browser, address, text=" I like\r\ncocoa ")
     await remember(person, str(entry.session_id))
     assert await found(person, "tea") == [] and await found(person, "cocoa") == ["I like\ncocoa"]
-    for text in ("", "x" * 4_001, "a\x00", f"sk-{'a' * 40}"):
+    for text in ("", "x" * 4_001, f"sk-{'a' * 40}"):
         assert 'role="alert"' in await html_after(browser, address, text=text)
     assert await found(person, "cocoa") == ["I like\ncocoa"]
+    # As in messages: what PostgreSQL cannot store is replaced, and the rest is kept.
+    assert "The memory is corrected." in await html_after(browser, address, text="My cocoa\x00")
+    assert await found(person, "cocoa") == ["My cocoa\ufffd"]
     acts = [(act.action, act.subject_id) async for act in AccountAct.objects.filter(user=person)]
-    assert acts == [("change", str(entry.pk))]
+    assert acts == [("change", str(entry.pk))] * 2
 
 
 async def test_nothing_of_a_pause_is_remembered_and_the_rest_is_found_by_its_words(
