@@ -104,12 +104,17 @@ async def _talk(socket: ClientConnection, work: Work, seen: Measurements) -> Non
     for _ in range(work.turns):
         started = time.time()
         await socket.send(json.dumps({"v": 1, "type": "message", "id": uuid4().hex, "text": work.text}))
-        await _read_answer(socket, seen, started)
+        await read_answer(socket, seen, started)
         seen.turns.append(time.time() - started)
         await asyncio.sleep(work.pause * random.random())
 
 
-async def _read_answer(socket: ClientConnection, seen: Measurements, started: float) -> None:
+async def read_answer(socket: ClientConnection, seen: Measurements, started: float) -> None:
+    """Read the frames of an answer; note when its first words came, and how old its words were.
+
+    Raises:
+        RuntimeError: the server answered with an error.
+    """
     is_first = True
     while True:
         frame: dict[str, Any] = json.loads(await socket.recv())

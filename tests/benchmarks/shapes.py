@@ -24,11 +24,11 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import WebSocketException
 
 from sessions_app.process.threads import in_thread
-from tests.benchmarks.crowd import crowd
+from tests.benchmarks.crowd import crowd, read_answer
 from tests.benchmarks.daphne import cpu_seconds, daphne, memory
 from tests.benchmarks.doors import Door, enter, make_doors
 from tests.benchmarks.servers import postgres_cpu_seconds
-from tests.benchmarks.work import Measurements, Work, percentile, times_in
+from tests.benchmarks.work import Measurements, Work, percentile
 
 OPEN_CHATS, ANSWERED = 2_000, 50
 ARRIVALS, SECONDS_OF_ARRIVING = (50, 150, 500), 10.0
@@ -126,7 +126,7 @@ async def _arrive(
     pages.append(time.time() - began)
     tab = await _enter_at_last(port, door, refused)
     began = await _send(tab, Work(1))
-    await _read_answer(tab, seen, began)
+    await read_answer(tab, seen, began)
     seen.turns.append(time.time() - began)
     await tab.close()
 
@@ -149,7 +149,7 @@ async def _readers(port: int, process: psutil.Process) -> list[str]:
         costs, seen = Costs(process), Measurements()
         for _ in range(ANSWERS_READ):
             began = await _send(tabs[0], Work(1, words=200))
-            await asyncio.gather(*(_read_answer(tab, seen, began) for tab in tabs))
+            await asyncio.gather(*(read_answer(tab, seen, began) for tab in tabs))
         lines.append(f"{count} readers of answers of 200 words: words {_summarize(seen.ages)} old")
         lines.append(f"  {await costs.line(count * ANSWERS_READ, 'an answer and reader')}")
         for tab in tabs:
@@ -218,21 +218,6 @@ async def _send(tab: ClientConnection, work: Work) -> float:
     began = time.time()
     await tab.send(json.dumps({"v": 1, "type": "message", "id": uuid4().hex, "text": work.text}))
     return began
-
-
-async def _read_answer(tab: ClientConnection, seen: Measurements, began: float) -> None:
-    is_first = True
-    while True:
-        frame = json.loads(await tab.recv())
-        if frame["type"] == "partial":
-            now = time.time()
-            if is_first:
-                seen.first_words.append(now - began)
-                is_first = False
-            seen.ages += [now - yielded_at for yielded_at in times_in(frame["text"])]
-        elif frame["type"] == "invocation" and frame["status"] == "completed":
-            return
-        assert frame.get("status") != "failed" and frame["type"] != "error", frame
 
 
 async def _enter_slowly(port: int, door: Door) -> ClientConnection:
