@@ -100,9 +100,6 @@ async def _check_sign_ins(sign_ins: SignIns) -> None:
             logger.warning("Sign-ins could not be checked; the next tick tries again", exc_info=True)
 
 
-logger = logging.getLogger(__name__)
-
-
 class StatusChecks:
     """The slow tick: checks all watched and expected sessions on every heartbeat, and sessions on request."""
 
