@@ -150,8 +150,8 @@ MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     # Before any code that writes to the database: PostgreSQL stores no NUL characters in text.
     "sessions_app.asgi.nul.refuse_nul",
-    *(["adk_site.compression.CompressStaticFiles"] if DEV else []),
-    "adk_site.compression.StaticFiles",
+    *(["adk_site.static_files.CompressStaticFiles"] if DEV else []),
+    "adk_site.static_files.serve_static_files",
     "csp.middleware.CSPMiddleware",
     "sessions_app.asgi.device_permissions.limit_devices",
     "django.contrib.sessions.middleware.SessionMiddleware",
@@ -245,7 +245,7 @@ CHANNEL_LAYERS: dict[str, Any] = {
 }
 STATIC_URL = "/static/"
 STATIC_ROOT = BASE_DIR / "staticfiles"
-STATIC_STORAGE = "adk_site.compression.HashedStaticFiles"
+STATIC_STORAGE = "adk_site.static_files.HashedStaticFiles"
 if DEV:
     STATIC_STORAGE = "django.contrib.staticfiles.storage.StaticFilesStorage"
 MEDIA_ROOT = Path(env.str("MEDIA_ROOT", default=str(DATA_DIR / "media")))

@@ -13,7 +13,8 @@ from django.http.response import HttpResponseBase
 from django.test import Client, RequestFactory
 from django.urls import reverse
 
-from adk_site.compression import CompressPages, CompressStaticFiles
+from adk_site.compression import CompressPages
+from adk_site.static_files import CompressStaticFiles
 
 TEXT = "one and the same sentence. " * 100
 GZIP = {"Accept-Encoding": "gzip"}

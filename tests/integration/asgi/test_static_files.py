@@ -8,7 +8,7 @@ from pathlib import Path
 from django.core.management import call_command
 from pytest_django import Settings
 
-from adk_site.compression import HashedStaticFiles
+from adk_site.static_files import HashedStaticFiles
 
 IMPORTED = re.compile(r"""(?:from|import\(|import)\s*["'](\.[^"']+\.js)["']""")
 
@@ -19,7 +19,7 @@ def test_modules_import_hashed_modules(settings: Settings, tmp_path: Path) -> No
     settings.WHITENOISE_SKIP_COMPRESS_EXTENSIONS = ("css", "js", "json", "map", "svg", "txt")
     settings.STORAGES = {
         **settings.STORAGES,
-        "staticfiles": {"BACKEND": "adk_site.compression.HashedStaticFiles"},
+        "staticfiles": {"BACKEND": "adk_site.static_files.HashedStaticFiles"},
     }
     call_command("collectstatic", interactive=False, verbosity=0)
     storage = HashedStaticFiles()
