@@ -32,6 +32,7 @@ from sessions_app.history.costs import cost_of, tokens_of
 from sessions_app.history.event_marks import SCHEDULED
 from sessions_app.history.rewinds import find_rewinds
 from sessions_app.invocations.fact_request import (
+    USER,
     Fact,
     Line,
     allowed_facts,
@@ -60,7 +61,6 @@ MAX_EVENTS = 200
 MAX_TEXT_LENGTH = 2_000
 MAX_KNOWN = 100
 """Known facts in a request, the newest."""
-PERSON = "user"
 
 # asyncio holds only weak references to tasks.
 _running: set[asyncio.Task[None]] = set()
@@ -107,7 +107,7 @@ async def consider(session_pk: UUID) -> None:
             return
         facts: Sequence[Fact] = ()
         model = first_model(get_app(material.session.app_name))
-        if model is not None and any(line.speaker == PERSON for line in material.lines.values()):
+        if model is not None and any(line.speaker == USER for line in material.lines.values()):
             request = request_for_facts(material.lines, [_text(fact) for fact in material.known])
             async with asyncio.timeout(CALL_SECONDS):
                 facts, response = await ask_for_facts(model, request)
@@ -190,7 +190,7 @@ def _read(session_pk: UUID) -> Material | None:
     pauses = list(MemoryPause.objects.filter(user=session.user_id))
     for seq, author, text, happened_at, schedule in rows:
         # A scheduled task's message is an agent's: nobody has said it.
-        is_said = not (author == PERSON and schedule)
+        is_said = not (author == USER and schedule)
         if is_said and not is_in_pause(happened_at or timezone.now(), pauses):
             material.lines[seq] = Line(author, text[:MAX_TEXT_LENGTH])
     material.known = list(_facts_of(session).order_by("-said_at", "-pk")[:MAX_KNOWN])
@@ -231,14 +231,14 @@ def _store(material: Material, facts: Sequence[Fact]) -> None:
         )
 
 
-def _sources(session: Session, lines: Mapping[int, Line]) -> dict[int, tuple[str, str, datetime]]:
-    """Return id, author and time of the events that are still in effect, by `seq`."""
+def _sources(session: Session, lines: Mapping[int, Line]) -> dict[int, tuple[str, datetime]]:
+    """Return id and time of the events that are still in effect, by `seq`."""
     events = session.events.filter(find_rewinds(session.pk).in_effect, seq__in=list(lines))
-    rows = events.values_list("seq", "event_id", "author", "happened_at")
-    return {seq: (event_id, author, at or timezone.now()) for seq, event_id, author, at in rows if event_id}
+    rows = events.values_list("seq", "event_id", "happened_at")
+    return {seq: (event_id, at or timezone.now()) for seq, event_id, at in rows if event_id}
 
 
-def _add(material: Material, fact: Fact, event_id: str, author: str, said_at: datetime) -> None:
+def _add(material: Material, fact: Fact, event_id: str, said_at: datetime) -> None:
     """Store a fact in the place of those that it repeats or corrects."""
     session = material.session
     words = as_words(fact.text)
@@ -251,7 +251,7 @@ def _add(material: Material, fact: Fact, event_id: str, author: str, said_at: da
         session=session,
         event_id=f"fact-{uuid4().hex}",
         source_event_id=event_id[:255],
-        author=author[:255],
+        author=USER,
         said_at=said_at,
         content={"role": "user", "parts": [{"text": fact.text}]},
         words=words,
