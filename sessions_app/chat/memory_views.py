@@ -68,8 +68,8 @@ class ShownEntry:
 
 
 @dataclass
-class Knowledge:
-    """Knowledge of an app's agents about a user: values of the state, and memory entries, each as it is shown."""
+class KnownByApp:
+    """What an app's agents know of a user: values of the state, and memory entries, each as it is shown."""
 
     app_name: str
     stored_values: list[tuple[StoredValue, list[ShownArgument]]] = field(default_factory=list)
@@ -82,7 +82,7 @@ def known_page(request: HttpRequest) -> HttpResponse:
     query = storable(request.GET.get("q", "")[:MAX_SEARCH_LENGTH])
     words = words_of(query)
     page = Paginator(_entries(request.user.pk, words), ENTRIES_ON_PAGE).get_page(request.GET.get("page"))
-    known: dict[str, Knowledge] = {}
+    known: dict[str, KnownByApp] = {}
     if page.number == 1:
         _add_values(known, request.user.pk, words)
     _add_entries(known, page)
@@ -108,11 +108,11 @@ def _entries(user_pk: Any, words: list[str]) -> QuerySet[MemoryEntry]:
     return sources.select_related("session").order_by("-said_at", "-pk")
 
 
-def _add_values(known: dict[str, Knowledge], user_pk: Any, words: list[str]) -> None:
+def _add_values(known: dict[str, KnownByApp], user_pk: Any, words: list[str]) -> None:
     for app_name, values in read_user_values(user_pk, MAX_EDITED_LENGTH).items():
         found = [value for value in values if value.key not in OWN_FORMS and _has_words(value, words)]
         if found:
-            known[app_name] = Knowledge(app_name, [(value, _shown(value)) for value in found])
+            known[app_name] = KnownByApp(app_name, [(value, _shown(value)) for value in found])
 
 
 def _has_words(value: StoredValue, words: list[str]) -> bool:
@@ -120,12 +120,12 @@ def _has_words(value: StoredValue, words: list[str]) -> bool:
     return all(word in text for word in words)
 
 
-def _add_entries(known: dict[str, Knowledge], entries: Page[MemoryEntry]) -> None:
+def _add_entries(known: dict[str, KnownByApp], entries: Page[MemoryEntry]) -> None:
     for entry in entries:
         text = "".join(str(part.get("text", "")) for part in entry.content.get("parts", []))
         is_editable = len(text) <= MAX_CORRECTED_LENGTH and mask_text(text) == text
         shown = text if is_editable else one_line(mask_text(text))
-        of_app = known.setdefault(entry.app_name, Knowledge(entry.app_name))
+        of_app = known.setdefault(entry.app_name, KnownByApp(entry.app_name))
         of_app.entries.append(ShownEntry(entry, shown, is_editable))
 
 
