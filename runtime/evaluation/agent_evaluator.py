@@ -10,11 +10,11 @@ from typing import Any
 from runtime.agents.base_agent import BaseAgent
 from runtime.apps.app import App
 from runtime.errors import ConfigurationError, EvaluationError
+from runtime.evaluation.base_metric import Metric, MetricResult
 from runtime.evaluation.eval_case import EvalCase, Invocation
 from runtime.evaluation.eval_config import EvalConfig
 from runtime.evaluation.eval_set import EvalSet
 from runtime.evaluation.json_files import check_eval_set, config_beside, load_eval_set, load_session
-from runtime.evaluation.metric import Metric, MetricResult
 from runtime.evaluation.metrics import metrics_of
 from runtime.evaluation.run_case import check_metrics, evaluate_case, run_case
 from runtime.evaluation.simulation.llm_backed_user_simulator import LlmBackedUserSimulatorConfig

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Literal
 from pydantic import BaseModel, Field
 
 from runtime.errors import EvaluationError
+from runtime.evaluation.base_metric import InvocationScore, Metric, MetricResult
 from runtime.evaluation.conversation_scenarios import ConversationScenario
 from runtime.evaluation.eval_case import Invocation
 from runtime.evaluation.eval_metrics import (
@@ -21,7 +22,6 @@ from runtime.evaluation.eval_metrics import (
 )
 from runtime.evaluation.eval_rubrics import Rubric, RubricContent, RubricScore
 from runtime.evaluation.judge import Judge, majority
-from runtime.evaluation.metric import InvocationScore, Metric, MetricResult
 from runtime.evaluation.texts import answer_of, calls_of, text_of, texts_before
 
 COMPARE_INSTRUCTION = """\

@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 
 from runtime.apps.app import App
 from runtime.errors import EvaluationError, ModelError
+from runtime.evaluation.base_metric import Metric, MetricResult
 from runtime.evaluation.eval_case import EvalCase, Invocation, SessionInput
-from runtime.evaluation.metric import Metric, MetricResult
 from runtime.evaluation.recording import InvocationRecording
 from runtime.evaluation.simulation.llm_backed_user_simulator import (
     LlmBackedUserSimulator,

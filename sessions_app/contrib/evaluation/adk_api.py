@@ -7,7 +7,7 @@ from typing import Any
 from django.http import HttpRequest
 from ninja import Router
 
-from runtime.evaluation.metric import MetricResult
+from runtime.evaluation.base_metric import MetricResult
 from sessions_app.api.access.callers import caller_of
 from sessions_app.api.adk.names import AdkSchema
 from sessions_app.base.client_address import client_address

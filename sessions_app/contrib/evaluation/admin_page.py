@@ -9,8 +9,8 @@ from django.db.models import Case, IntegerField, QuerySet, Value, When
 from django.http import QueryDict
 
 from runtime import types
+from runtime.evaluation.base_metric import InvocationScore, MetricResult
 from runtime.evaluation.eval_case import EvalCase, Invocation, get_all_tool_calls
-from runtime.evaluation.metric import InvocationScore, MetricResult
 from runtime.evaluation.run_case import expected_of
 from runtime.evaluation.texts import text_of
 from sessions_app.admin.links import session_url

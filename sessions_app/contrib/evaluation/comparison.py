@@ -8,7 +8,7 @@ from math import isclose
 
 from django.db.models import QuerySet
 
-from runtime.evaluation.metric import MetricResult
+from runtime.evaluation.base_metric import MetricResult
 from sessions_app.models import CaseStatus, EvaluatedCase, Evaluation
 
 RANKS = {CaseStatus.BROKEN: 0, CaseStatus.FAILED: 1, CaseStatus.PASSED: 2}

@@ -17,9 +17,9 @@ from django.db.models.functions import Now
 from pydantic import BaseModel, ValidationError
 
 from runtime.errors import AdkError
+from runtime.evaluation.base_metric import MetricResult
 from runtime.evaluation.eval_case import EvalCase, Invocation
 from runtime.evaluation.eval_config import EvalConfig
-from runtime.evaluation.metric import MetricResult
 from runtime.evaluation.metrics import metrics_of
 from runtime.evaluation.run_case import check_metrics, evaluate_case, run_case
 from runtime.run_config import RunConfig

@@ -9,10 +9,10 @@ import pytest
 
 from runtime import types
 from runtime.errors import EvaluationError
+from runtime.evaluation.base_metric import MetricResult
 from runtime.evaluation.eval_case import IntermediateData, Invocation
 from runtime.evaluation.eval_config import EvalConfig
 from runtime.evaluation.eval_rubrics import Rubric, RubricContent
-from runtime.evaluation.metric import MetricResult
 from runtime.evaluation.metrics import metrics_of
 from runtime.models import LLMRegistry, rate_limit
 from runtime.testing import ScriptedModel

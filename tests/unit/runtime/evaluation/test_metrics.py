@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from runtime.errors import EvaluationError
+from runtime.evaluation.base_metric import MetricResult
 from runtime.evaluation.computed_metrics import rouge_1
 from runtime.evaluation.eval_case import Invocation
 from runtime.evaluation.eval_config import DEFAULT_CONFIG, EvalConfig
-from runtime.evaluation.metric import MetricResult
 from runtime.evaluation.metrics import METRICS, metrics_of
 from tests.unit.runtime.evaluation.builders import call, called
 
