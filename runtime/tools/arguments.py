@@ -58,9 +58,8 @@ def describe_errors(error: ValidationError, *path: str) -> list[str]:
     sentences = []
     for problem in error.errors(include_url=False):
         place = ".".join([*path, *map(str, problem["loc"])]) or "(all)"
-        sentences.append(
-            f"Argument {place!r}: {problem['msg']}, got {shortened(repr(problem['input']), _MAX_VALUE_LENGTH)}."
-        )
+        given = shortened(repr(problem["input"]), _MAX_VALUE_LENGTH)
+        sentences.append(f"Argument {place!r}: {problem['msg']}, got {given}.")
     return sentences
 
 

@@ -1,4 +1,4 @@
-"""The contract of a tool: its declaration to the model and its execution."""
+"""The contract of a tool: its declaration to the model and its execution, by the runtime or by the provider."""
 
 from typing import Any
 
@@ -123,7 +123,10 @@ def job_result(result: Any) -> Any:
 
 
 class ModelSideTool(BaseTool):
-    """Adds an entry to the request's tools, apart from the function declarations (contract Q13)."""
+    """Tool that the model's provider executes: an entry in the request, never called by the runtime (contract T9).
+
+    The entry stands apart from the function declarations (contract Q13).
+    """
 
     def __init__(self, *, name: str, description: str, tool: types.Tool) -> None:
         super().__init__(name=name, description=description)

@@ -96,14 +96,14 @@ def build_node(node_like: Any, **settings: Any) -> BaseNode:
 
 
 class NodeBuilder:
-    """Makes nodes of agents, tools and functions: of each one node, however often it is named."""
+    """Makes nodes: each agent, tool or function becomes one node, however often it is named."""
 
     def __init__(self) -> None:
         # With the object: an `id` is used again once an object is gone.
         self._nodes: dict[int, tuple[Any, BaseNode]] = {}
 
     def build(self, node_like: Any) -> BaseNode:
-        """Return the node of `node_like`. Raise the error of `build_node`."""
+        """Return the node of `node_like`; raise the error of `build_node`."""
         if id(node_like) not in self._nodes:
             self._nodes[id(node_like)] = node_like, build_node(node_like)
         return self._nodes[id(node_like)][1]

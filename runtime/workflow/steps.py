@@ -229,7 +229,7 @@ class _Walk:
             step.state = StepState.RUNNING
 
     def _add_attempts_of_jobs(self, step: Step, record: RunRecord) -> None:
-        """Count the further attempts of a job: for the log, it is one call."""
+        """Count the attempts of a job after the first: the log has a single call for all of them."""
         for made in record.calls:
             job = self._jobs.get(made.call.id or "")
             if job is not None and job.attempts > 1:

@@ -5,7 +5,7 @@ its own events since its latest start:
 
     agent_state of a workflow agent above it   the agent starts (a loop starts it once per round)
     transfer to it                             the agent starts
-    an event with its name and branch          the agent has begun
+    an event of it, or of a node of it         the agent has begun
     end_of_agent                               the agent has ended
 """
 
@@ -25,7 +25,8 @@ from runtime.events.node_runs import path_of
 
 
 def has_begun(ctx: InvocationContext) -> bool:
-    """Return True if the agent, or a node of it, has committed an event since its latest start, but for failures."""
+    """Return True if the agent, or a node of it, has committed an event other than a failure since its latest start."""
+    # A workflow itself commits no event; the paths of its nodes' events begin with its own path or name.
     below = f"{ctx.node_path}/" if ctx.node_path else f"{ctx.agent.name}@"
     for event in _events_since_start(ctx):
         is_own_or_below = is_own(event, ctx) or path_of(event).startswith(below)
