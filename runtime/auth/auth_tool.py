@@ -7,7 +7,7 @@ under `credential_key`.
 
 import hashlib
 import json
-from typing import Any
+from typing import Any, Self
 
 from pydantic import BaseModel, field_validator, model_validator
 
@@ -39,7 +39,7 @@ class AuthConfig(AuthModel):
         return scheme
 
     @model_validator(mode="after")
-    def _derive_credential_key(self) -> "AuthConfig":
+    def _derive_credential_key(self) -> Self:
         if not self.credential_key:
             self.credential_key = f"adk_credential_{self._fingerprint()}"
         return self

@@ -13,7 +13,7 @@ import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 # LiteLLM reads these when it is imported: it would load a file `.env`, and fetch prices and headers from the network.
 os.environ.setdefault("LITELLM_MODE", "PRODUCTION")
@@ -192,7 +192,7 @@ class WatchedStream:
         self._refusal = ""
         self.has_finish_reason = False
 
-    def __aiter__(self) -> "WatchedStream":
+    def __aiter__(self) -> Self:
         return self
 
     async def __anext__(self) -> ChatCompletionChunk:
