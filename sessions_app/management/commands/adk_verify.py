@@ -1,13 +1,15 @@
 """`manage.py adk_verify`: check event logs against their hash chains and signed roots, and bundles of case files."""
 
 from argparse import ArgumentParser
+from collections.abc import Callable, Iterable
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID
 
 from django.contrib.auth import get_user_model
 from django.core.management.base import CommandError
+from django.db import ProgrammingError, transaction
 from django.db.models import CharField, Count, Exists, Max, OuterRef, QuerySet
 from django.db.models.functions import Cast
 from django.template.defaultfilters import pluralize
@@ -32,6 +34,8 @@ from sessions_app.models import (
     Session,
     Tombstone,
 )
+
+T = TypeVar("T")
 
 
 class Command(SiteCommand):
@@ -59,6 +63,7 @@ class Command(SiteCommand):
             sessions = sessions.filter(pk=options["session"])
         if options["app"]:
             sessions = sessions.filter(app_name=options["app"])
+        self._impossible: set[str] = set()
         definitions = self._check_definitions()
         checked, flawed, changed = self._check(sessions)
         self._tell_of_sessions_written_again(sessions)
@@ -68,16 +73,19 @@ class Command(SiteCommand):
             self._tell_of_erased_people()
             self._tell_of_later_ends()
         summary = f"{checked} session{pluralize(checked)} checked, {flawed} not as they were written."
-        if changed:
-            summary += f" {changed} end{pluralize(changed)} not as recorded."
-        if definitions:
-            summary += f" {definitions} definition{pluralize(definitions)} not as of this version."
         different = 0
         if options["against"]:
             different = self._compare(options["against"], options["public_key"])
-        if different:
-            summary += f" {different} difference{pluralize(different)} from the roots."
-        if definitions or flawed or changed or different:
+        counts = [
+            (changed, "end", "not as recorded"),
+            (definitions, "definition", "not as of this version"),
+            (len(self._impossible), "check", "impossible"),
+            (different, "difference", "from the roots"),
+        ]
+        for count, noun, words in counts:
+            if count:
+                summary += f" {count} {noun}{pluralize(count)} {words}."
+        if flawed or any(count for count, _, _ in counts):
             raise CommandError(summary)
         self.stdout.write(summary)
 
@@ -94,20 +102,31 @@ class Command(SiteCommand):
         checked = flawed = changed = 0
         while batch := list(islice(ids, SESSIONS_PER_QUERY)):
             checked += len(batch)
-            for flaw in check_logs(batch):
+            for flaw in self._found(check_logs, batch):
                 flawed += 1
                 self.stdout.write(f"session {flaw.session_id}, event {flaw.seq}: {flaw.problem}")
-            for session_id, invocation_id in changed_ends(batch):
+            for session_id, invocation_id in self._found(changed_ends, batch):
                 changed += 1
                 self.stdout.write(f"session {session_id}, invocation {invocation_id}: not as it ended")
-            for session_id, job_id in changed_jobs(batch):
+            for session_id, job_id in self._found(changed_jobs, batch):
                 changed += 1
                 self.stdout.write(f"session {session_id}, job {job_id}: not as it ended")
         return checked, flawed, changed
 
+    def _found(self, check: Callable[..., Iterable[T]], *args: Any) -> list[T]:
+        """Return what a check finds; write a line if it is impossible because the database is not as it should be."""
+        try:
+            with transaction.atomic():
+                return list(check(*args))
+        except ProgrammingError as error:
+            if check.__name__ not in self._impossible:
+                self.stdout.write(f"{check.__name__}: impossible: {error}")
+            self._impossible.add(check.__name__)
+            return []
+
     def _check_holds(self) -> int:
         """Return the number of holds whose lifting was changed; write a line for each."""
-        changed = changed_liftings()
+        changed = self._found(changed_liftings)
         for pk in changed:
             self.stdout.write(f"legal hold {pk}: not as it was lifted")
         return len(changed)

@@ -113,6 +113,21 @@ def test_false_code_in_the_database_is_found(counted: Session) -> None:
         transaction.set_rollback(True)
 
 
+def test_a_check_that_is_impossible_keeps_no_other_from_its_findings(counted: Session) -> None:
+    out = StringIO()
+    with transaction.atomic(), connection.cursor() as cursor:
+        tamper(lambda: Event.objects.filter(seq=2).update(body={"author": "mallory"}))
+        cursor.execute("""
+            ALTER TABLE sessions_app_tooljob RENAME TO shown;
+            CREATE VIEW sessions_app_tooljob AS SELECT * FROM shown""")
+        with pytest.raises(CommandError, match=r"1 not as .*1 definition not .*1 check impossible"):
+            call_command("adk_verify", stdout=out)
+        transaction.set_rollback(True)
+    assert "table sessions_app_tooljob: not as this version" in out.getvalue()
+    assert "changed_jobs: impossible" in out.getvalue()
+    assert f"session {counted.pk}, event 2: altered" in out.getvalue()
+
+
 def test_an_odd_event_and_an_odd_invocation_keep_no_log_from_its_check(counted: Session) -> None:
     odd = {"author": "user", "invocationId": "e-odd", "actions": {"stateDelta": "odd"}}
     job = {"actor_kind": "job", "actor_id": "-" * 36}
