@@ -62,9 +62,6 @@ MAX_TEXT_LENGTH = 2_000
 MAX_KNOWN = 100
 """Known facts in a request, the newest."""
 
-# asyncio holds only weak references to tasks.
-_running: set[asyncio.Task[None]] = set()
-
 
 @dataclass
 class Material:
@@ -94,9 +91,7 @@ def offer_ended_sessions(seconds: float) -> bool:
 
 async def start(session_pk: UUID) -> None:
     """Start to consider a session on this event loop."""
-    task = create_task(consider(session_pk), f"take facts of session {session_pk}")
-    _running.add(task)
-    task.add_done_callback(_running.discard)
+    create_task(consider(session_pk), f"take facts of session {session_pk}")
 
 
 async def consider(session_pk: UUID) -> None:

@@ -22,6 +22,9 @@ P = ParamSpec("P")
 T = TypeVar("T")
 M = TypeVar("M", bound=Model)
 
+# asyncio holds only weak references to tasks.
+_tasks: set[asyncio.Task[Any]] = set()
+
 
 async def in_thread(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     """Run ORM code in the thread of the caller's HTTP request or `async_to_sync`, else in a database thread.
@@ -54,9 +57,12 @@ def run(coroutine: Coroutine[Any, Any, T]) -> T:
 
 
 def create_task(work: Coroutine[Any, Any, T], name: str) -> asyncio.Task[T]:
-    """Start a task in a new context: it may outlive the HTTP request of its caller."""
+    """Start a task in a new context, and keep it until its end: it may outlive the HTTP request of its caller."""
     # In the caller's context, `in_thread` would use the thread of the request, which may have ended.
-    return asyncio.create_task(work, name=name, context=Context())
+    task = asyncio.create_task(work, name=name, context=Context())
+    _tasks.add(task)
+    task.add_done_callback(_tasks.discard)
+    return task
 
 
 def _with_own_connection(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:

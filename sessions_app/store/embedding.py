@@ -47,9 +47,6 @@ REFUSED = "INVALID_ARGUMENT"
 PROBE = "Hello"
 """Text that each model accepts: a server that refuses it refuses all texts."""
 
-# asyncio holds only weak references to tasks.
-_rounds: set[asyncio.Task[int]] = set()
-
 
 @dataclass(frozen=True)
 class WaitingText:
@@ -71,9 +68,7 @@ def offer_waiting_texts(seconds: float) -> bool:
 
 async def start_round() -> None:
     """Start a round, which ends at once if another process has the claim."""
-    task = create_task(embed_waiting(), "embed texts")
-    _rounds.add(task)
-    task.add_done_callback(_rounds.discard)
+    create_task(embed_waiting(), "embed texts")
 
 
 async def embed_waiting() -> int:
