@@ -1,8 +1,9 @@
 """Script of the processes that run a model's code: it restricts its own process, then runs the code.
 
 Resource limits work on Linux and macOS, isolation on Linux only. A process can give up rights but never regain them, so
-the order is: limits; Landlock, which allows access to listed files only; capabilities, so a process of root has no more
-rights than others; and last a seccomp filter, which denies the listed system calls.
+the order is: limits; namespaces, where this process may have its own; Landlock, which allows access to listed files
+only; capabilities, so a process of root has no more rights than others; and last a seccomp filter, which denies the
+listed system calls.
 
 Older versions of Landlock do not know signals by `fcntl` (before Linux 6.12) and truncation (before Linux 6.2). The
 filter denies both on every kernel, so the promise does not depend on the version.
@@ -35,6 +36,7 @@ _CREATE_RULESET = 444
 _ADD_RULE = 445
 _RESTRICT_SELF = 446
 _CAPSET_VERSION_3 = 0x20080522
+_NEW_USER_IPC_AND_NETWORK_NAMESPACES = 0x10000000 | 0x08000000 | 0x40000000
 
 # Rights of Landlock on files and directories: https://docs.kernel.org/userspace-api/landlock.html
 _WRITE_FILE = 1 << 1
@@ -89,6 +91,7 @@ class ProcessLimits:
     cpu_seconds: int | None
     memory_bytes: int
     file_bytes: int
+    threads: int
     isolate: bool
 
 
@@ -244,6 +247,7 @@ def confine(limits: ProcessLimits) -> None:
     calls = _SYSTEM_CALLS[platform.machine()]
     # Without this flag, the kernel accepts a filter from privileged processes only.
     _checked(_libc().prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+    _enter_namespaces(limits.threads)
     _allow_files(os.getcwd())
     _drop_capabilities(calls)
     _deny_system_calls(calls)
@@ -283,6 +287,19 @@ def run(source: str) -> None:
         below = error.__traceback__.tb_next if error.__traceback__ else None
         traceback.print_exception(type(error), error, below)
         sys.exit(1)
+
+
+def _enter_namespaces(max_threads: int) -> None:
+    """Leave the users, the network and the shared memory of the machine, and have the kernel limit the threads.
+
+    Many containers and some distributions refuse namespaces. What follows protects without them, and `ChildPython`
+    counts the threads in any case: the kernel's limit does not hold for root.
+    """
+    if _libc().unshare(_NEW_USER_IPC_AND_NETWORK_NAMESPACES) < 0:
+        return
+    # Before Linux 5.14 the limit counts all processes of the user. This version of Landlock came with Linux 5.19.
+    if _landlock_version() >= 2:
+        resource.setrlimit(resource.RLIMIT_NPROC, (max_threads, max_threads))
 
 
 def _allow_files(directory: str) -> None:

@@ -25,7 +25,8 @@ class RestrictedCodeExecutor(LocalCodeExecutor):
 
     Attributes:
         max_memory_bytes: address space of the process.
-        max_threads: threads of the process, which is killed when it has started more.
+        max_threads: threads of the process. Where the kernel gives the process a user namespace and the site does not
+            run as root, it cannot start more; elsewhere it is killed when it has started more.
         max_file_bytes: size of a file, and of the output.
         max_output_characters: characters after which the output is cut.
         require_isolation: False to run code without the protections missing on this system. On macOS, the network and
@@ -56,6 +57,7 @@ class RestrictedCodeExecutor(LocalCodeExecutor):
             cpu_seconds=math.ceil(self.timeout_seconds) + 1 if self.timeout_seconds else None,
             memory_bytes=self.max_memory_bytes,
             file_bytes=self.max_file_bytes,
+            threads=self.max_threads,
             isolate=missing_protection() is None,
         )
         environment = {

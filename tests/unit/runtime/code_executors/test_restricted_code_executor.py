@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import socket
+import subprocess
+import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +22,7 @@ from runtime.code_executors import (
     UnsafeLocalCodeExecutor,
     confinement,
 )
+from runtime.code_executors.confinement import ProcessLimits
 from runtime.code_executors.local_code_executor import ChildPython, LocalCodeExecutor
 from runtime.context import InvocationContext
 
@@ -222,6 +227,39 @@ for _ in range(40):
     threading.Thread(target=threading.Event().wait).start()"""
     result = run(invocation, code, max_threads=30)
     assert "started more than 30 threads" in result.stderr and result.exit_code == -9
+
+
+AS_ANOTHER_USER = """
+import confinement, os, sysconfig, threading
+sysconfig.get_config_vars()  # is read from a file that the other user may not read
+if os.getuid() == 0:
+    os.setgroups([])
+    os.setgid(65534)
+    os.setuid(65534)
+os.chdir("/tmp")
+confinement.main()"""
+THREADS_UNTIL_REFUSED = """
+import os, threading
+threading.stack_size(2**16)
+for number in range(1, 200):
+    try:
+        threading.Thread(target=threading.Event().wait).start()
+    except RuntimeError:
+        break
+print(number, flush=True)
+os._exit(0)"""
+
+
+def test_t12_the_kernel_limits_threads_where_the_process_has_its_own_users() -> None:
+    limits = ProcessLimits(cpu_seconds=9, memory_bytes=2**30, file_bytes=2**20, threads=30, isolate=True)
+    arguments = [sys.executable, "-c", AS_ANOTHER_USER, json.dumps(asdict(limits))]
+    environment = {"PYTHONPATH": str(confinement.SCRIPT.parent)}
+    ended = subprocess.run(
+        arguments, input=THREADS_UNTIL_REFUSED, env=environment, capture_output=True, text=True
+    )
+    if subprocess.run(["unshare", "--user", "true"], capture_output=True).returncode:
+        pytest.skip("This machine refuses user namespaces.")
+    assert (ended.stdout, ended.stderr) == ("30\n", "")
 
 
 @pytest.mark.parametrize("executor", [RestrictedCodeExecutor(), UnsafeLocalCodeExecutor()])
