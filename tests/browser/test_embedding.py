@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -27,7 +26,7 @@ from tests.other_project import (
     OtherProject,
     build_wheel,
     inherited_variables,
-    unpack,
+    install,
 )
 from tests.stack.stack import Stack
 
@@ -42,17 +41,17 @@ LACKING = ["E010", "E011", "E012", "E013", "E014", "W007", "W008", "W009", "W010
 
 
 @pytest.fixture(scope="module")
-def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return unpack(build_wheel(tmp_path_factory.mktemp("wheel")))
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build_wheel(tmp_path_factory.mktemp("wheel"))
 
 
 @pytest.fixture(scope="module")
 def project(
-    packages: Path, site: Stack, model: Model, tmp_path_factory: pytest.TempPathFactory
+    wheel: Path, site: Stack, model: Model, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[OtherProject]:
     servers = postgres_url(site.data), redis_url(site.data)
-    variables = {**model.environment, "PYTHONPATH": str(packages)}
-    with OtherProject(tmp_path_factory.mktemp("other"), *servers, variables) as running:
+    python = install(wheel, "lowest-direct")
+    with OtherProject(python, tmp_path_factory.mktemp("other"), *servers, model.environment) as running:
         yield running
 
 
@@ -227,13 +226,16 @@ def test_programs_find_the_http_api_also_under_uvicorn(
     expect(page.get_by_text("Agents of this site")).to_be_visible()
 
 
-def test_a_project_that_lacks_a_setting_is_told_so(packages: Path, tmp_path: Path) -> None:
-    environment = {**inherited_variables(), "PYTHONPATH": str(packages)}
+def test_a_project_with_the_newest_packages_that_lacks_a_setting_is_told_so(
+    wheel: Path, tmp_path: Path
+) -> None:
+    python = install(wheel, "highest")
+    environment = inherited_variables(python)
     subprocess.run(["django-admin", "startproject", "mysite"], check=True, cwd=tmp_path, env=environment)
     with (tmp_path / "mysite" / "mysite" / "settings.py").open("a") as settings:
         settings.write('INSTALLED_APPS += ["sessions_app"]\n')
     answer = subprocess.run(
-        [sys.executable, "manage.py", "check"],
+        [python, "manage.py", "check"],
         cwd=tmp_path / "mysite",
         env=environment,
         capture_output=True,
