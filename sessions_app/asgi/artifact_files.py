@@ -19,7 +19,7 @@ from django.utils.http import content_disposition_header
 from django.utils.translation import gettext
 
 from runtime.sessions.state import State
-from sessions_app.asgi.problem_details import CODES, problem
+from sessions_app.asgi.problem_details import CODES, problem, refuse
 from sessions_app.base.codec import is_storable
 from sessions_app.errors import AlteredFileError, FilesUnavailableError, error_code, http_status
 from sessions_app.models import Artifact, Session
@@ -88,9 +88,10 @@ async def artifact_response(
         return await _artifact_response(request, row, may_redirect)
     except FileNotFoundError:
         missing = gettext("The storage of the site does not have this file: somebody has deleted it there.")
-        return problem(HTTPStatus.NOT_FOUND, missing, CODES[HTTPStatus.NOT_FOUND])
+        return await in_thread(refuse, request, HTTPStatus.NOT_FOUND, missing, CODES[HTTPStatus.NOT_FOUND])
     except (AlteredFileError, FilesUnavailableError) as error:
-        return problem(http_status(error), in_language(str(error)), error_code(error))
+        sentence = in_language(str(error))
+        return await in_thread(refuse, request, http_status(error), sentence, error_code(error))
 
 
 async def _artifact_response(request: HttpRequest, row: Artifact, may_redirect: bool) -> HttpResponseBase:

@@ -1,4 +1,4 @@
-"""Problem details (RFC 9457): JSON for programs whose request failed.
+"""Problem details (RFC 9457): JSON for programs whose request failed. People get a page with the same sentence.
 
 `type` is `about:blank`, so `title` is the phrase of the status. `code` is for programs, `detail` is a sentence, and
 `errors` names the invalid fields.
@@ -12,6 +12,7 @@ from http import HTTPStatus
 from typing import Any, cast
 
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.shortcuts import render
 
 from sessions_app.asgi.middleware import around_views
 from sessions_app.errors import FilesUnavailableError, error_code, http_status
@@ -19,6 +20,7 @@ from sessions_app.rendering.sentences import in_language
 
 CONTENT_TYPE = "application/problem+json"
 JSON = "application/json"
+HTML = "text/html"
 API = "/api/v1/"
 PROGRAMS = (API, "/adk/", "/a2a/", "/ag-ui/", "/mcp", "/slack/events")
 """Beginnings of the addresses for programs."""
@@ -54,6 +56,14 @@ def problem(status: int, detail: str, code: str, **members: Any) -> HttpResponse
     status = HTTPStatus(status)
     fields = {"type": "about:blank", "title": status.phrase, "status": status, "code": code, "detail": detail}
     return HttpResponse(json.dumps({**fields, **members}), status=status, content_type=CONTENT_TYPE)
+
+
+def refuse(request: HttpRequest, status: int, sentence: str, code: str) -> HttpResponse:
+    """Return a page with the sentence if a person has opened the address in a browser, else problem details."""
+    wanted = request.get_preferred_type([CONTENT_TYPE, HTML])
+    if wanted == HTML and not is_for_programs(request.path_info):
+        return render(request, "chat/refused.html", {"sentence": sentence}, status=status)
+    return problem(status, sentence, code)
 
 
 def method_not_allowed(allowed: str) -> HttpResponse:
@@ -115,13 +125,13 @@ def _takes_only(methods: str) -> str:
 
 def _files_are_unavailable(request: HttpRequest, error: Exception) -> HttpResponse | None:
     if isinstance(error, FilesUnavailableError):
-        return problem(http_status(error), in_language(str(error)), error_code(error))
+        return refuse(request, http_status(error), in_language(str(error)), error_code(error))
     return None
 
 
 answer_with_problems = around_views(_unacceptable_write, _as_problem, _files_are_unavailable)
 """Middleware that answers programs with problem details if the site refuses a request without running an operation.
 
-It also answers 406 if a response of the API has a type that the request does not accept, and 503 if a page needs the
-storage of files, which does not answer.
+It also answers 406 if a response of the API has a type that the request does not accept, and 503 to programs and people
+if a view needs the storage of files, which does not answer.
 """

@@ -218,6 +218,12 @@ def test_while_the_store_is_down_pages_say_so_and_an_upload_leaves_no_row(
     use_store_that_is_down(settings)
     for answer in (browser.get(file_url(session, "a.csv")), browser.post(reverse("chat:export_data"))):
         assert (answer.status_code, answer.json()["detail"]) == (503, DOWN)
+    of_browser = {"accept": "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"}
+    for answer in (
+        browser.get(file_url(session, "a.csv"), headers=of_browser),
+        browser.post(reverse("chat:export_data"), headers=of_browser),
+    ):
+        assert answer.status_code == 503 and f'<p role="alert">{DOWN}</p>' in answer.content.decode()
     assert DOWN in browser.get(reverse("chat:preview", args=[session.id, "a.csv"])).content.decode()
     upload = SimpleUploadedFile("b.csv", b"b", content_type="text/csv")
     sent = browser.post(reverse("chat:files", args=[session.id]), {"file": upload})
