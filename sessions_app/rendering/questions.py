@@ -248,7 +248,7 @@ def form_block(
     if call.name == CHOICE_TOOL:
         return _choice_block(call)
     if call.name == REQUEST_CREDENTIAL:
-        return _credential_request_block(call)
+        return credential_request_block(call)
     if call.name == REQUEST_INPUT:
         return _input_request_block(call, agent)
     if call.name in REMOTE_QUESTIONS:
@@ -266,7 +266,7 @@ def _choice_block(call: types.FunctionCall) -> ChoiceBlock | None:
     return ChoiceBlock(call.id or "", [_option_text(option) for option in options])
 
 
-def _credential_request_block(call: types.FunctionCall) -> CredentialRequestBlock | None:
+def credential_request_block(call: types.FunctionCall) -> CredentialRequestBlock | None:
     """Return the block of a request for a credential; None if its arguments cannot be read."""
     try:
         config = AuthToolArguments.model_validate(call.args).auth_config

@@ -4,6 +4,7 @@ from typing import Any
 from uuid import UUID
 
 from ag_ui.core import Interrupt, ResumeEntry
+from django.urls import reverse
 
 from runtime import types
 from runtime.events.answer_rules import PERSON
@@ -20,15 +21,10 @@ from sessions_app.errors import InvalidInputError
 from sessions_app.invocations.answers.form_answers import ConfirmationForm
 from sessions_app.jobs.questions import JobAnswer
 from sessions_app.models import AnswerRequest, RequestKind, Session
-from sessions_app.rendering.questions import CHOICE_TOOL
+from sessions_app.rendering.questions import CHOICE_TOOL, CredentialRequestBlock, credential_request_block
 
 QUESTION = "job:"
 """Prefix of the id of a job's question: the id of the job and the number of the question follow."""
-REASONS = {
-    RequestKind.CONFIRMATION: "tool_call",
-    RequestKind.CREDENTIAL: "credential_required",
-}
-"""Reasons of interrupts by kind; all others need an input."""
 CANCELLED = "The person has not answered this."
 _YES_OR_NO = {
     "type": "object",
@@ -53,15 +49,17 @@ def waiting_for_person(session: Session) -> tuple[list[Interrupt], list[str]]:
 
 
 def _interrupt_of(row: Any) -> Interrupt:
+    request = types.FunctionCall(id=row.call_id, name=row.tool_name, args=row.call_args or {})
+    if row.kind == RequestKind.CREDENTIAL:
+        return _credential_interrupt(request)
     interrupt_id = f"{QUESTION}{row.job.pk}:{len(row.job.answers)}" if row.job else row.call_id
     if row.kind == RequestKind.CONFIRMATION:
-        request = types.FunctionCall(id=row.call_id, name=REQUEST_CONFIRMATION, args=row.call_args or {})
         tool_call_id = id_of_requested_call(request)
     else:
         tool_call_id = None if row.tool_name in FRAMEWORK_CALLS else row.call_id
     return Interrupt(
         id=interrupt_id,
-        reason=REASONS.get(row.kind, "input_required"),
+        reason="tool_call" if row.kind == RequestKind.CONFIRMATION else "input_required",
         message=row.job.question["text"] if row.job else row.effect,
         tool_call_id=tool_call_id,
         response_schema=_schema_of(row),
@@ -69,12 +67,56 @@ def _interrupt_of(row: Any) -> Interrupt:
     )
 
 
+def _credential_interrupt(request: types.FunctionCall) -> Interrupt:
+    """Return the interrupt of a request for a credential, with what the form on the page has."""
+    metadata: dict[str, Any] = {"kind": RequestKind.CREDENTIAL, "tool": REQUEST_CREDENTIAL, "arguments": {}}
+    form = credential_request_block(request)
+    schema = None
+    if form and form.service:
+        metadata["signIn"] = reverse("chat:sign_in", args=[form.call_id])
+    elif form:
+        metadata["grantAt"] = form.link or None
+        schema = _schema_of_credential(form)
+    return Interrupt(
+        id=request.id or "",
+        reason="credential_required",
+        message=form.title if form else "",
+        tool_call_id=id_of_requested_call(request),
+        response_schema=schema,
+        metadata=metadata,
+    )
+
+
+def _schema_of_credential(form: CredentialRequestBlock) -> dict[str, Any]:
+    """Return the JSON schema of the credential that a form asks for. Names of its inputs are dotted paths."""
+    inputs = {path: {"const": value} for path, value in form.constants}
+    for field in form.fields:
+        inputs[field.name] = {"type": "string", "title": field.label}
+    schema: dict[str, Any] = {}
+    for path, input_schema in inputs.items():
+        *parents, name = path.split(".")
+        place = schema
+        for parent in parents:
+            place = _add_property(place, parent, {})
+        _add_property(place, name, input_schema)
+    return schema
+
+
+def _add_property(schema: dict[str, Any], name: str, value: dict[str, Any]) -> dict[str, Any]:
+    """Make a property of an object required; return its schema, which is `value` if there was none."""
+    schema.setdefault("type", "object")
+    properties = schema.setdefault("properties", {})
+    if name not in properties:
+        properties[name] = value
+        schema.setdefault("required", []).append(name)
+    found: dict[str, Any] = properties[name]
+    return found
+
+
 def _schema_of(row: Any) -> dict[str, Any]:
     """Return the JSON schema of the answer; without constraints for any answer."""
     if row.kind == RequestKind.CONFIRMATION:
         return _YES_OR_NO
-    if row.kind == RequestKind.CREDENTIAL:
-        return {"type": "object"}
     question = row.job.question if row.job else {}
     if question.get("kind") == "confirm":
         return {"type": "boolean"}
@@ -121,10 +163,10 @@ def call_answer(name: str, args: dict[str, Any], entry: ResumeEntry) -> dict[str
     payload = entry.payload
     if name == REQUEST_CONFIRMATION:
         return _confirmation(entry).response_to(args)
+    if name == REQUEST_CREDENTIAL:
+        return _credential(entry)
     if entry.status == "cancelled":
         return CallFailure.REJECTED.response(CANCELLED)
-    if name == REQUEST_CREDENTIAL and not isinstance(payload, dict):
-        raise InvalidInputError("Answer the request for a credential with an object.", field="resume")
     if name == CHOICE_TOOL:
         chosen = payload.get("result") if isinstance(payload, dict) else payload
         options = args.get("options")
@@ -147,3 +189,14 @@ def _confirmation(entry: ResumeEntry) -> ConfirmationForm:
             'Answer a confirmation with {"approved": true} or {"approved": false}.', field="resume"
         )
     return ConfirmationForm(approved, payload=values.get("payload"))
+
+
+def _credential(entry: ResumeEntry) -> dict[str, Any]:
+    if entry.status == "cancelled":
+        return {}
+    if not entry.payload or not isinstance(entry.payload, dict):
+        raise InvalidInputError(
+            "Sign in at the address in the interrupt's signIn, or send an object that fits its responseSchema.",
+            field="resume",
+        )
+    return entry.payload

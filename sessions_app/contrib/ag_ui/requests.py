@@ -18,7 +18,7 @@ from ag_ui.core import AssistantMessage, ResumeEntry, RunAgentInput, ToolMessage
 from django.contrib.auth.models import AbstractBaseUser
 from django.http import QueryDict
 
-from runtime.events.calls import FRAMEWORK_CALLS, MadeCall, made_calls
+from runtime.events.calls import FRAMEWORK_CALLS, REQUEST_CREDENTIAL, MadeCall, made_calls
 from runtime.tools.client_toolset import CLIENT_TOOLS, MAX_TOOLS, client_functions
 from sessions_app import use_cases
 from sessions_app.api.json_bodies import parse_model
@@ -235,6 +235,12 @@ class _Request:
         made = calls.get(entry.interrupt_id)
         if made is None:
             raise NotFoundError("There is no such interrupt in this thread.")
+        if made.call.name == REQUEST_CREDENTIAL:
+            # Given before, perhaps by a sign-in on the site's page, which leaves nothing to send here.
+            given = await find_answer(session.pk, entry.interrupt_id, {})
+            if given is not None:
+                self.roots[given.pk] = given
+                return
         response = call_answer(made.call.name or "", made.call.args or {}, entry)
         await self._answer(session, made, response, delta)
 

@@ -169,12 +169,17 @@ async def queue_answer(
 
 
 async def find_answer(session_id: UUID, call_id: str, response: Mapping[str, Any]) -> Invocation | None:
-    """Return the invocation that has given this answer to a call; None if there is none, or of another answer."""
+    """Return the invocation that has given this answer to a call; None if there is none, or of another answer.
+
+    A credential is not stored, so every later answer to a request for one counts as the same.
+    """
     rows = Invocation.objects.filter(session_id=session_id, client_id=client_ids.of_answer(storable(call_id)))
     row = await in_thread(rows.first)
-    parts = row.message["parts"] if row else []
-    is_same = any(part.get("functionResponse", {}).get("response") == response for part in parts)
-    return row if is_same else None
+    for part in row.message["parts"] if row else ():
+        given = part.get("functionResponse", {})
+        if given.get("name") == REQUEST_CREDENTIAL or given.get("response") == response:
+            return row
+    return None
 
 
 def answered_already(session: Session, call_id: str) -> ConflictError:
