@@ -69,7 +69,8 @@ def stray_cancellation_error(subject: str) -> StrayCancellationError:
 async def settle(coroutines: Iterable[Coroutine[Any, Any, T]]) -> list[T | BaseException]:
     """Run the coroutines concurrently; after the first failure, cancel the others.
 
-    Return the result or the exception of each coroutine, in the order of the coroutines.
+    Return the result or the exception of each coroutine, in the order of the coroutines. An exception with which a
+    coroutine answers its cancellation counts as the cancellation: it would hide the failure behind it.
     """
     tasks = [asyncio.create_task(_with_exceptions_only(coroutine)) for coroutine in coroutines]
     if not tasks:
@@ -83,7 +84,7 @@ async def settle(coroutines: Iterable[Coroutine[Any, Any, T]]) -> list[T | BaseE
             task.cancel()
         if unfinished:  # Awaiting tasks that are done would take two more rounds of the event loop.
             await asyncio.gather(*unfinished, return_exceptions=True)
-    return [_outcome(task) for task in tasks]
+    return [_outcome(task, is_stopped=task in unfinished) for task in tasks]
 
 
 async def _with_exceptions_only(coroutine: Coroutine[Any, Any, T]) -> T:
@@ -98,12 +99,14 @@ async def _with_exceptions_only(coroutine: Coroutine[Any, Any, T]) -> T:
         raise base_exception_error("A tool or one of its callbacks", error) from error
 
 
-def _outcome(task: asyncio.Task[T]) -> T | BaseException:
-    """Return the result or the exception of a finished task."""
+def _outcome(task: asyncio.Task[T], *, is_stopped: bool) -> T | BaseException:
+    """Return the result or the exception of a finished task; `is_stopped` says that `settle` cancelled it."""
     if task.cancelled():
         return asyncio.CancelledError()
     error = task.exception()
-    return task.result() if error is None else error
+    if error is None:
+        return task.result()
+    return asyncio.CancelledError() if is_stopped and isinstance(error, Exception) else error
 
 
 def first_failure(settled: Sequence[object]) -> Exception | None:

@@ -16,6 +16,7 @@ STOPPED_BY = "adk_stopped_by"
 SCHEDULED = "adk_scheduled"
 ANSWER = "adk_answer"
 RECALLED = "adk_recalled"
+FAILED_TOOL = "adk_failed_tool"
 
 INTERRUPTED_CALL = "The call was interrupted; it may have had effects."
 """Response of a call still running when its invocation was stopped."""
@@ -42,6 +43,11 @@ def is_resumed(event: Event) -> bool:
 def stopped_by_staff_mark() -> dict[str, Any]:
     """Return the mark of an interrupted event whose invocation a member of staff stopped."""
     return {STOPPED_BY: "staff"}
+
+
+def failed_tool_mark(tool_name: str) -> dict[str, Any]:
+    """Return the mark of the error event of an invocation that ended with the exception of a tool."""
+    return {FAILED_TOOL: tool_name}
 
 
 def is_stopped_by_staff(event: Event) -> bool:

@@ -5,6 +5,7 @@ stay open, and the text that people have read would be gone.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from runtime import types
@@ -17,6 +18,7 @@ from sessions_app.history.event_marks import (
     INTERRUPTED_CALL,
     STOPPED_CALL,
     answer_mark,
+    failed_tool_mark,
     resumed_mark,
     scheduled_mark,
     stopped_by_staff_mark,
@@ -24,6 +26,21 @@ from sessions_app.history.event_marks import (
 from sessions_app.invocations.outcome import STOPPED_BY_STAFF, Outcome
 from sessions_app.live.streamed_text import TextChunk
 from sessions_app.store.sql.leases import Claim
+
+
+@dataclass(frozen=True)
+class FailureOrigin:
+    """Where the exception that ended an invocation was raised.
+
+    Attributes:
+        agent_name: empty without an exception; then the last agent is the author of the error.
+        node_path: path of the run of the node; None outside of a workflow.
+        tool_name: empty if no tool raised it.
+    """
+
+    agent_name: str = ""
+    node_path: str | None = None
+    tool_name: str = ""
 
 
 def answers_calls(message: Mapping[str, Any]) -> bool:
@@ -74,8 +91,7 @@ def closing_events(
     events: Sequence[Event],
     uncommitted: Iterable[TextChunk],
     outcome: Outcome,
-    failed_agent: str = "",
-    failed_node: str | None = None,
+    origin: FailureOrigin,
 ) -> list[Event]:
     """Return the events to end an invocation from outside, in this order:
 
@@ -85,8 +101,7 @@ def closing_events(
     - the error of a failure; for any other outcome an interrupted event, unless the log has such an event.
 
     Args:
-        failed_agent: name of the agent that raised an exception; without one, the last agent is the author.
-        failed_node: path of the run of the node that raised it; None outside of a workflow.
+        origin: where the exception of a failure was raised.
     """
     author = _last_agent(events, claim.app_name)
     invocation_id = claim.invocation_id
@@ -111,11 +126,12 @@ def closing_events(
             return [_mark_stopped_by_staff(event) for event in closing]
         return closing
     end = Event(
-        author=failed_agent or author,
+        author=origin.agent_name or author,
         invocation_id=invocation_id,
         error_code=outcome.error_code,
         error_message=outcome.error_message,
-        node_info=NodeInfo(path=failed_node) if failed_node else None,
+        node_info=NodeInfo(path=origin.node_path) if origin.node_path else None,
+        custom_metadata=failed_tool_mark(origin.tool_name) if origin.tool_name else None,
     )
     return [*closing, end]
 

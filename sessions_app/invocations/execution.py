@@ -47,6 +47,7 @@ from sessions_app.invocations.call_errors import CallErrors
 from sessions_app.invocations.changed_agent import check_calls_exist
 from sessions_app.invocations.chosen_model import chosen_model
 from sessions_app.invocations.closing_events import (
+    FailureOrigin,
     answers_calls,
     closing_events,
     find_message_event,
@@ -116,8 +117,7 @@ class Execution:
         self._events: list[Event] = []
         self._usage = InvocationUsage(self._conf)
         self._model_calls = 0
-        self._failed_agent = ""
-        self._failed_node: str | None = None
+        self._origin = FailureOrigin()
 
     @cached_property
     def app(self) -> App:
@@ -225,7 +225,7 @@ class Execution:
             on_call_end=self._publish_call_end,
             on_tool_error=self._call_errors.note,
             on_model_call=self._model_call_log.note,
-            on_failure=self._note_failed_agent,  # `ending` records failures, with a sentence of the site.
+            on_failure=self._note_failure,  # `ending` records failures, with a sentence of the site.
             choose_model=partial(chosen_model, claim.app_name),
             stage_wait=stage_wait,
         )
@@ -264,8 +264,7 @@ class Execution:
             session.events,
             self._uncommitted_texts(),
             outcome,
-            self._failed_agent,
-            self._failed_node,
+            self._origin,
         )
         # Before the responses are committed: an ended job would queue another response to the same call.
         if self.claim.is_cancelled:
@@ -346,9 +345,8 @@ class Execution:
         except Exception:
             logger.exception("The end of call %s was not shown live", end.call.id)
 
-    def _note_failed_agent(self, agent_name: str, node_path: str | None, error: Exception) -> None:
-        self._failed_agent = agent_name
-        self._failed_node = node_path
+    def _note_failure(self, agent_name: str, node_path: str | None, error: Exception) -> None:
+        self._origin = FailureOrigin(agent_name, node_path, self._call_errors.tool_that_raised(error))
 
     def _record(self, event: Event) -> None:
         """Keep an event for the outcome, and count its use. Raise as `InvocationUsage.add`."""

@@ -15,8 +15,9 @@ from django.db.models.expressions import RawSQL
 
 from runtime.events.calls import FRAMEWORK_CALLS
 from sessions_app.history.costs import Usage
+from sessions_app.history.event_marks import FAILED_TOOL
 from sessions_app.history.response_state import state_of, waits
-from sessions_app.models import CallError, Event, EventKind, Invocation
+from sessions_app.models import CallError, Event, EventKind, Invocation, ToolJob
 from sessions_app.models.answer_request import CALL_ID_LENGTH
 from sessions_app.models.figures import CAUSE_LENGTH, NAME_LENGTH
 from sessions_app.secrets.error_detail import Cause, cause_in
@@ -36,7 +37,8 @@ class FailedAnswer:
     """Tool, call and cause of a failure. The cause is the same for similar failures.
 
     Attributes:
-        tool_name: for an error of a workflow's node, its place, such as `returns/look_up`; empty for other errors.
+        tool_name: for an error that no tool has raised, the place of the workflow's node, such as `returns/look_up`,
+            or empty.
     """
 
     tool_name: str
@@ -51,7 +53,8 @@ class LogFacts:
     Attributes:
         answers: names of the tools with an answer in the event. A response that only says that the call waits, and the
             answer to a question of the framework, are none.
-        failures: failed answers; an error of the event itself has the place of its node, or no tool.
+        failures: failed answers; an error of the event itself has the tool that raised it, the place of its node, or
+            neither.
         rejections: names of the tools whose call a person rejected.
     """
 
@@ -87,8 +90,8 @@ class LogFacts:
                 rejections.append(name or "")
         if row["kind"] == EventKind.ERROR:
             # All runs of a workflow's node count together.
-            node = _RUN.sub("", facts["node"] or "")
-            failures.append(FailedAnswer(node, "", cause_of(facts["error"] or "")))
+            place = facts["failed_tool"] or _RUN.sub("", facts["node"] or "")
+            failures.append(FailedAnswer(place, "", cause_of(facts["error"] or "")))
         return cls(
             session_id=row["session_id"],
             seq=row["seq"],
@@ -143,7 +146,7 @@ def uncounted_facts(session_ids: Iterable[UUID]) -> list[LogFacts]:
 
 
 def _causes_of_exceptions(events: Sequence[LogFacts]) -> dict[tuple[UUID, int, str], Cause]:
-    """Return the causes of the exceptions behind the failures, by session, `seq` and call.
+    """Return the causes of the exceptions of tools, jobs and invocations, by session, `seq` and call.
 
     An exception that has ended its invocation belongs to no call.
     """
@@ -155,6 +158,13 @@ def _causes_of_exceptions(events: Sequence[LogFacts]) -> dict[tuple[UUID, int, s
         condition |= Q(session=session_id, seq__in=of_session)
     rows = CallError.objects.filter(condition).values_list("session_id", "seq", "call_id", "detail")
     causes = {(session_id, seq, call_id): cause_in(detail) for session_id, seq, call_id, detail in rows}
+    calls = [(event, failure.call_id) for event in events for failure in event.failures if failure.call_id]
+    jobs = ToolJob.objects.filter(session__in=list(seqs), call_id__in=[call_id for _, call_id in calls])
+    rows_of_jobs = jobs.exclude(error_detail="").values_list("session_id", "call_id", "error_detail")
+    details_of_jobs = {(session_id, call_id): detail for session_id, call_id, detail in rows_of_jobs}
+    for event, call_id in calls:
+        if detail := details_of_jobs.get((event.session_id, call_id)):
+            causes[event.session_id, event.seq, call_id] = cause_in(detail)
     errors = [event for event in events if event.kind == EventKind.ERROR]
     failed = Invocation.objects.filter(invocation_id__in=[event.invocation_id for event in errors])
     details = failed.exclude(error_detail="").values_list("session_id", "invocation_id", "error_detail")
@@ -183,6 +193,7 @@ _FACTS = RawSQL(  # noqa: S611  # no value from outside
         'has_text', text IS NOT NULL,
         'model', left({_BODY} ->> 'modelVersion', {NAME_LENGTH}),
         'node', left({_BODY} #>> '{{nodeInfo,path}}', {NAME_LENGTH}),
+        'failed_tool', left({_BODY} #>> '{{customMetadata,{FAILED_TOOL}}}', {NAME_LENGTH}),
         'usage', CASE WHEN pg_column_size({_BODY} -> 'usageMetadata') < 8192 THEN {_BODY} -> 'usageMetadata' END,
         'error', left(concat_ws(': ', {_BODY} ->> 'errorCode', {_BODY} ->> 'errorMessage'), {_TEXT_LENGTH}),
         'answers', CASE WHEN kind = 'response' THEN (

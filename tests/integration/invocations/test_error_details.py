@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable
 from typing import Any
@@ -16,12 +17,23 @@ from runtime.agents import LlmAgent, SequentialAgent
 from runtime.apps import App
 from runtime.errors import ModelError
 from runtime.models.google_client import FAILURES
+from runtime.tools import AgentTool
 from sessions_app import use_cases
 from sessions_app.base import actors
+from sessions_app.history.figures.batches import count_figures
 from sessions_app.invocations import call_errors
 from sessions_app.invocations.worker import worker
 from sessions_app.jobs import JobError, job_tool
-from sessions_app.models import CallError, Event, Invocation, Session, ToolJob
+from sessions_app.models import (
+    CallError,
+    DayFigure,
+    DayMetric,
+    Event,
+    Failure,
+    Invocation,
+    Session,
+    ToolJob,
+)
 from sessions_app.process import threads
 from sessions_app.secrets.error_detail import Cause, cause_in, describe, masked
 from tests.fakes import ScriptedModel, call
@@ -134,6 +146,7 @@ class TestJobs:
         for event in Event.objects.all():
             assert HOST not in json.dumps(event.body)
         assert HOST not in shown_to(person, job.session)
+        assert failures() == [("reach", f"ConnectionError, {place_of(reach.func, 4)}")]
 
     def test_the_sentence_of_a_job_error_reaches_both(
         self, person: User, served: Served, broker: list[tuple[str, str]]
@@ -262,6 +275,72 @@ async def test_staff_with_the_permission_reach_the_traceback_of_a_tool_from_its_
     detail = await sync_to_async(page)(trusted, "callerror", error.pk)
     assert "Traceback" in detail and "<script>" not in detail and PASSWORD not in detail
     assert HOST not in await sync_to_async(shown_to)(person, session)
+
+
+async def load(crates: int) -> str:
+    """Load crates, and fail while this is interrupted."""
+    try:
+        await asyncio.Event().wait()
+    finally:
+        raise TimeoutError(f"{crates} crates are on the ramp")
+    return "loaded"
+
+
+async def lift(crates: int) -> str:
+    """Lift crates when all others have begun."""
+    await asyncio.sleep(0)
+    raise OSError(f"{crates} crates are too heavy for {HOST}")
+
+
+async def leave(crates: int) -> str:
+    """Leave crates by cancelling the own task."""
+    raise asyncio.CancelledError
+
+
+def place_of(function: Callable[..., Any], line: int) -> str:
+    """Return a place in a function of this file as causes have it."""
+    return f"{__file__}:{function.__code__.co_firstlineno + line} in {function.__name__}"
+
+
+def failures() -> list[tuple[str, str]]:
+    """Return tool and cause of each failure after the sweep has counted."""
+    while count_figures(60):
+        pass
+    return list(Failure.objects.order_by("pk").values_list("tool_name", "cause"))
+
+
+@pytest.mark.usefixtures("loop_end")
+@pytest.mark.parametrize("names", [["load", "lift", "load"], ["leave"]], ids=["parallel calls", "cancelled"])
+async def test_a_tool_that_ends_its_invocation_is_the_tool_that_failed(
+    person: User, served: Served, names: list[str]
+) -> None:
+    crane = LlmAgent(
+        name="words",
+        model=ScriptedModel(turns=[[call(name, crates=7) for name in names]]),
+        tools=[load, lift, leave],
+    )
+    served(App(name="words", root_agent=crane))
+    session = await use_cases.create_session(person, "words")
+    await use_cases.send_message(actors.person(person), session.pk, "m1", "hello")
+    await worker().wait_until_idle()
+    ((tool, cause),) = await sync_to_async(failures)()
+    causes = {"lift": f"OSError, {place_of(lift, 3)}", "leave": "runtime.errors.StrayCancellationError, "}
+    assert cause.startswith(causes[tool])
+    failed = await DayFigure.objects.aget(metric=DayMetric.FAILURES)
+    called = await DayFigure.objects.aget(metric=DayMetric.CALLS, name=tool)
+    assert (failed.name, failed.amount, called.amount) == (tool, 1, 1)
+
+
+@pytest.mark.usefixtures("loop_end")
+async def test_an_agent_run_as_a_tool_fails_as_the_call_in_the_log(person: User, served: Served) -> None:
+    inner = LlmAgent(name="scale", model=ScriptedModel(turns=[call("weigh", parcel="a")]), tools=[weigh])
+    asks = ScriptedModel(turns=[call("scale", request="weigh")])
+    outer = LlmAgent(name="words", model=asks, tools=[AgentTool(inner)])
+    served(App(name="words", root_agent=outer))
+    session = await use_cases.create_session(person, "words")
+    await use_cases.send_message(actors.person(person), session.pk, "m1", "hello")
+    await worker().wait_until_idle()
+    assert await sync_to_async(failures)() == [("scale", f"ConnectionError, {place_of(weigh, 2)}")]
 
 
 @pytest.mark.usefixtures("loop_end")

@@ -21,6 +21,14 @@ async def fail(error: Exception) -> int:
     raise error
 
 
+async def fail_when_cancelled() -> int:
+    try:
+        await asyncio.Event().wait()
+    except asyncio.CancelledError as cancelled:
+        raise TimeoutError("a consequence") from cancelled
+    return 0
+
+
 async def test_results_come_in_the_order_of_the_coroutines() -> None:
     """Contract T2."""
     gate = asyncio.Event()
@@ -39,6 +47,8 @@ async def test_after_a_failure_the_others_are_cancelled_and_finished_results_kep
     settled = await settle([answer(1), fail(error), answer(3, asyncio.Event())])
     assert settled[:2] == [1, error]
     assert isinstance(settled[2], asyncio.CancelledError)
+    assert first_failure(settled) is error
+    settled = await settle([fail_when_cancelled(), fail(error)])
     assert first_failure(settled) is error
     assert first_failure([1, asyncio.CancelledError()]) is None
 
