@@ -18,7 +18,16 @@ import anyio.to_thread
 import uvicorn
 from mcp.server.mcpserver import Context, Elicit, Image, MCPServer, Resolve
 from mcp.server.mcpserver.exceptions import ToolError
-from mcp.types import CallToolResult, SamplingMessage, TextContent
+from mcp.shared.exceptions import UrlElicitationRequiredError
+from mcp.types import (
+    CallToolResult,
+    ElicitRequest,
+    ElicitRequestURLParams,
+    ElicitResult,
+    InputRequiredResult,
+    SamplingMessage,
+    TextContent,
+)
 from pydantic import BaseModel
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -28,6 +37,7 @@ class Colour(BaseModel):
     name: str
 
 
+PAGE = "https://files.example.com/open?user=ada"
 PNG = bytes.fromhex("89504e470d0a1a0a0000000d49484452")
 server = MCPServer("test server")
 cancelled = anyio.Event()
@@ -65,6 +75,29 @@ def colour_question() -> Elicit[Colour]:
 def ask_colour(colour: Annotated[Colour, Resolve(colour_question)]) -> str:
     """Ask the client for a colour."""
     return colour.name
+
+
+@server.tool(structured_output=False)
+async def open_page(context: Context, run_log: str, refuses: bool = False, url: str = PAGE) -> Any:
+    """Return a text after the user has opened a page.
+
+    Args:
+        run_log: gets a line for each call. While there is no file of this name with `.go` behind, the call waits.
+        refuses: True to ask for the page by an error, as servers of protocol 2025-11-25 do.
+    """
+    note(run_log, "called")
+    while not os.path.exists(f"{run_log}.go"):
+        await anyio.sleep(0.01)
+    is_open = os.path.exists(f"{run_log}.opened")
+    answer = (context.input_responses or {}).get("page")
+    if isinstance(answer, ElicitResult) and answer.action != "accept":
+        return "Not opened."
+    if is_open and (answer or refuses):
+        return "Your files."
+    page = ElicitRequestURLParams(message="Open your files:", url=url, elicitation_id="page")
+    if refuses:
+        raise UrlElicitationRequiredError([page])
+    return InputRequiredResult(input_requests={"page": ElicitRequest(params=page)})
 
 
 @server.tool()

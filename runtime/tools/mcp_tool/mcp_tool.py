@@ -16,13 +16,20 @@ from runtime.artifacts.named_files import name_prefix
 from runtime.context import Context, ReadonlyContext
 from runtime.errors import AdkError
 from runtime.events.answer_rules import PERSON
-from runtime.events.calls import REQUEST_CREDENTIAL
+from runtime.events.calls import REQUEST_CREDENTIAL, CallFailure
 from runtime.models.llm_response import parts_in
 from runtime.sessions.state import GROUNDING_KEY
 from runtime.tools.base_tool import BaseTool
 from runtime.tools.callables import underlying_function
 from runtime.tools.mcp_tool.connection import ConnectionLostError, McpConnectionError, SignInNeededError
-from runtime.tools.mcp_tool.elicitation import PENDING, ask_person, given_answers
+from runtime.tools.mcp_tool.elicitation import (
+    NOT_OPENED,
+    PENDING,
+    ask_person,
+    ask_to_open_pages,
+    given_answers,
+    was_declined,
+)
 from runtime.tools.mcp_tool.server import McpServer
 from runtime.tools.openapi_tool.http_exchange import ExchangeError
 from runtime.tools.progress import progress_receiver
@@ -135,6 +142,8 @@ class McpTool(BaseTool):
         Raises:
             ConfigurationError: the server is not on the process's list of MCP servers.
         """
+        if was_declined(tool_context):
+            return CallFailure.REJECTED.response(NOT_OPENED)
         try:
             result = await self._call(args, tool_context)
         except SignInNeededError as error:
@@ -142,9 +151,12 @@ class McpTool(BaseTool):
         except (McpConnectionError, ExchangeError) as error:
             logger.warning("MCP tool %r: %s", self.name, error)
             return {"error": str(error)}
-        except (MCPError, UnreadableAnswerError) as error:
-            logger.warning("MCP tool %r of %r: %s", self.name, self._server.name, error)
-            return {"error": f"The MCP server {self._server.name!r} answered with an error: {error}"}
+        except MCPError as error:
+            if self._server.asks_person and ask_to_open_pages(tool_context, self._server.name, error):
+                return dict(PENDING)
+            return self._failed(error)
+        except UnreadableAnswerError as error:
+            return self._failed(error)
         if isinstance(result, InputRequiredResult):
             if ask_person(tool_context, self._server.name, result):
                 return dict(PENDING)
@@ -153,6 +165,10 @@ class McpTool(BaseTool):
             }
         self._pass_sources_on(result, tool_context)
         return await response_of(result, self.name, tool_context)
+
+    def _failed(self, error: Exception) -> dict[str, str]:
+        logger.warning("MCP tool %r of %r: %s", self.name, self._server.name, error)
+        return {"error": f"The MCP server {self._server.name!r} answered with an error: {error}"}
 
     def _pass_sources_on(self, result: CallToolResult, tool_context: Context) -> None:
         sources = (result.meta or {}).get("adk_grounding_metadata")

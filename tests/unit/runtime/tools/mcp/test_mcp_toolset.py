@@ -6,6 +6,7 @@ import json
 import logging
 import sys
 from collections.abc import AsyncGenerator, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -28,7 +29,7 @@ from runtime.tools.progress import receiving_progress
 from tests.fakes import ScriptedModel, requests_of
 from tests.free_port import free_port
 from tests.mcp_process import http_params, running_server, stdio_params
-from tests.mcp_server import PNG
+from tests.mcp_server import PAGE, PNG
 from tests.unit.runtime.confirmation.chat import Chat, answers, requests
 from tests.unit.runtime.conversation import Conversation
 from tests.unit.runtime.tools.mcp.calls import call, text_of, tool_of
@@ -313,6 +314,49 @@ async def test_the_person_answers_a_question_of_the_server_when_they_like(
     [(_, given)] = answers(events)
     assert words in json.dumps(given)
     assert events[-1].text() == "Done."
+
+
+@pytest.mark.parametrize("refuses", [True, False])
+@pytest.mark.parametrize(("yes", "words"), [(True, "Your files."), (False, "open")])
+async def test_the_person_opens_a_page_of_the_server_when_they_like(
+    server: StreamableHTTPConnectionParams,
+    closing: list[McpToolset],
+    tmp_path: Path,
+    refuses: bool,
+    yes: bool,
+    words: str,
+) -> None:
+    toolset = McpToolset(connection_params=server)
+    closing.append(toolset)
+    (tmp_path / "log.go").touch()
+    turn = model_call("open_page", run_log=str(tmp_path / "log"), refuses=refuses)
+    chat = await Chat.with_agent(
+        LlmAgent(name="clerk", model=ScriptedModel(turns=[turn, "Done."]), tools=[toolset])
+    )
+    [asked] = requests(await chat.send("My files?"))
+    question = (asked.args or {})["toolConfirmation"]
+    assert question["hint"] == f"{server.url} asks: Open your files: {PAGE}"
+    await toolset.close()  # As in another process: nothing of the call is kept in memory.
+    (tmp_path / "log.opened").touch()
+    events = await chat.confirm(asked, yes=yes, payload=question["payload"])
+    [(_, given)] = answers(events)
+    assert words in json.dumps(given)
+    # A server that has refused the call hears nothing of a person who did not open its page.
+    calls = 1 if refuses and not yes else 2
+    assert (tmp_path / "log").read_text() == "called\n" * calls
+
+
+@pytest.mark.parametrize("refuses", [True, False])
+async def test_a_page_that_is_no_web_page_is_not_shown(
+    server: StreamableHTTPConnectionParams, closing: list[McpToolset], tmp_path: Path, refuses: bool
+) -> None:
+    closing.append(McpToolset(connection_params=server))
+    (tmp_path / "log.go").touch()
+    turn = model_call("open_page", run_log=str(tmp_path / "log"), refuses=refuses, url="javascript:alert(1)")
+    model = ScriptedModel(turns=[turn, "Done."])
+    chat = await Chat.with_agent(LlmAgent(name="clerk", model=model, tools=closing[:1]))
+    events = await chat.send("My files?")
+    assert requests(events) == [] and "error" in (answers(events)[0][1] or {})
 
 
 @pytest.mark.parametrize(
