@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache, lru_cache
-from itertools import product
 from typing import Any
 from uuid import uuid4
 
@@ -347,6 +346,14 @@ def opening(text: str) -> list[Permissions]:
 
 @cache  # Many rows are opened by the same sets.
 def largest_refused(sets: tuple[Permissions, ...]) -> list[Permissions]:
-    """The largest sets of permissions that must not open a row: all but one of each set that opens it."""
-    missing = {frozenset(one) for one in product(*sets)}
-    return [all_permissions() - one for one in missing if not any(other < one for other in missing)]
+    """The largest sets of permissions that must not open a row: all but at least one of each set that opens it.
+
+    They lack the smallest sets that have something in common with each opening set. Trying all combinations takes
+    minutes for a page that a dozen sets open, so the smallest sets grow from one opening set to the next.
+    """
+    missing: set[Permissions] = {frozenset()}
+    for one in sets:
+        common = {chosen for chosen in missing if chosen & one}
+        grown = {chosen | {name} for chosen in missing - common for name in one}
+        missing = common | {chosen for chosen in grown if not any(other <= chosen for other in common)}
+    return [all_permissions() - chosen for chosen in missing]
