@@ -15,6 +15,9 @@ from types import TracebackType
 
 from adk_site.embedded.paths import CHECKOUT
 
+PROGRAMS_OF_SITE = ("adk_site.urls", "celery.apps.beat", "celery.apps.worker", "celery.bin.celery")
+"""Largest modules of the site's processes: a fork server imports them for its programs."""
+
 
 class ForkedProgram:
     """A running program, with the methods of `subprocess.Popen` that tests use."""

@@ -11,7 +11,7 @@ from pathlib import Path
 from adk_site.embedded.postgres import Postgres
 from adk_site.embedded.redis import Redis
 from tests.chaos.clock import SHIFT, SHIFTS
-from tests.forked_program import ForkedProgram, ForkServer
+from tests.forked_program import PROGRAMS_OF_SITE, ForkedProgram, ForkServer
 from tests.free_port import free_port
 from tests.stack.outages import kill_postgres, kill_redis, kill_tree
 from tests.stack.web_process import wait_until_listening, web_program
@@ -21,8 +21,6 @@ WORKERS = {"worker1": "celery,jobs", "worker2": "celery,jobs", "worker3": "celer
 """Queues of the workers. One takes no jobs: jobs that only the sweep ends may fill the others."""
 TARGETS = (*WEB, *WEB, *WORKERS, *WORKERS, "beat", "model", "postgres", "redis")
 """Targets of kills; each is killed in proportion to its number of entries."""
-IMPORTS = ("adk_site.urls", "celery.apps.beat", "celery.apps.worker", "celery.bin.celery")
-"""Largest modules of the processes, which are forks of one that has imported them."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +48,7 @@ class Site:
 
     def start(self) -> None:
         """Start all processes; PostgreSQL and Redis run already."""
-        self._server = self._at_end.enter_context(ForkServer(self._environment, *IMPORTS))
+        self._server = self._at_end.enter_context(ForkServer(self._environment, *PROGRAMS_OF_SITE))
         for name in ("model", *WEB, *WORKERS, "beat"):
             self._start(name)
         wait_until_listening(self.model_port)

@@ -1,4 +1,8 @@
-"""The site as `deploy/` runs it: web processes, workers for each queue and a beat, on one PostgreSQL and Redis."""
+"""The site as `deploy/` runs it: web processes, workers for each queue and a beat, on one PostgreSQL and Redis.
+
+Importing the site takes three seconds of CPU time. Where a test starts many processes, they are forks of one that has
+imported it: `deploy/run` then finds a `python` and a `celery` that tell how they were called.
+"""
 
 from __future__ import annotations
 
@@ -20,6 +24,7 @@ from adk_site.embedded.lifetime import running_servers
 from adk_site.embedded.paths import CHECKOUT
 from adk_site.embedded.postgres import postgres_url
 from adk_site.embedded.redis import redis_url
+from tests.forked_program import PROGRAMS_OF_SITE, ForkedProgram, ForkServer
 from tests.free_port import free_port
 from tests.stack.stack import OWN_VARIABLES
 from tests.stack.web_process import START_SECONDS
@@ -31,6 +36,12 @@ MAKE_ACCOUNT = """
     (username, password, first_name, last_name, email, is_superuser, is_staff, is_active, date_joined)
     VALUES ('demo', %s, '', '', '', false, false, true, now())
 """
+TELL_CALL = """#!/bin/sh
+printf '%s\\0' "${0##*/}" "$@"
+printf '\\0'
+env -0
+"""
+"""Program that writes its name, its arguments and its environment, and does nothing else."""
 READY = {"web": "Listening on TCP address", "worker": " ready.", "jobs": " ready.", "beat": "is starting"}
 
 
@@ -45,8 +56,14 @@ class Fleet:
         checkout: directory with the version of the site that starts.
     """
 
-    def __init__(self, data: Path, environment: Mapping[str, str], checkout: Path = CHECKOUT) -> None:
-        """Take the data directory and additional environment variables of the processes."""
+    def __init__(
+        self, data: Path, environment: Mapping[str, str], checkout: Path = CHECKOUT, *, forked: bool = False
+    ) -> None:
+        """Take the data directory and additional environment variables of the processes.
+
+        Args:
+            forked: True to start each process as a fork. All processes of a kind then have the same settings.
+        """
         self.data = data
         self.checkout = checkout
         self.ports: dict[str, int] = {}
@@ -65,7 +82,9 @@ class Fleet:
             **environment,
         }
         self.variables: dict[str, Mapping[str, str]] = {}
-        self._processes: dict[str, subprocess.Popen[bytes]] = {}
+        self._forked = forked
+        self._fork_servers: dict[frozenset[tuple[str, str]], ForkServer] = {}
+        self._processes: dict[str, subprocess.Popen[bytes] | ForkedProgram] = {}
         self._servers = ExitStack()
 
     def start(self, *names: str) -> None:
@@ -73,20 +92,11 @@ class Fleet:
         for name in names:
             kind = name.rstrip("0123456789")
             port = self.ports.setdefault(name, free_port()) if kind == "web" else 0
-            with (self.data / f"{name}.log").open("wb") as log:
-                self._processes[name] = subprocess.Popen(
-                    [self.checkout / RUN, kind],
-                    cwd=self.checkout,
-                    env={
-                        **self.environment,
-                        **self.variables.get(kind, {}),
-                        "PGAPPNAME": name,
-                        "PORT": str(port),
-                    },
-                    stdout=log,
-                    stderr=subprocess.STDOUT,
-                    start_new_session=True,
-                )
+            environment = {**self._environment_of(kind), "PGAPPNAME": name, "PORT": str(port)}
+            log = self.data / f"{name}.log"
+            log.write_bytes(b"")
+            start = self._fork if self._forked else self._run
+            self._processes[name] = start(kind, environment, log)
         for name in names:
             self._wait_for(name, READY[name.rstrip("0123456789")])
 
@@ -98,16 +108,15 @@ class Fleet:
     def stop(self, name: str) -> int:
         """Stop a process with SIGTERM, as a container runtime does; return its exit code."""
         process = self._processes.pop(name)
-        process.terminate()
-        return process.wait(timeout=START_SECONDS)
+        process.send_signal(signal.SIGTERM)
+        return process.wait(START_SECONDS)
 
     def run(self, *command: str) -> str:
         """Run a command of `deploy/run` with the variables of a worker; return its output."""
-        environment = {**self.environment, **self.variables.get("worker", {})}
         done = subprocess.run(
             [self.checkout / RUN, *command],
             cwd=self.checkout,
-            env=environment,
+            env=self._environment_of("worker"),
             capture_output=True,
             text=True,
         )
@@ -145,6 +154,50 @@ class Fleet:
         for name in list(self._processes):
             self.kill(name)
         self._servers.close()
+
+    def _environment_of(self, kind: str) -> dict[str, str]:
+        return {**self.environment, **self.variables.get(kind, {})}
+
+    def _run(self, kind: str, environment: Mapping[str, str], log: Path) -> subprocess.Popen[bytes]:
+        with log.open("ab") as output:
+            return subprocess.Popen(
+                [self.checkout / RUN, kind],
+                cwd=self.checkout,
+                env=environment,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+
+    def _fork(self, kind: str, environment: Mapping[str, str], log: Path) -> ForkedProgram:
+        arguments, told = self._call(kind, environment)
+        settings = frozenset(self._environment_of(kind).items())
+        if settings not in self._fork_servers:
+            server = ForkServer(told, *PROGRAMS_OF_SITE)
+            self._fork_servers[settings] = self._servers.enter_context(server)
+        return self._fork_servers[settings].run_with_log(*arguments, environment=told, log=log)
+
+    def _call(self, kind: str, environment: Mapping[str, str]) -> tuple[list[str], dict[str, str]]:
+        """Return the module that `deploy/run` runs for this kind, with its arguments, and its environment."""
+        programs = self.data / "programs"
+        programs.mkdir(exist_ok=True)
+        for name in ("python", "celery"):
+            (programs / name).write_text(TELL_CALL)
+            (programs / name).chmod(0o700)
+        path = environment["PATH"]
+        told = subprocess.run(
+            [self.checkout / RUN, kind],
+            cwd=self.checkout,
+            env={**environment, "PATH": f"{programs}{os.pathsep}{path}"},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        call, _, lines = told.stdout.partition("\0\0")
+        words = call.split("\0")
+        variables = dict(line.split("=", 1) for line in lines.split("\0") if line)
+        arguments = words if words[0] == "celery" else words[2:]  # after `python -m`
+        return arguments, {**variables, "PATH": path}
 
     def _wait_for(self, name: str, text: str) -> None:
         deadline = time.monotonic() + START_SECONDS

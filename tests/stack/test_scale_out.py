@@ -1,6 +1,7 @@
 """Contract: no state lives in one process only: any web process serves any session, and a killed one loses nothing.
 
-The processes are those of `deploy/run`: two web processes, a worker for each queue and a beat.
+The processes are those of `deploy/run`: two web processes, a worker for each queue and a beat. They are forks; those of
+`test_pooler.py` are started by `deploy/run` itself.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ def model() -> Iterator[Model]:
 def fleet(model: Model, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
     environment = {**model.environment, "DJANGO_SETTINGS_MODULE": "tests.stack.settings"}
     counts = tmp_path_factory.mktemp("counts")
-    with Fleet(tmp_path_factory.mktemp("fleet"), environment) as running:
+    with Fleet(tmp_path_factory.mktemp("fleet"), environment, forked=True) as running:
         running.variables["worker"] = {
             "METRICS_PORT": str(METRICS_PORT),
             "PROMETHEUS_MULTIPROC_DIR": str(counts),
