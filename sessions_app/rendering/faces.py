@@ -38,7 +38,7 @@ def signature(face: Face) -> SafeString:
 
 def named(face: Face) -> SafeString:
     """Return the name of an agent within a sentence, like `signature`."""
-    return format_html("{}<bdi>{}</bdi>", _own_mark(face), face.name)
+    return format_html("<bdi>{}{}</bdi>", _own_mark(face), face.name)
 
 
 def face_mark(face: Face) -> SafeString:

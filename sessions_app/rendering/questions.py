@@ -288,7 +288,8 @@ def _input_request_block(call: types.FunctionCall, agent: str) -> InputRequestBl
     args = call.args or {}
     values = _by_name(args.get("payload"))
     labels = labels_of(values)
-    shown = [ShownArgument(labels[name], outline(value, None)[0]) for name, value in values.items()]
+    # jsonb keeps no order: sorted, values and fields look the same in the chat, after a reload and in the inbox.
+    shown = [ShownArgument(labels[name], outline(value, None)[0]) for name, value in sorted(values.items())]
     schema = json_object(args.get("response_schema"))
     text = str(args.get("message") or "")
     return InputRequestBlock(call.id or "", REQUEST_INPUT, agent, text, shown, schema_fields(schema))
@@ -338,7 +339,7 @@ def schema_fields(schema: Mapping[str, Any]) -> list[Field]:
         required = []
     return [
         Field(name, labels[name], _schema_input(json_object(property_)), is_optional=name not in required)
-        for name, property_ in properties.items()
+        for name, property_ in sorted(properties.items())
     ]
 
 

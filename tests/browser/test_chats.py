@@ -221,6 +221,8 @@ def test_the_palette_finds_chats_and_acts_by_keyboard(chat: ChatPage) -> None:
     keyboard.press("Control+k")
     palette.get_by_role("combobox").fill("sett")
     expect(palette.get_by_role("option").filter(has=chat.page.locator("svg"))).to_have_text(["Settings"])
+    palette.get_by_role("combobox").fill("activ")
+    expect(palette.get_by_role("option").filter(has=chat.page.locator("svg"))).to_have_text(["Activity"])
     palette.get_by_role("combobox").fill("delete this")
     expect(palette.get_by_role("option")).to_have_text(["Delete this chat"])
     keyboard.press("Enter")

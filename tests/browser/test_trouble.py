@@ -11,6 +11,8 @@ from tests.model_server import Failure, Turn
 pytestmark = [pytest.mark.browser, pytest.mark.stack]
 
 STOP_SECONDS = 2.0
+MIN_GAP = 8
+"""Pixels between a text that broke off and its error."""
 SEEK = """([selector, milliseconds]) => {
   const [animation] = document.querySelector(selector)?.getAnimations() ?? [];
   if (!animation) return false;
@@ -139,6 +141,9 @@ def test_an_answer_that_the_model_breaks_off_keeps_its_text_and_shows_an_error(
     chat.send("Tell me")
     expect(chat.errors_shown).to_have_count(1)
     expect(chat.answers).to_have_text(["Half an"])
+    text, error = chat.answers.bounding_box(), chat.errors_shown.bounding_box()
+    assert text and error
+    assert error["y"] - text["y"] - text["height"] >= MIN_GAP
     chat.retry_button.click()
     chat.wait_for_answer("A whole answer.")
     chat.wait_until_idle()

@@ -27,7 +27,7 @@ def test_waiting_shows_the_seconds_and_is_told_once(chat: ChatPage, model: Model
     model.release()
     chat.wait_for_answer("At last.")
     expect(chat.page.locator("#working")).to_be_hidden()
-    assert len(chat.page.evaluate("told")) == 1
+    assert chat.page.evaluate("told") == ["Thinking…", ""]
 
 
 def test_a_queued_message_shows_its_place_and_can_be_cancelled(chat: ChatPage, model: Model) -> None:

@@ -40,6 +40,9 @@ def test_a_face_stands_beside_a_message_and_where_agents_hand_over(faces: dict[s
     html = event_html({"text": "Hello"}, actions={"transferToAgent": "orders"})
     assert '<span class="face teal" data-initial="C" aria-hidden="true"></span>' in html
     assert "Concierge handed over to Orders" in Tags(html).text
+    assert (
+        html.count('<bdi><span class="face teal"') == html.count("<bdi><img") == 1
+    )  # on one line with its name
     (picture,) = Tags(html).all("img")
     assert (picture["src"], picture["alt"]) == ("/static/sessions_app/icon.svg", "")
 

@@ -537,6 +537,21 @@ def test_an_event_with_nothing_to_show_is_empty(
     assert event_html(*parts, actions=actions) == ""
 
 
+def test_a_question_looks_the_same_before_and_after_it_is_stored() -> None:
+    types = {"name": {"type": "string"}, "at": {"type": "integer"}}
+    payload = {"stock": 4, "fraud": "none"}
+
+    def ask(step: int) -> str:
+        args = {
+            "payload": dict(list(payload.items())[::step]),
+            "response_schema": {"properties": dict(list(types.items())[::step])},
+        }
+        call = {"id": "c-1", "name": "adk_request_input", "args": args}
+        return event_html({"functionCall": call}, longRunningToolIds=["c-1"])
+
+    assert ask(1) == ask(-1)
+
+
 def test_code_that_ran_is_shown_with_its_output() -> None:
     html = event_html(
         {"executableCode": {"language": "PYTHON", "code": "print(1 < 2)"}},

@@ -2,6 +2,7 @@
 
 const SVG = "http://www.w3.org/2000/svg";
 const PATHS = {
+  activity: "M3 12h4l3-8 4 16 3-8h4",
   add: "M12 5v14M5 12h14",
   archive: "M4 8v11h16V8M3 4h18v4H3zM10 12h4",
   chats: "M4 5h16v11H9l-5 4zM8 9h8M8 12h5",

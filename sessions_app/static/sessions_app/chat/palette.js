@@ -143,6 +143,7 @@ class Palette {
     const actions = [
       ...links.map((link) => [link.textContent.trim(), () => location.assign(link.href), "add"]),
       ...actionsOnThisChat(),
+      [t("Activity"), () => location.assign(addressOf("activity/")), "activity"],
       [t("All chats and agents"), () => location.assign(addressOf("")), "chats"],
       [t("Archived chats"), () => location.assign(addressOf("?archived=1")), "archive"],
       ...pages.map((page) => [page.textContent, () => location.assign(page.href), "settings"]),

@@ -32,6 +32,7 @@ export class Waiting {
     if (invocation === null) {
       clearTimeout(this.#longTimer);
       this.#longTimer = 0;
+      if (this.#label) this.announce(""); // a reader who comes by later must not hear that the agent thinks
       this.#label = "";
       return;
     }
