@@ -16,7 +16,7 @@ from runtime.apps.app import App
 from runtime.callbacks import close_each
 from runtime.tools.base_toolset import BaseToolset
 from sessions_app.agent_apps import registry
-from sessions_app.process.event_loops import LoopLocal
+from sessions_app.process.threads import LoopLocal
 
 logger = logging.getLogger(__name__)
 

@@ -29,9 +29,9 @@ from sessions_app.chat.protocol import AnyClientFrame, Hello, Message, Ping
 from sessions_app.chat.server_frames import PongFrame, notice_frame
 from sessions_app.conf import conf
 from sessions_app.errors import InvalidInputError, http_status
-from sessions_app.process.event_loops import wait_until_set
 from sessions_app.process.failures import public_error
 from sessions_app.process.pool import UNAVAILABLE
+from sessions_app.process.threads import wait_until_set
 from sessions_app.rendering.session_view import SITE_READER
 from sessions_app.sessions.ownership import User, own_session_or_404
 

@@ -40,9 +40,8 @@ from sessions_app.invocations.running import RunningInvocation, renew_leases
 from sessions_app.live.notices import invocation_notice
 from sessions_app.live.process import Live, live
 from sessions_app.models import InvocationStatus
-from sessions_app.process.event_loops import LoopLocal
 from sessions_app.process.json_logs import logs_of_invocation
-from sessions_app.process.threads import create_task, in_thread
+from sessions_app.process.threads import LoopLocal, create_task, in_thread
 from sessions_app.sessions.ownership import NO_SESSION
 from sessions_app.store.sql import concurrency_limits, invocation_queue, leases
 from sessions_app.store.sql.invocation_queue import NewInvocation, Queued

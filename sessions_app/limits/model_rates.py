@@ -13,8 +13,7 @@ from runtime.models.failures import sentence_for
 from sessions_app.conf import RateLimit, conf
 from sessions_app.limits.quotas import MINUTE, Quota
 from sessions_app.limits.rates import ExceededQuota, rates
-from sessions_app.process.event_loops import LoopLocal
-from sessions_app.process.threads import limit_threads
+from sessions_app.process.threads import LoopLocal, limit_threads
 
 logger = logging.getLogger(__name__)
 # A window that is just ending has almost no time left; without a pause the calls would ask Redis in a tight loop.

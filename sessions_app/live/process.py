@@ -12,7 +12,7 @@ from sessions_app.live.hub import Hub
 from sessions_app.live.list_news import ListNews
 from sessions_app.live.relay import Relay
 from sessions_app.live.sign_ins import SignIns
-from sessions_app.process.event_loops import LoopLocal, wait_until_set
+from sessions_app.process.threads import LoopLocal, wait_until_set
 from sessions_app.store.sql.event_log import session_statuses
 
 logger = logging.getLogger(__name__)

@@ -30,7 +30,7 @@ from sessions_app.live.hub import Hub, Outbox
 from sessions_app.live.list_news import ListChange, ListOutbox
 from sessions_app.live.notices import Notice, notice_from, values_of
 from sessions_app.live.streamed_text import StreamKey, TextChunk
-from sessions_app.process.event_loops import wait_until_set
+from sessions_app.process.threads import wait_until_set
 
 logger = logging.getLogger(__name__)
 GROUP = "adk.live"

@@ -38,7 +38,7 @@ from sessions_app.live.updates import (
     TextUpdate,
     Update,
 )
-from sessions_app.process.event_loops import wait_until_set
+from sessions_app.process.threads import wait_until_set
 from sessions_app.store.sql import event_log
 from sessions_app.store.sql.event_log import SessionStatus
 

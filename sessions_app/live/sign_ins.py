@@ -21,8 +21,7 @@ from django.utils import timezone
 from sessions_app.conf import conf
 from sessions_app.models import ApiKey
 from sessions_app.models.api_key import users_of_keys
-from sessions_app.process.event_loops import wait_until_set
-from sessions_app.process.threads import in_thread
+from sessions_app.process.threads import in_thread, wait_until_set
 from sessions_app.secrets.digests import digest_of
 
 

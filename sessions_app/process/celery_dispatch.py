@@ -4,14 +4,13 @@ A task is a hint: the row says what is to be done, and the sweep sends the task 
 are sent by name, because the modules of the tasks are above this layer.
 """
 
-import asyncio
 import logging
 from uuid import UUID
 
 from celery import current_app
 
 from sessions_app.process.pool import fetch_one
-from sessions_app.process.threads import broker_threads
+from sessions_app.process.threads import broker_threads, create_task
 
 logger = logging.getLogger(__name__)
 JOB_QUEUE = "jobs"
@@ -22,8 +21,6 @@ HOUSEKEEPING = "sessions_app.housekeeping"
 DELIVER_WEBHOOKS = "sessions_app.deliver_webhooks"
 EMBED_MEMORY = "sessions_app.embed_memory"
 REMEMBER_FACTS = "sessions_app.remember_facts"
-
-_sending: set[asyncio.Task[None]] = set()
 
 
 def send_job(job_id: str | UUID, task_name: str) -> None:
@@ -82,10 +79,7 @@ async def run_session_elsewhere(session_id: UUID) -> None:
 
 def send_job_soon(job_id: str | UUID, task_name: str) -> None:
     """Send a job without waiting for the broker."""
-    # The set keeps a reference: asyncio holds its tasks weakly.
-    task = asyncio.create_task(_send_job(UUID(str(job_id)), task_name), name=f"send job {job_id}")
-    _sending.add(task)
-    task.add_done_callback(_sending.discard)
+    create_task(_send_job(UUID(str(job_id)), task_name), f"send job {job_id}")
 
 
 async def _send_job(job_id: UUID, task_name: str) -> None:

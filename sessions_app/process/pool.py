@@ -29,7 +29,7 @@ from psycopg.rows import DictRow, dict_row
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
 from sessions_app.conf import conf
-from sessions_app.process.event_loops import LoopLocal
+from sessions_app.process.threads import LoopLocal
 
 UNAVAILABLE = (
     psycopg.OperationalError,

@@ -1,5 +1,7 @@
 """Bridges between asyncio and threads: ORM code called from asyncio, coroutines run from threads and Celery workers.
 
+A process has several event loops. `LoopLocal` keeps a value for each of them, such as a connection pool.
+
 The only module with internals of asgiref. `_caller_has_thread` prevents a deadlock between two connections of a
 request; `calling_loop` prevents a second loop for the channel layer of Redis, which refuses it.
 """
@@ -8,9 +10,11 @@ import asyncio
 import threading
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from contextvars import Context
 from functools import cached_property, lru_cache, partial
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, Generic, ParamSpec, TypeVar
+from weakref import WeakKeyDictionary
 
 from asgiref.sync import AsyncToSync, SyncToAsync, sync_to_async
 from django.db import connections
@@ -24,6 +28,37 @@ M = TypeVar("M", bound=Model)
 
 # asyncio holds only weak references to tasks.
 _tasks: set[asyncio.Task[Any]] = set()
+
+
+class LoopLocal(Generic[T]):
+    """A value for each event loop, made at first use on the loop.
+
+    A process may have several loops: the server's, the background loop for threads, a loop for each asynchronous test.
+    """
+
+    def __init__(self, make: Callable[[], T]) -> None:
+        self._make = make
+        self._values: WeakKeyDictionary[asyncio.AbstractEventLoop, T] = WeakKeyDictionary()
+
+    def get(self) -> T:
+        """Return the running loop's value."""
+        loop = asyncio.get_running_loop()
+        if loop not in self._values:
+            # In a new context: the tasks of a value outlive the HTTP request that needed the value first.
+            self._values[loop] = Context().run(self._make)
+        return self._values[loop]
+
+    def pop(self) -> T | None:
+        """Forget and return the running loop's value; None when there is none."""
+        return self._values.pop(asyncio.get_running_loop(), None)
+
+
+async def wait_until_set(event: asyncio.Event, seconds: float) -> bool:
+    """Wait up to `seconds` for the event; return True if it was set."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            await event.wait()
+    return event.is_set()
 
 
 async def in_thread(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:

@@ -52,7 +52,7 @@ OF_THE_RUNTIME = (
 """Sentences of `runtime/models/`, `runtime/a2a/` and of sign-ins in `runtime/tools/`, listed here for the catalogues:
 the runtime has none.
 
-The catalogues have those of `runtime/models/stop_reasons.py`, too.
+The catalogues have those of `runtime/models/llm_response.py`, too.
 """
 SENTENCE_ENDS = (".", "!", "?", "…")
 MAX_SENTENCE_LENGTH = 1_000

@@ -8,7 +8,7 @@ from sessions_app.scheduling import cancel_scheduled_task, list_scheduled_tasks,
 Agent(..., instruction=current_time_instruction, tools=[schedule_task, list_scheduled_tasks, cancel_scheduled_task])
 """
 
-from sessions_app.scheduling.clock import current_time_instruction
+from sessions_app.scheduling.task_timing import current_time_instruction
 from sessions_app.scheduling.tools import cancel_scheduled_task, list_scheduled_tasks, schedule_task
 
 __all__ = ["cancel_scheduled_task", "current_time_instruction", "list_scheduled_tasks", "schedule_task"]

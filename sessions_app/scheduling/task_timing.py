@@ -1,18 +1,26 @@
-"""Validation of a model's arguments for a scheduled task.
+"""Times of scheduled tasks: the current time for an agent, and validation of a model's arguments for a task.
 
 Errors are sentences with a remedy, because the model reads them and tries again.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 from zoneinfo import ZoneInfo
 
+from django.conf import settings
 from django.template.defaultfilters import pluralize
+from django.utils import timezone
 
+from runtime.context import ReadonlyContext
 from sessions_app.base.codec import is_storable
-from sessions_app.base.timing import Recurrence, parse_moment, parse_recurrence
+from sessions_app.base.timing import Recurrence, parse_moment, parse_recurrence, zone_of
 from sessions_app.conf import conf
 from sessions_app.errors import InvalidInputError
+from sessions_app.store.shared_state import BROWSER_TIME_ZONE_KEY
+
+TIME_ZONE_KEY = "user:time_zone"
 
 
 @dataclass(frozen=True)
@@ -98,3 +106,21 @@ def _parse_frequency(every: str, now: datetime) -> Recurrence:
 def _first_time(recurrence: Recurrence | None, now: datetime) -> datetime:
     assert recurrence is not None  # noqa: S101 - given when `run_at` is not
     return recurrence.next_after(now, now)
+
+
+def current_time_instruction(context: ReadonlyContext) -> str:
+    """Return a sentence with the current minute for an agent's instruction; a model has no clock."""
+    # The clock of this machine is exact enough for a minute, and spares a query for each request of a model.
+    now = timezone.now().astimezone(zone_for(context.state))
+    return f"It is {now:%A}, {now.isoformat(timespec='minutes')}, in the time zone {now.tzinfo}."
+
+
+def zone_for(state: Mapping[str, Any], time_zone: str | None = None) -> ZoneInfo:
+    """Return the zone `time_zone`, or else of `user:time_zone` in the state, or the browser's, or the site's zone.
+
+    Raises:
+        InvalidInputError: There is no such time zone.
+    """
+    return zone_of(
+        str(time_zone or state.get(TIME_ZONE_KEY) or state.get(BROWSER_TIME_ZONE_KEY) or settings.TIME_ZONE)
+    )

@@ -17,9 +17,8 @@ from sessions_app.live.process import live
 from sessions_app.models import ScheduledTask, Session
 from sessions_app.process.pool import database_now
 from sessions_app.process.threads import fetch_rows, in_thread
-from sessions_app.scheduling.clock import zone_for
 from sessions_app.scheduling.session_tasks import cancel_task
-from sessions_app.scheduling.task_timing import check_task, parse_task_timing
+from sessions_app.scheduling.task_timing import check_task, parse_task_timing, zone_for
 
 
 async def schedule_task(

@@ -33,7 +33,7 @@ ERRORS_FOR_PEOPLE = re.compile(
     r"|sessions_app/store/(uploads|artifact_service|erasing)\.py|sessions_app/jobs/questions\.py"
 )
 """Modules whose errors reach people; those of other modules are for developers, the log or the model."""
-STOP_REASONS = "runtime/models/stop_reasons.py"
+STOP_REASONS = "runtime/models/llm_response.py"
 """Module of the runtime whose dicts have sentences for people as values."""
 ERROR_NAMES = {
     "InvalidInputError",

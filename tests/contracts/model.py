@@ -14,7 +14,7 @@ from pydantic import BaseModel
 
 from runtime import types
 from runtime.models import BaseLlm, LlmRequest
-from runtime.models.stop_reasons import why_stopped
+from runtime.models.llm_response import why_stopped
 from tests.contracts.model_calls import answer, ask, model_says, parts, question, texts, user_says
 from tests.model_server import Call, Json, ModelServer, Turn
 

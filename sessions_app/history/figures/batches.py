@@ -12,9 +12,9 @@ locks the row of `FiguresProgress`, so a second sweep at the same time counts no
 """
 
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable
-from datetime import timedelta
+from datetime import date, timedelta
 from itertools import groupby
 from uuid import UUID
 
@@ -23,13 +23,21 @@ from django.db.models import Count, F, Q, QuerySet, Sum
 from django.db.models.functions import TruncDate
 from django.utils import timezone
 
-from sessions_app.conf import conf
+from sessions_app.conf import Conf, conf
 from sessions_app.history.figures import log_facts
-from sessions_app.history.figures.days import BatchAmounts, add_amounts
+from sessions_app.history.figures.days import BatchAmounts, add_amounts, bucket_of, local_day
 from sessions_app.history.figures.event_words import store_words
-from sessions_app.history.figures.log_facts import uncounted_facts
-from sessions_app.history.figures.session_counts import Outcomes, SessionCounter
-from sessions_app.models import FiguresProgress, Invocation, InvocationStatus, Session, SessionFigures
+from sessions_app.history.figures.log_facts import LogFacts, uncounted_facts
+from sessions_app.models import (
+    DayMetric,
+    Failure,
+    FiguresProgress,
+    Invocation,
+    InvocationStatus,
+    Session,
+    SessionFigures,
+)
+from sessions_app.models.figures import AGENT, MAX_LABELS, OUTCOME, TOOL, label, names_of
 from sessions_app.models.scheduled_task import END_OF_CALENDAR
 
 BATCH_SIZE = 200
@@ -39,6 +47,86 @@ PAUSE = timedelta(seconds=4)
 """Shortest time between two counts of a session with a running invocation."""
 _COUNTED = ["seq", "words_seq", "tokens", "cost", "errors", "seconds", "labels", "outcomes", "invocation_id",
             "began_at", "has_word", "is_settled", "counted_at"]  # fmt: skip
+Outcomes = dict[tuple[str, str], tuple[int, float]]
+"""Number and runtime of invocations by day, as ISO text, and status."""
+
+
+class SessionCounter:
+    """Adds the facts and invocations of a session to its figures and to the amounts of days."""
+
+    def __init__(self, session: Session, figures: SessionFigures, amounts: BatchAmounts, conf: Conf) -> None:
+        self._session = session
+        self._figures = figures
+        self._amounts = amounts
+        self._conf = conf
+
+    def add_events(self, events: Iterable[LogFacts]) -> None:
+        """Add uncounted events, oldest first."""
+        # A dict keeps the order: beyond `MAX_LABELS` the earliest labels stay.
+        labels = dict.fromkeys(self._figures.labels)
+        for event in events:
+            self._figures.seq = event.seq
+            day = local_day(event.at or timezone.now())
+            self._add_usage(event, day)
+            self._add_first_word(event, day)
+            self._add_answers(event, day)
+            if event.author != "user":
+                labels[label(AGENT, event.author)] = None
+            labels.update(dict.fromkeys(label(TOOL, name) for name in event.answers))
+            if event.is_message_of_person:
+                self._amounts.active.add((day, self._session.user_id))
+        self._figures.labels = [*labels][:MAX_LABELS]
+
+    def set_outcomes(self, outcomes: Outcomes) -> None:
+        """Set the current outcomes of the session's invocations, and add the difference to the days."""
+        # A retry moves an invocation from one outcome to another, so the difference may be negative.
+        counted = Counter(self._figures.outcomes)
+        now = Counter({f"{day} {status}": number for (day, status), (number, _) in outcomes.items()})
+        for key in counted.keys() | now.keys():
+            day, _, status = key.partition(" ")
+            self._add(date.fromisoformat(day), DayMetric.INVOCATIONS, status, now[key] - counted[key])
+        self._figures.outcomes = dict(now)
+        self._figures.seconds = sum(seconds for _, seconds in outcomes.values())
+        others = [name for name in self._figures.labels if not names_of(OUTCOME, [name])]
+        self._figures.labels = others + sorted({label(OUTCOME, status) for _, status in outcomes})
+
+    def _add_usage(self, event: LogFacts, day: date) -> None:
+        if not event.usage:
+            return
+        tokens = event.usage.prompt + event.usage.thoughts + event.usage.output
+        cost = event.usage.cost(event.model, self._conf) or 0.0
+        self._figures.tokens += tokens
+        self._figures.cost += cost
+        self._add(day, DayMetric.TOKENS, event.author, tokens, event.model)
+        self._add(day, DayMetric.COST, event.author, cost, event.model)
+
+    def _add_first_word(self, event: LogFacts, day: date) -> None:
+        figures = self._figures
+        # Only an invocation that begins with a message of the person is timed: nobody waits for the others.
+        if event.invocation_id != figures.invocation_id:
+            figures.invocation_id = event.invocation_id
+            figures.began_at = event.at
+            figures.has_word = not event.is_message_of_person
+        elif event.has_text and event.author != "user" and not figures.has_word:
+            figures.has_word = True
+            if event.at and figures.began_at:
+                seconds = (event.at - figures.began_at).total_seconds()
+                self._add(day, DayMetric.FIRST_WORD, bucket_of(seconds), 1)
+
+    def _add_answers(self, event: LogFacts, day: date) -> None:
+        for name in event.answers:
+            self._add(day, DayMetric.CALLS, name, 1)
+        for name in event.rejections:
+            self._add(day, DayMetric.REJECTIONS, name, 1)
+        for failure in event.failures:
+            self._figures.errors += 1
+            self._add(day, DayMetric.FAILURES, failure.tool_name, 1)
+            names = {"tool_name": failure.tool_name, "cause": failure.cause}
+            self._amounts.failures.append(Failure(session=self._session, seq=event.seq, day=day, **names))
+
+    def _add(self, day: date, metric: DayMetric, name: str, amount: float, detail: str = "") -> None:
+        if amount:
+            self._amounts.days[day, self._session.app_name, metric, name, detail] += amount  # type: ignore[assignment]
 
 
 def count_figures(seconds: float) -> bool:

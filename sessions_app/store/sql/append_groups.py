@@ -19,8 +19,8 @@ from typing import Any
 
 import psycopg
 
-from sessions_app.process.event_loops import LoopLocal
 from sessions_app.process.pool import Row, fetch_each, fetch_one
+from sessions_app.process.threads import LoopLocal
 
 MAX_MEMBERS = 32
 # Bounded because a cancelled member waits for the end of its group. Shorter than PostgreSQL's `deadlock_timeout` of one

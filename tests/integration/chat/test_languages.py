@@ -19,7 +19,7 @@ from sessions_app.models import Invocation, Session, UserState
 from sessions_app.rendering.html import render_event
 from sessions_app.rendering.session_view import SessionView
 from sessions_app.routing import websocket_application
-from sessions_app.scheduling.clock import zone_for
+from sessions_app.scheduling.task_timing import zone_for
 from tests.fakes import ScriptedModel
 from tests.served_agents import Served
 

@@ -11,7 +11,7 @@ from google.genai import Client
 from runtime import types
 from runtime.errors import ModelError
 from runtime.models import Gemini
-from runtime.models.stop_reasons import why_stopped
+from runtime.models.llm_response import why_stopped
 from runtime.models.streaming import StreamedAnswer
 from tests.contracts.model_calls import answer, ask, question, texts
 from tests.model_server import Call, Failure, ModelServer, Turn

@@ -9,7 +9,7 @@ import pytest
 
 from runtime import types
 from runtime.models import LlmResponse
-from runtime.models.stop_reasons import why_refused, why_stopped
+from runtime.models.llm_response import why_refused, why_stopped
 
 
 def response_of(**candidate: object) -> LlmResponse:
