@@ -15,7 +15,7 @@ from runtime.events.allowances import Allowances
 from runtime.events.event import Event
 from runtime.events.node_runs import NodeRuns
 from runtime.events.summaries import session_allowances
-from runtime.sessions.deltas import is_plain_json
+from runtime.sessions.state import is_plain_json
 
 
 class Failure(NamedTuple):

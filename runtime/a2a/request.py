@@ -13,12 +13,11 @@ from a2a.types import Message, Part, Role
 
 from runtime import _platform, types
 from runtime.a2a.parts import FileBudget, ToA2a, converted_by, function_response_part, to_a2a
-from runtime.artifacts.artifact_reference import ArtifactReference
+from runtime.artifacts.referenced_artifacts import ArtifactReference
 from runtime.context import InvocationContext, session_args
 from runtime.engine.contents import as_seen_by, without_framework_parts
-from runtime.events.branch import is_visible_from
 from runtime.events.calls import REMOTE_AUTH, answered_ids, parts_of
-from runtime.events.event import Event
+from runtime.events.event import Event, is_visible_from
 from runtime.events.rewound import drop_rewound
 from runtime.events.summaries import apply_summaries
 

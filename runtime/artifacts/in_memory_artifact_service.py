@@ -1,8 +1,8 @@
 """Artifact storage in process memory: the reference implementation."""
 
 from runtime import _platform, types
-from runtime.artifacts.artifact_reference import ArtifactReference
 from runtime.artifacts.base_artifact_service import ArtifactVersion, BaseArtifactService
+from runtime.artifacts.referenced_artifacts import ArtifactReference
 
 USER_PREFIX = "user:"
 Key = tuple[str, str, str, str]

@@ -1,8 +1,8 @@
 """Files in an agent's answer: pictures, sound and documents of models and remote agents (contract F5)."""
 
 from runtime import types
-from runtime.artifacts.artifact_reference import ArtifactReference
 from runtime.artifacts.named_files import name_prefix, named_file
+from runtime.artifacts.referenced_artifacts import ArtifactReference
 from runtime.context import Context, InvocationContext
 from runtime.events.calls import parts_of
 from runtime.events.event import Event

@@ -30,7 +30,6 @@ from runtime.engine.pairing import (
     drop_text_before_latest_response,
     pair_responses_with_calls,
 )
-from runtime.events.branch import is_visible_from
 from runtime.events.calls import (
     FRAMEWORK_CALLS,
     REQUEST_INPUT,
@@ -43,7 +42,7 @@ from runtime.events.calls import (
     trailing_start,
     unwrapped,
 )
-from runtime.events.event import Event
+from runtime.events.event import Event, is_visible_from
 from runtime.events.quotation import quote_parts
 from runtime.events.rewound import drop_rewound
 from runtime.events.summaries import apply_summaries, changes_effective_events

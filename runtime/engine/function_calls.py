@@ -34,9 +34,8 @@ from runtime.events.event import Event
 from runtime.events.event_actions import EventActions, merge_actions
 from runtime.run_config import CallEnd
 from runtime.tools.base_tool import BaseTool
-from runtime.tools.result_files import take_files
 from runtime.tools.task_tools import TaskAgentTool
-from runtime.tools.tool_result import as_response
+from runtime.tools.tool_result import as_response, take_files
 from runtime.tools.tool_threads import CallClock, one_after_another
 
 Tools = Mapping[str, BaseTool]

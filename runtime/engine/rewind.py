@@ -22,8 +22,8 @@ from runtime.events.event import Event
 from runtime.events.event_actions import EventActions
 from runtime.events.rewound import as_rewind, path_of
 from runtime.sessions.base_session_service import BaseSessionService
-from runtime.sessions.deltas import ScopedState
 from runtime.sessions.session import Session
+from runtime.sessions.state import ScopedState
 
 EMPTY_ARTIFACT = types.Part(inline_data=types.Blob(data=b"", mime_type="application/octet-stream"))
 """New version of an artifact created after the point to restore. Events refer to versions, so none is ever deleted."""

@@ -1,4 +1,8 @@
-"""Event: the immutable record of something that happened. Only events are committed."""
+"""Event: the immutable record of something that happened. Only events are committed.
+
+An agent sees the events of its branch (`parent.child`) and of the branches above, but not of parallel or inner branches
+(contract A5, Q9).
+"""
 
 from typing import Any
 
@@ -94,3 +98,17 @@ class Event(LlmResponse):
     def text(self) -> str:
         """Return the joined text parts, without thoughts."""
         return text_in(self.content)
+
+
+def child_of(branch: str | None, parent: str, child: str) -> str:
+    """Return the branch of `child`, which runs in parallel below `parent`, an agent on `branch`."""
+    name = f"{parent}.{child}"
+    return f"{branch}.{name}" if branch else name
+
+
+def is_visible_from(branch: str | None, event_branch: str | None) -> bool:
+    """Return True if `event_branch` is `branch` or an ancestor of it, or when either is None."""
+    if not branch or not event_branch:
+        return True
+    # With the dot, because `a.b` is not above `a.bc`.
+    return branch == event_branch or branch.startswith(f"{event_branch}.")

@@ -13,9 +13,12 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from runtime._pydantic_models import deep_copy
 from runtime.events.event import Event
-from runtime.sessions.deltas import as_json, without_temp
 from runtime.sessions.session import Session, update_time
-from runtime.sessions.state import State  # noqa: F401  # programs import it from here
+from runtime.sessions.state import (
+    State,  # noqa: F401  # programs import it from here
+    as_json,
+    without_temp,
+)
 
 
 class GetSessionConfig(BaseModel):

@@ -18,9 +18,13 @@ from runtime.errors import AlreadyExistsError, SessionNotFoundError
 from runtime.events.event import Event
 from runtime.events.summaries import without_superseded
 from runtime.sessions.base_session_service import BaseSessionService, GetSessionConfig, ListSessionsResponse
-from runtime.sessions.deltas import ScopedState, as_json, without_temp
 from runtime.sessions.session import Session, update_time
-from runtime.sessions.state import State  # noqa: F401  # programs import it from here
+from runtime.sessions.state import (
+    ScopedState,
+    State,  # noqa: F401  # programs import it from here
+    as_json,
+    without_temp,
+)
 
 logger = logging.getLogger(__name__)
 

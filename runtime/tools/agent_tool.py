@@ -11,7 +11,7 @@ from typing import Any, Protocol, runtime_checkable
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from runtime import types
-from runtime.artifacts.artifact_reference import ArtifactReference
+from runtime.artifacts.referenced_artifacts import ArtifactReference
 from runtime.context import AgentProtocol, Context
 from runtime.context import Context as ToolContext  # noqa: F401  # programs import it from here
 from runtime.events.calls import REQUEST_CONFIRMATION, REQUEST_CREDENTIAL, parts_of, unanswered_calls
@@ -21,8 +21,8 @@ from runtime.sessions.state import GROUNDING_KEY
 from runtime.tools.arguments import bad_values, describe_errors
 from runtime.tools.base_tool import BaseTool
 from runtime.tools.output_schema import OutputSchema
-from runtime.tools.result_files import description_of
 from runtime.tools.schema import adapter_of, schema_of
+from runtime.tools.tool_result import description_of
 from runtime.valid_text import json_text
 
 _REQUEST_SCHEMA = types.Schema(

@@ -7,9 +7,8 @@ from runtime.artifacts.referenced_artifacts import is_shown, load_references
 from runtime.context import Context, session_args
 from runtime.context import Context as ToolContext  # programs import it from here
 from runtime.models.llm_request import LlmRequest
-from runtime.tools.result_files import files_in
 from runtime.tools.tool_configs import ToolArgsConfig
-from runtime.tools.tool_result import ToolError
+from runtime.tools.tool_result import ToolError, files_in
 
 
 def is_reserved(name: str) -> bool:

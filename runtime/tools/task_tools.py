@@ -17,9 +17,8 @@ from pydantic import BaseModel, ValidationError
 from runtime import types
 from runtime.context import AgentProtocol, Context, InvocationContext, NodeCall
 from runtime.errors import ConfigurationError
-from runtime.events.branch import child_of
 from runtime.events.calls import made_calls
-from runtime.events.event import Event
+from runtime.events.event import Event, child_of
 from runtime.events.node_info import child_path
 from runtime.models.llm_request import LlmRequest
 from runtime.tools.agent_tool import AgentTool

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from runtime.events.branch import child_of
+from runtime.events.event import child_of
 from runtime.events.node_info import child_path, name_of_run
 from runtime.events.node_runs import NodeRuns
 from runtime.workflow.base_node import START, BaseNode

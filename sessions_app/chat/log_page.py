@@ -17,7 +17,7 @@ from django.db.models import Exists, OuterRef, Q
 from django.utils.safestring import SafeString, mark_safe
 
 import runtime.events
-from runtime.artifacts.artifact_reference import ArtifactReference
+from runtime.artifacts.referenced_artifacts import ArtifactReference
 from sessions_app.base.codec import event_to_show
 from sessions_app.history.alternatives import Fork, find_forks
 from sessions_app.history.event_marks import is_wake_up, writer_of

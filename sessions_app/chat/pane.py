@@ -23,8 +23,16 @@ from sessions_app.errors import AlteredFileError, FilesUnavailableError
 from sessions_app.models import Artifact
 from sessions_app.process.threads import download_threads, in_thread
 from sessions_app.rendering.compared_lines import MAX_LINES, changes_block
-from sessions_app.rendering.files import file_facts, file_link
-from sessions_app.rendering.previews import KINDS, MAX_BYTES, MAX_CHARACTERS, Preview, preview_of, text_of
+from sessions_app.rendering.previews import (
+    KINDS,
+    MAX_BYTES,
+    MAX_CHARACTERS,
+    Preview,
+    file_facts,
+    file_link,
+    preview_of,
+    text_of,
+)
 from sessions_app.rendering.sentences import in_language
 from sessions_app.sessions.ownership import own_session_or_404
 from sessions_app.store.file_types import PDF

@@ -15,7 +15,7 @@ from uuid import UUID
 from django.contrib.auth import get_user_model
 from django.db.models import QuerySet
 
-from runtime.sessions.deltas import ScopedState
+from runtime.sessions.state import ScopedState
 from sessions_app.data_protection.archive import Archive, as_json, json_list
 from sessions_app.data_protection.personal_data import rows_of_sessions, rows_of_user
 from sessions_app.errors import NotFoundError

@@ -20,7 +20,7 @@ from zipfile import BadZipFile, ZipFile
 from django.core.files import File
 from django.db import DataError, IntegrityError, connection, transaction
 
-from runtime.sessions.deltas import ScopedState
+from runtime.sessions.state import ScopedState
 from sessions_app.base.actors import SITE, Act, ActionKind
 from sessions_app.data_protection.archive import MANIFEST
 from sessions_app.errors import ConflictError, InvalidInputError

@@ -40,12 +40,19 @@ from sessions_app.invocations.fact_request import (
     request_for_facts,
 )
 from sessions_app.invocations.titles import first_model
-from sessions_app.models import Event, Invocation, MemoryEntry, MemoryPause, RememberedSession, Session
+from sessions_app.models import (
+    Event,
+    Invocation,
+    MemoryEntry,
+    MemoryPause,
+    PersonUsage,
+    RememberedSession,
+    Session,
+)
 from sessions_app.models.memory import MemoryEntryQuerySet
 from sessions_app.models.remembering import is_in_pause
 from sessions_app.process.celery_dispatch import send_ended_session
 from sessions_app.process.threads import create_task, in_thread
-from sessions_app.store.embedding import users_at_their_limit
 from sessions_app.store.memory_service import as_words, withdraw_entries
 from sessions_app.store.sql.usage import Used, add_used
 
@@ -142,7 +149,9 @@ def _due() -> QuerySet[Session]:
     is_changed = Q(remembered__claimed_until__lt=F("updated_at"))
     has_tries = Q(remembered=None) | Q(remembered__attempts__lt=MAX_ATTEMPTS) | is_changed
     waiting = unconsidered.filter(is_free, has_tries, ~Exists(active))
-    return waiting.exclude(user__in=users_at_their_limit()).order_by("updated_at")
+    return waiting.exclude(user__in=PersonUsage.objects.at_their_limit().values("user")).order_by(
+        "updated_at"
+    )
 
 
 def _claim_due() -> list[UUID]:

@@ -9,8 +9,7 @@ from runtime.context import new_invocation_id
 from runtime.errors import StateValueError
 from runtime.events import Event, EventActions
 from runtime.sessions import GetSessionConfig
-from runtime.sessions.deltas import ScopedState, as_json
-from runtime.sessions.state import State
+from runtime.sessions.state import ScopedState, State, as_json
 from runtime.valid_text import storable_values
 from sessions_app.base.codec import check_storable, refusing_deep_values
 from sessions_app.conf import conf

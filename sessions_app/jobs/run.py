@@ -30,8 +30,7 @@ from django.db.models.functions import Now
 from django.utils.translation import gettext_noop
 
 from runtime import types
-from runtime.tools.result_files import take_files
-from runtime.tools.tool_result import as_response, is_failure
+from runtime.tools.tool_result import as_response, is_failure, take_files
 from runtime.trace_context import trace_context
 from runtime.valid_text import storable, storable_values
 from sessions_app.base.statuses import JOB_CANCELLED

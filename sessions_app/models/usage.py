@@ -1,7 +1,28 @@
 """Usage of the site by a user and by an API key, for the limits of both."""
 
+from typing import Self
+
 from django.conf import settings
 from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+
+from sessions_app.conf import conf
+
+
+class PersonUsageQuerySet(models.QuerySet["PersonUsage"]):
+    """Usage of users."""
+
+    def at_their_limit(self) -> Self:
+        """Return the rows of the users for whom no model makes vectors or finds facts before the next day."""
+        site = conf()
+        today = timezone.localdate(timezone=timezone.get_default_timezone())
+        has_reached = Q(pk__in=[])
+        if site.max_tokens_per_user:
+            has_reached |= Q(tokens__gte=site.max_tokens_per_user)
+        if site.max_cost_per_user:
+            has_reached |= Q(cost__gte=site.max_cost_per_user)
+        return self.filter(has_reached, day=today)
 
 
 class PersonUsage(models.Model):
@@ -20,6 +41,8 @@ class PersonUsage(models.Model):
     tokens = models.BigIntegerField(default=0, db_default=0)
     cost = models.FloatField(default=0.0, db_default=0.0)
     artifact_bytes = models.BigIntegerField(default=0, db_default=0)
+
+    objects = PersonUsageQuerySet.as_manager()
 
     def __str__(self) -> str:
         return f"usage of {self.user_id}"

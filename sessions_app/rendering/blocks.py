@@ -18,13 +18,18 @@ from django.utils.timezone import get_current_timezone
 from django.utils.translation import gettext
 
 from runtime import types
-from runtime.artifacts.artifact_reference import ArtifactReference
+from runtime.artifacts.referenced_artifacts import ArtifactReference
 from runtime.engine.human_input.confirmation import default_hint
 from runtime.events import Event
 from runtime.events.allowances import used_allowance
-from runtime.events.answer_rules import PERSON
 from runtime.events.calls import REQUEST_CONFIRMATION, REQUEST_CREDENTIAL, CallFailure, call_seconds
-from runtime.events.tool_confirmation import call_to_confirm, confirmer_of, offers_allowance, question_in
+from runtime.events.tool_confirmation import (
+    PERSON,
+    call_to_confirm,
+    confirmer_of,
+    offers_allowance,
+    question_in,
+)
 from sessions_app.base.actors import ActorKind
 from sessions_app.history.event_marks import answerer_in, scheduled_task_in
 from sessions_app.history.response_state import state_of, status_of
@@ -33,8 +38,8 @@ from sessions_app.models.scheduled_task import recurrence_in_words
 from sessions_app.rendering.call_words import CallWords, argument_order, describe_call, find_tool
 from sessions_app.rendering.citations import Citation
 from sessions_app.rendering.faces import face_of
-from sessions_app.rendering.files import FileLink, file_link
 from sessions_app.rendering.outline import labels_of, one_line, outline
+from sessions_app.rendering.previews import FileLink, file_link
 from sessions_app.rendering.questions import (
     CHOICE_TOOL,
     MAX_BRIEF_LENGTH,

@@ -14,8 +14,8 @@ from django.db import IntegrityError, connection, transaction
 from django.db.models import Max, Q, QuerySet
 
 from runtime import types
-from runtime.artifacts.artifact_reference import ArtifactReference
 from runtime.artifacts.base_artifact_service import ArtifactVersion, BaseArtifactService
+from runtime.artifacts.referenced_artifacts import ArtifactReference
 from runtime.errors import SessionNotFoundError
 from runtime.valid_text import valid_text
 from sessions_app.base.codec import is_storable, user_pk

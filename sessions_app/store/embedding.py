@@ -24,7 +24,6 @@ from typing import Any
 from django.db import transaction
 from django.db.models import F, Model, Q, QuerySet
 from django.db.models.functions import Now
-from django.utils import timezone
 
 from runtime.errors import ModelError
 from runtime.models.rate_limit import embed
@@ -174,19 +173,8 @@ def _without_vector(table: EmbeddedTable, model: EmbeddingModel) -> QuerySet[Mod
 
 def _may_be_sent(table: EmbeddedTable, model: EmbeddingModel) -> QuerySet[Model]:
     """Return the texts that wait, without those of users who have reached their limits of the day."""
-    return _without_vector(table, model).exclude(**{f"{table.user}__in": users_at_their_limit()})
-
-
-def users_at_their_limit() -> QuerySet[PersonUsage, Any]:
-    """Return the keys of the users for whom no model makes vectors or finds facts before the next day."""
-    site = conf()
-    today = timezone.localdate(timezone=timezone.get_default_timezone())
-    has_reached = Q(pk__in=[])
-    if site.max_tokens_per_user:
-        has_reached |= Q(tokens__gte=site.max_tokens_per_user)
-    if site.max_cost_per_user:
-        has_reached |= Q(cost__gte=site.max_cost_per_user)
-    return PersonUsage.objects.filter(has_reached, day=today).values("user")
+    at_their_limit = PersonUsage.objects.at_their_limit().values("user")
+    return _without_vector(table, model).exclude(**{f"{table.user}__in": at_their_limit})
 
 
 def _waiting(table: EmbeddedTable, model: EmbeddingModel) -> list[WaitingText]:

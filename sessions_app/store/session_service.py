@@ -23,8 +23,8 @@ from runtime.events.event import Event
 from runtime.events.rewound import drop_rewound, rewinds_past_start
 from runtime.events.summaries import latest_full_summary, without_superseded
 from runtime.sessions.base_session_service import BaseSessionService, GetSessionConfig, ListSessionsResponse
-from runtime.sessions.deltas import ScopedState, as_json, without_temp
 from runtime.sessions.session import Session, update_time
+from runtime.sessions.state import ScopedState, as_json, without_temp
 from sessions_app import models
 from sessions_app.base.actors import Act
 from sessions_app.base.codec import event_from_json, event_to_json, is_storable, user_pk

@@ -7,8 +7,7 @@ from uuid import UUID
 
 from django.db import connection, transaction
 
-from runtime.sessions.deltas import ScopedState
-from runtime.sessions.state import State
+from runtime.sessions.state import ScopedState, State
 from sessions_app.errors import StateChangedError
 from sessions_app.models import AppState, UserState
 

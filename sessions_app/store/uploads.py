@@ -10,7 +10,7 @@ from django.core.files.uploadedfile import UploadedFile
 from django.db.models import Q
 from django.template.defaultfilters import filesizeformat
 
-from runtime.artifacts.artifact_reference import ArtifactReference
+from runtime.artifacts.referenced_artifacts import ArtifactReference
 from runtime.valid_text import storable
 from sessions_app.base.codec import is_storable
 from sessions_app.conf import conf

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 from typing import Any
 
-from runtime.sessions.deltas import ScopedState
+from runtime.sessions.state import ScopedState
 from sessions_app.models import AppState, UserState
 from tests.chaos.conversation import Conversation
 

@@ -15,8 +15,8 @@ from runtime import types
 from runtime.artifacts.named_files import name_prefix
 from runtime.context import Context, ReadonlyContext
 from runtime.errors import AdkError
-from runtime.events.answer_rules import PERSON
 from runtime.events.calls import REQUEST_CREDENTIAL, CallFailure
+from runtime.events.tool_confirmation import PERSON
 from runtime.models.llm_response import parts_in
 from runtime.sessions.state import GROUNDING_KEY
 from runtime.tools.base_tool import BaseTool
@@ -34,8 +34,7 @@ from runtime.tools.mcp_tool.server import McpServer
 from runtime.tools.openapi_tool.http_exchange import ExchangeError
 from runtime.tools.progress import progress_receiver
 from runtime.tools.require_confirmation import Predicate, is_confirmation_required
-from runtime.tools.result_files import ResultFile
-from runtime.tools.tool_result import ToolError
+from runtime.tools.tool_result import ResultFile, ToolError
 from runtime.trace_context import trace_headers
 
 logger = logging.getLogger(__name__)

@@ -10,7 +10,7 @@ from mcp.types import BlobResourceContents, SamplingCapability, TextResourceCont
 from runtime.auth.auth_credential import AuthCredential
 from runtime.auth.auth_schemes import AuthScheme
 from runtime.context import ReadonlyContext
-from runtime.events.answer_rules import PERSON, check_confirmer
+from runtime.events.tool_confirmation import PERSON, check_confirmer
 from runtime.models.base_llm import SetupProblem
 from runtime.tools.base_tool import BaseTool, is_reserved
 from runtime.tools.base_toolset import BaseToolset, ToolPredicate

@@ -6,7 +6,7 @@ from a2a.types import Artifact, Part
 
 from runtime import types
 from runtime.a2a.parts import FileBudget, to_a2a
-from runtime.artifacts.artifact_reference import ArtifactReference
+from runtime.artifacts.referenced_artifacts import ArtifactReference
 from runtime.events.calls import parts_of
 from runtime.events.event import Event
 from runtime.valid_text import valid_text

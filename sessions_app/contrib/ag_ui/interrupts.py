@@ -7,7 +7,6 @@ from ag_ui.core import Interrupt, ResumeEntry
 from django.urls import reverse
 
 from runtime import types
-from runtime.events.answer_rules import PERSON
 from runtime.events.calls import (
     FRAMEWORK_CALLS,
     REQUEST_CONFIRMATION,
@@ -15,6 +14,7 @@ from runtime.events.calls import (
     CallFailure,
     id_of_requested_call,
 )
+from runtime.events.tool_confirmation import PERSON
 from runtime.tools.client_toolset import client_functions
 from sessions_app.api.v1.approvals import arguments_of, with_arguments
 from sessions_app.errors import InvalidInputError

@@ -8,7 +8,7 @@ from typing import Any
 from ag_ui import core as ag_ui
 
 from runtime import types
-from runtime.artifacts.artifact_reference import ArtifactReference
+from runtime.artifacts.referenced_artifacts import ArtifactReference
 from runtime.events.calls import FRAMEWORK_CALLS, parts_of, reports_failure
 from runtime.events.event import Event
 from sessions_app.history.event_marks import writer_of

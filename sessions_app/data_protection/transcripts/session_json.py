@@ -6,7 +6,7 @@ from typing import Any
 
 from django.db.models import Q
 
-from runtime.sessions.deltas import ScopedState
+from runtime.sessions.state import ScopedState
 from sessions_app.history.public_event import public_body
 from sessions_app.models import Session, UserState
 from sessions_app.process.threads import fetch_rows, in_thread

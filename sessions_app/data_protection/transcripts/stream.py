@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from django.db.models import Q
 from django.utils.translation import gettext
 
-from runtime.artifacts.artifact_reference import ArtifactReference
+from runtime.artifacts.referenced_artifacts import ArtifactReference
 from runtime.events import Event
 from runtime.valid_text import storable
 from sessions_app.base.codec import event_to_show

@@ -10,8 +10,7 @@ from runtime.google_adk import is_google_adk_installed
 from sessions_app.agent_apps.loading.env_files import env_file_of
 from sessions_app.agent_apps.loading.folders import agent_folders, is_agent_folder
 from sessions_app.errors import AgentFolderError
-from sessions_app.management.folder_imports import flaws_of
-from sessions_app.management.folder_probe import probe
+from sessions_app.management.folder_probe import flaws_of, probe
 
 
 class Command(BaseCommand):

@@ -12,7 +12,7 @@ from django.db.models import F
 from django.db.models.functions import Coalesce, Least, Now
 from django.utils.translation import gettext_noop
 
-from runtime.artifacts.artifact_reference import ArtifactReference
+from runtime.artifacts.referenced_artifacts import ArtifactReference
 from runtime.valid_text import storable
 from sessions_app.base.actors import Act, ActionKind, Actor
 from sessions_app.base.codec import event_to_show

@@ -33,7 +33,7 @@ from uuid import UUID
 
 from psycopg.types.json import Jsonb
 
-from runtime.sessions.deltas import ScopedState
+from runtime.sessions.state import ScopedState
 from sessions_app.base.actors import Act
 from sessions_app.models.session_act import act_parameter, insert_act
 from sessions_app.process.pool import fetch_one, fetch_one_under_locks

@@ -11,7 +11,7 @@ from typing import Any
 from uuid import UUID
 
 from runtime.events.summaries import SUMMARY_NOTE_KEY
-from runtime.sessions.deltas import ScopedState
+from runtime.sessions.state import ScopedState
 from sessions_app.base.statuses import JobStatus, sql_list
 from sessions_app.process.pool import Row, fetch_all, fetch_one
 

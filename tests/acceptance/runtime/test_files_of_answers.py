@@ -9,7 +9,7 @@ import pytest
 from runtime import types
 from runtime.agents import BaseAgent, LlmAgent
 from runtime.artifacts import referenced_artifacts
-from runtime.artifacts.artifact_reference import ArtifactReference
+from runtime.artifacts.referenced_artifacts import ArtifactReference
 from runtime.context import InvocationContext
 from runtime.events import Event
 from runtime.models import LlmResponse

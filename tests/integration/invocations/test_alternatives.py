@@ -14,7 +14,7 @@ from runtime import types
 from runtime.agents import LlmAgent
 from runtime.apps import App
 from runtime.events.calls import REQUEST_CONFIRMATION
-from runtime.sessions.deltas import ScopedState
+from runtime.sessions.state import ScopedState
 from runtime.tools import FunctionTool
 from sessions_app import use_cases
 from sessions_app.base import actors

@@ -13,7 +13,7 @@ from runtime import types
 from runtime.agents import LlmAgent, SequentialAgent
 from runtime.agents.remote_a2a_agent import RemoteA2aAgent
 from runtime.apps import App, ResumabilityConfig
-from runtime.artifacts.artifact_reference import ArtifactReference
+from runtime.artifacts.referenced_artifacts import ArtifactReference
 from runtime.auth.auth_credential import AuthCredential, AuthCredentialTypes
 from runtime.errors import ConfigurationError
 from runtime.events.calls import REMOTE_AUTH, REMOTE_INPUT, pending_calls

@@ -9,8 +9,8 @@ import pytest
 from runtime import types
 from runtime.agents import LlmAgent
 from runtime.artifacts import InMemoryArtifactService, referenced_artifacts
-from runtime.artifacts.artifact_reference import ArtifactReference
 from runtime.artifacts.borrowed_artifact_service import SessionArgs
+from runtime.artifacts.referenced_artifacts import ArtifactReference
 from runtime.run_config import RunConfig
 from runtime.runners import Runner
 from runtime.sessions import InMemorySessionService

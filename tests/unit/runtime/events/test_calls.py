@@ -6,8 +6,8 @@ import pytest
 
 from runtime import types
 from runtime.events import Event
-from runtime.events.branch import child_of, is_visible_from
 from runtime.events.calls import answered_ids, call_ids, events_of_invocation, find_call_event, response_ids
+from runtime.events.event import child_of, is_visible_from
 
 
 def call_event(*ids: str | None, invocation_id: str = "e-1") -> Event:

@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runtime.sessions.deltas import ScopedState, as_json, without_temp
+from runtime.sessions.state import ScopedState, as_json, without_temp
 
 KEYS = st.builds(str.__add__, st.sampled_from(["", "app:", "user:", "temp:", "other:"]), st.text(max_size=4))
 VALUES = st.recursive(
