@@ -31,10 +31,10 @@ from runtime.artifacts.in_memory_artifact_service import InMemoryArtifactService
 from runtime.auth.auth_credential import AuthCredential
 from runtime.auth.credential_service.base_credential_service import BaseCredentialService
 from runtime.context import AgentProtocol, Context, InvocationContext, new_invocation_id, session_args
-from runtime.engine.answer_files import save_files
 from runtime.engine.build_events import agent_event, failure_event, replaced_by, valid_content
 from runtime.engine.cancellation import CancellableRun
 from runtime.engine.human_input.credentials import extract_credentials
+from runtime.engine.output import save_files
 from runtime.engine.rewind import rewind, undo_rewind
 from runtime.engine.start import (
     answers_missing_call,

@@ -12,10 +12,9 @@ from runtime.context import Context as ToolContext  # noqa: F401  # programs imp
 from runtime.errors import ConfigurationError
 from runtime.events.tool_confirmation import PERSON, check_confirmer
 from runtime.tools.arguments import BadArguments, bind
-from runtime.tools.base_tool import BaseTool
+from runtime.tools.base_tool import BaseTool, Predicate, is_confirmation_required
 from runtime.tools.callables import underlying_function
 from runtime.tools.function_signature import read_signature
-from runtime.tools.require_confirmation import Predicate, is_confirmation_required
 from runtime.tools.tool_result import ToolError
 from runtime.tools.tool_threads import run_in_tool_thread
 

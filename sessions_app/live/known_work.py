@@ -1,11 +1,20 @@
 """KnownWork: the open work of a session, as known to a tab or program from a status and later notices."""
 
+from typing import Any
+
 from sessions_app.base.statuses import JobStatus
 from sessions_app.live.notices import JobNotice, Notice
 from sessions_app.store.sql.event_log import NO_IDS, SessionStatus
 
-MAX_NOTED = 100
-"""Number of ids with a notice that are remembered."""
+MAX_REMEMBERED = 100
+"""Number of ids with a notice that are remembered, and of growing texts and events read from PostgreSQL."""
+
+
+def remember(known: dict[Any, Any], key: Any, value: Any = None) -> None:
+    """Set a value, and forget the oldest key beyond `MAX_REMEMBERED`."""
+    known[key] = value
+    if len(known) > MAX_REMEMBERED:
+        del known[next(iter(known))]
 
 
 class KnownWork:
@@ -36,9 +45,7 @@ class KnownWork:
         self._has_noted = True
         self._unnoted -= subject
         self._read_unnoted -= subject
-        self._noted |= dict.fromkeys(subject)
-        if len(self._noted) > MAX_NOTED:
-            del self._noted[next(iter(self._noted))]
+        remember(self._noted, str(notice.id))
         is_waiting = isinstance(notice, JobNotice) and notice.status == JobStatus.WAITING
         self._active = self._active | subject if notice.is_active else self._active - subject
         self._waiting = self._waiting | subject if is_waiting else self._waiting - subject

@@ -26,7 +26,7 @@ from enum import Enum, auto
 from typing import Any
 from uuid import UUID
 
-from sessions_app.live.known_work import KnownWork
+from sessions_app.live.known_work import KnownWork, remember
 from sessions_app.live.process import live
 from sessions_app.live.streamed_text import StreamKey, TextChunk, text_from, utf16_length
 from sessions_app.live.updates import (
@@ -49,8 +49,6 @@ KEEP_ROWS_SECONDS = 1.0
 """Time for which read rows are kept for a slow reader; later they are read again."""
 PIECE_CHARACTERS = 16_384
 """Characters of a growing text in one update; a character may take twelve in JSON."""
-MAX_TEXTS = 100
-"""Largest number of growing texts, and of events read from PostgreSQL, remembered by a feed."""
 
 
 class Phase(Enum):
@@ -329,7 +327,7 @@ class SessionFeed:
         seq, body = self._rows.pop(0)
         self.seq = self._buffered_seq = seq
         update = EventUpdate(seq, body)
-        _remember(self._read_events, update.event.id, None)
+        remember(self._read_events, update.event.id)
         self._known_work.note_read_event(seq, update.event.invocation_id)
         return update
 
@@ -355,10 +353,4 @@ class SessionFeed:
 
     def _note_text(self, update: TextUpdate) -> None:
         chunk = update.chunk
-        _remember(self._text_ends, chunk.stream, (update.end, chunk.offset + utf16_length(chunk.text)))
-
-
-def _remember(known: dict[Any, Any], key: Any, value: Any) -> None:
-    known[key] = value
-    if len(known) > MAX_TEXTS:
-        del known[next(iter(known))]
+        remember(self._text_ends, chunk.stream, (update.end, chunk.offset + utf16_length(chunk.text)))
