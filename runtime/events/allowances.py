@@ -94,7 +94,7 @@ def _offers(event: Event) -> dict[str, ToolOfAgent]:
         args = call.args or {}
         original = call_to_confirm(args)
         # A model may make a call of the same name, but only the framework's calls are long-running.
-        is_request = call.name == REQUEST_CONFIRMATION and call.id in (event.long_running_tool_ids or ())
+        is_request = call.name == REQUEST_CONFIRMATION and event.is_long_running(call.id)
         if is_request and call.id and offers_allowance(args) and original:
             offers[call.id] = ToolOfAgent(agent=event.author, tool=str(original.get("name")))
     return offers

@@ -62,11 +62,9 @@ _WRITTEN_FAILURES = (CallFailure.REJECTED, CallFailure.INTERRUPTED, CallFailure.
 def is_framework_request(event: Event) -> bool:
     """Return True if the framework asks the person a question in this event."""
     # A model may make a call of the same name, but only the framework's calls are long-running.
-    long_running = event.long_running_tool_ids or ()
-    for call in event.get_function_calls():
-        if call.name in FRAMEWORK_CALLS and call.id in long_running:
-            return True
-    return False
+    return any(
+        call.name in FRAMEWORK_CALLS and event.is_long_running(call.id) for call in event.get_function_calls()
+    )
 
 
 def id_of_requested_call(request: types.FunctionCall) -> str | None:
@@ -78,6 +76,11 @@ def id_of_requested_call(request: types.FunctionCall) -> str | None:
 
 def response_ids(event: Event) -> set[str]:
     return {response.id for response in event.get_function_responses() if response.id}
+
+
+def ids_answered_by(message: types.Content) -> set[str | None]:
+    """Return the ids of the calls that a message answers."""
+    return {part.function_response.id for part in parts_in(message) if part.function_response}
 
 
 def call_ids(event: Event) -> set[str]:
@@ -167,7 +170,7 @@ class MadeCall:
     @property
     def is_long_running(self) -> bool:
         """Return True if the response may come from outside."""
-        return self.call.id in (self.event.long_running_tool_ids or ())
+        return self.event.is_long_running(self.call.id)
 
     @property
     def waits(self) -> bool:

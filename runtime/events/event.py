@@ -95,6 +95,10 @@ class Event(LlmResponse):
         parts = parts_in(self.content)
         return bool(parts) and parts[-1].code_execution_result is not None
 
+    def is_long_running(self, call_id: str | None) -> bool:
+        """Return True if the call is long-running: its response may come from outside."""
+        return self.long_running_tool_ids is not None and call_id in self.long_running_tool_ids
+
     def text(self) -> str:
         """Return the joined text parts, without thoughts."""
         return text_in(self.content)

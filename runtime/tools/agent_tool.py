@@ -17,6 +17,7 @@ from runtime.context import Context as ToolContext  # noqa: F401  # programs imp
 from runtime.events.calls import REQUEST_CONFIRMATION, REQUEST_CREDENTIAL, parts_of, unanswered_calls
 from runtime.events.event import Event
 from runtime.events.tool_confirmation import call_to_confirm
+from runtime.models.llm_response import text_in
 from runtime.sessions.state import GROUNDING_KEY
 from runtime.tools.arguments import bad_values, describe_errors
 from runtime.tools.base_tool import BaseTool
@@ -140,9 +141,8 @@ class AgentTool(BaseTool):
     def _result(self, answer: Event) -> Any:
         if self._output:
             return self._output.read_json(answer.text())
-        parts = parts_of(answer)
-        text = "\n".join(part.text for part in parts if part.text and not part.thought)
-        references = [ArtifactReference.of_part(part) for part in parts]
+        text = text_in(answer.content, "\n")
+        references = map(ArtifactReference.of_part, parts_of(answer))
         files = [description_of(reference) for reference in references if reference]
         if not files:
             return text

@@ -8,6 +8,7 @@ from typing import Any
 
 from runtime import types
 from runtime.events import Event
+from runtime.models.llm_response import parts_in
 from sessions_app.base.actors import ActorKind
 from sessions_app.base.client_ids import SCHEDULE
 
@@ -115,5 +116,5 @@ def scheduled_task_in(event: Event) -> str | None:
     """Return the task of a `wake_up` message; None for every other event."""
     if event.author != "user" or SCHEDULED not in (event.custom_metadata or {}):
         return None
-    texts = [part.text for part in (event.content.parts or []) if part.text] if event.content else []
+    texts = [part.text for part in parts_in(event.content) if part.text]
     return texts[-1] if texts else None

@@ -12,6 +12,7 @@ from runtime.events.calls import (
     answered_call_events,
     find_call_event,
     id_of_requested_call,
+    ids_answered_by,
 )
 from runtime.events.event import Event
 from runtime.tools.base_toolset import BaseToolset
@@ -31,7 +32,7 @@ async def check_calls_exist(claim: Claim, app: App, events: Sequence[Event]) -> 
         AgentChangedError: the app has changed since, and one of them is gone.
     """
     message = types.Content.model_validate(claim.message)
-    answered = {part.function_response.id for part in message.parts or [] if part.function_response}
+    answered = ids_answered_by(message)
     for event in answered_call_events(events, message):
         for call in event.get_function_calls():
             name = _called_tool(call, events)

@@ -10,7 +10,7 @@ from typing import Any
 
 from runtime import types
 from runtime.engine.cancellation import interrupted_event, seal_events, seal_waiting_calls
-from runtime.events.calls import response_ids
+from runtime.events.calls import ids_answered_by, response_ids
 from runtime.events.event import Event
 from runtime.events.event_actions import EventActions
 from runtime.events.node_info import NodeInfo
@@ -58,8 +58,7 @@ def marks_of(claim: Claim) -> dict[str, Any] | None:
 def find_message_event(invocation_id: str, message: dict[str, Any], events: Sequence[Event]) -> Event | None:
     """Return the event of the invocation's message; None when no attempt has committed the message."""
     # Also by call ids: the event of a function response may have the id of the call's invocation (contract R1).
-    content = types.Content.model_validate(message)
-    answered = {part.function_response.id for part in content.parts or [] if part.function_response}
+    answered = ids_answered_by(types.Content.model_validate(message))
     for event in reversed(events):
         if event.author == "user" and (
             event.invocation_id == invocation_id or answered & response_ids(event)

@@ -13,6 +13,7 @@ from runtime import types
 from runtime.errors import ModelError
 from runtime.models import LlmRequest, LlmResponse
 from runtime.models.base_llm import BaseLlm
+from runtime.models.llm_response import text_in
 from runtime.models.rate_limit import ask_for_whole
 from runtime.valid_text import storable
 from sessions_app.rendering.hidden_characters import strip_hidden
@@ -83,10 +84,8 @@ async def ask_for_facts(model: BaseLlm, request: LlmRequest) -> tuple[list[Fact]
         ModelError: the call failed, or the answer is no list of facts.
     """
     response = await ask_for_whole(model, request)
-    parts = (response.content and response.content.parts) or []
-    text = "".join(part.text or "" for part in parts if not part.thought)
     try:
-        return Facts.model_validate_json(text).facts, response
+        return Facts.model_validate_json(text_in(response.content)).facts, response
     except ValidationError as error:
         raise ModelError(
             "NO_FACTS", "The model answered with something else than a list of facts."

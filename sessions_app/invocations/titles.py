@@ -12,6 +12,7 @@ from runtime.apps.app import App
 from runtime.errors import ModelError
 from runtime.models import LlmRequest, LlmResponse
 from runtime.models.base_llm import BaseLlm
+from runtime.models.llm_response import text_in
 from runtime.models.rate_limit import ask
 from runtime.valid_text import storable
 from sessions_app.base.actors import ActorKind
@@ -130,8 +131,7 @@ def _title_in(responses: Sequence[LlmResponse]) -> str:
     for response in responses:
         if response.error_code:
             raise ModelError(response.error_code, response.error_message or "", response.error_detail or "")
-        parts = (response.content and response.content.parts) or []
-        text += "".join(part.text or "" for part in parts if not part.thought)
+        text += text_in(response.content)
     title = _as_title(text)
     if not title:
         raise ModelError("NO_TITLE", f"The model answered {text[:TITLE_LENGTH]!r}.")

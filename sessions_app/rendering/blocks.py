@@ -22,7 +22,7 @@ from runtime.artifacts.referenced_artifacts import ArtifactReference
 from runtime.engine.human_input.confirmation import default_hint
 from runtime.events import Event
 from runtime.events.allowances import used_allowance
-from runtime.events.calls import REQUEST_CONFIRMATION, REQUEST_CREDENTIAL, CallFailure, call_seconds
+from runtime.events.calls import REQUEST_CONFIRMATION, REQUEST_CREDENTIAL, CallFailure, call_seconds, parts_of
 from runtime.events.tool_confirmation import (
     PERSON,
     call_to_confirm,
@@ -276,9 +276,10 @@ def blocks_of(
     task = scheduled_task_in(event)
     if task is not None:
         return [ScheduledTaskBlock(task)]
-    parts = (event.content.parts or []) if event.content else []
     blocks: list[Block] = []
-    for block_type, group in groupby(enumerate(parts), lambda indexed: _text_block_type(indexed[1])):
+    for block_type, group in groupby(
+        enumerate(parts_of(event)), lambda indexed: _text_block_type(indexed[1])
+    ):
         if block_type is TextBlock:
             blocks.append(_text_block(group, citations))
         elif block_type:
@@ -407,7 +408,7 @@ def _call_block(
         name=call.name or "",
         words=words,
         args=args,
-        is_long_running=call_id in (event.long_running_tool_ids or ()),
+        is_long_running=event.is_long_running(call_id),
         job=jobs.get(call_id),
     )
 
@@ -418,7 +419,7 @@ def _confirmation_request_block(
     """Return the block of a confirmation request; None if the engine did not make the request."""
     # A model may call the same name, to make its own request look approved. Only the engine marks the call as
     # long-running: no tool has this name.
-    if call.id not in (event.long_running_tool_ids or ()):
+    if not event.is_long_running(call.id):
         return None
     request = call.args or {}
     original = call_to_confirm(request)

@@ -243,7 +243,7 @@ def form_block(
     call: types.FunctionCall, event: Event, agent: str
 ) -> ChoiceBlock | CredentialRequestBlock | RemoteQuestionBlock | InputRequestBlock | None:
     """Return the block of a call that is answered in a form; None for other calls. `agent` names who asks."""
-    if call.id not in (event.long_running_tool_ids or ()):
+    if not event.is_long_running(call.id):
         return None
     if call.name == CHOICE_TOOL:
         return _choice_block(call)

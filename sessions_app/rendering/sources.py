@@ -14,6 +14,7 @@ from django.urls import reverse
 
 from runtime import types
 from runtime.events import Event
+from runtime.events.calls import parts_of
 from runtime.valid_text import storable
 from sessions_app.rendering.citations import MAX_CITATIONS, Citation, Source
 from sessions_app.rendering.hidden_characters import escape_hidden
@@ -106,10 +107,9 @@ def _suggestions(metadata: types.GroundingMetadata) -> str:
 
 def _texts_of(event: Event) -> dict[int, bytes]:
     """Return the texts of an answer without thoughts, by the indexes of their parts."""
-    parts = (event.content.parts or []) if event.content else []
     return {
         index: storable(part.text).encode()
-        for index, part in enumerate(parts)
+        for index, part in enumerate(parts_of(event))
         if part.text and not part.thought
     }
 

@@ -8,19 +8,18 @@ addresses, and connects to one of them.
 import asyncio
 import socket
 from collections.abc import Iterable
-from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
+from ipaddress import IPv6Address, ip_address
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
 from httpcore2 import AnyIOBackend, AsyncNetworkBackend, AsyncNetworkStream
 
+from runtime.tools.openapi_tool.address_guard import NAT64, is_internal
 from sessions_app.conf import conf
 from sessions_app.errors import InvalidInputError
 from sessions_app.models.webhook import URL_LENGTH
 
 LOCAL_NAMES = {"localhost", "127.0.0.1", "::1"}
-TRANSLATED = IPv6Network("64:ff9b::/96")
-"""IPv6 addresses of NAT64, which a translator maps to IPv4 addresses."""
 
 
 class ForbiddenTargetError(OSError):
@@ -72,17 +71,9 @@ def _is_private_literal(host: str) -> bool:
 def is_public(address: str) -> bool:
     """Return True for an address of the internet; False for a private, local, reserved or translated address."""
     parsed = ip_address(address.partition("%")[0])
-    if isinstance(parsed, IPv6Address):
-        # These forms contain an IPv4 address, which may be private although the IPv6 address counts as global.
-        if parsed.ipv4_mapped is not None:
-            return _is_global(parsed.ipv4_mapped)
-        if parsed.sixtofour is not None or parsed.teredo is not None or parsed in TRANSLATED:
-            return False
-    return _is_global(parsed)
-
-
-def _is_global(address: IPv4Address | IPv6Address) -> bool:
-    return address.is_global and not (address.is_multicast or address.is_reserved or address.is_unspecified)
+    if isinstance(parsed, IPv6Address) and (parsed.sixtofour or parsed.teredo or parsed in NAT64):
+        return False
+    return not is_internal(str(parsed))
 
 
 class PublicHosts(AsyncNetworkBackend):

@@ -129,7 +129,7 @@ class _RequestLog:
             if call.id and call.name not in FRAMEWORK_CALLS:
                 self._calls[caller, call.id] = call
             # A model may make a call of the same name, but only the framework's calls are long-running.
-            elif call.id and call.id in (event.long_running_tool_ids or ()):
+            elif call.id and event.is_long_running(call.id):
                 self._record_request(caller, call)
         for response in event.get_function_responses():
             if event.author == "user" and _is_answer(response):

@@ -10,7 +10,7 @@ from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 
 import httpx2
 
-_NAT64 = IPv6Network("64:ff9b::/96")
+NAT64 = IPv6Network("64:ff9b::/96")
 _GLOBAL_UNICAST = IPv6Network("2000::/3")
 
 
@@ -80,7 +80,7 @@ def is_internal(address: str) -> bool:
 def _embedded(address: IPv6Address) -> IPv4Address | None:
     """Return the IPv4 address within a mapped, 6to4, Teredo or NAT64 address, or None."""
     # Python's `ipaddress` has no property for NAT64: the last 32 bits are the IPv4 address.
-    if address in _NAT64:
+    if address in NAT64:
         return IPv4Address(int(address) & 0xFFFFFFFF)
     if address.teredo:
         return address.teredo[1]

@@ -15,6 +15,7 @@ from pydantic import field_validator
 
 from runtime import types
 from runtime.errors import AdkError
+from runtime.models.llm_response import parts_in
 from sessions_app import use_cases
 from sessions_app.api.access.callers import Caller
 from sessions_app.api.access.connections import Stream
@@ -224,14 +225,14 @@ class RunRequest(AdkSchema):
     @field_validator("new_message")
     @classmethod
     def _has_sendable_parts(cls, message: types.Content | None) -> types.Content | None:
-        for part in (message.parts or []) if message else []:
+        for part in parts_in(message):
             if part.text is None and part.inline_data is None and part.function_response is None:
                 raise ValueError("A part has text, inlineData or a functionResponse")
         return message
 
     @property
     def _parts(self) -> list[types.Part]:
-        return (self.new_message.parts or []) if self.new_message else []
+        return parts_in(self.new_message)
 
     @property
     def text(self) -> str:

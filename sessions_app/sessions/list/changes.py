@@ -13,6 +13,7 @@ from django.db.models.functions import Coalesce, Least, Now
 from django.utils.translation import gettext_noop
 
 from runtime.artifacts.referenced_artifacts import ArtifactReference
+from runtime.models.llm_response import parts_in
 from runtime.valid_text import storable
 from sessions_app.base.actors import Act, ActionKind, Actor
 from sessions_app.base.codec import event_to_show
@@ -125,7 +126,7 @@ def take_title_of_first_message(session: Session) -> bool:
 def _title_of(message: Event) -> str:
     """Return the title for a message: from its text, else the name of its first file; empty without either."""
     content = event_to_show(message.body).content
-    references = map(ArtifactReference.of_part, content.parts or [] if content else [])
+    references = map(ArtifactReference.of_part, parts_in(content))
     return title_from(message.text or next((file.filename for file in references if file), ""))
 
 
