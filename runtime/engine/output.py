@@ -1,4 +1,4 @@
-"""Outputs of agents: `output_key` and `output_schema` (contract A4).
+"""Outputs of agents: `output_key` and `output_schema` (contract A4), and the files in their answers (contract F5).
 
 A model that accepts a schema together with tools answers with JSON text. Another model calls `set_model_response`, and
 the engine turns the arguments into a JSON text. In both cases one final response that follows the schema ends the agent
@@ -113,6 +113,8 @@ def _text_before_interruption(ctx: InvocationContext) -> str:
 
 async def save_files(ctx: InvocationContext, event: Event) -> None:
     """Save the files of an agent's event as artifacts, and replace their data by references.
+
+    Models and remote agents send pictures, sound and documents.
 
     Empty files are left out, and so are drafts within the thoughts. Without an artifact service, change nothing.
     """

@@ -142,6 +142,7 @@ class ModelSideTool(BaseTool):
 
 
 Predicate = Callable[..., bool | Awaitable[bool]]
+"""Decides if a person must confirm a call (contract T7)."""
 
 
 async def is_confirmation_required(
