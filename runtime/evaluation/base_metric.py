@@ -30,17 +30,19 @@ class MetricResult(BaseModel):
     """Result of a metric over all invocations of a case.
 
     Attributes:
+        threshold: lowest passing score; None for a metric that only informs.
         score: mean of the scores; None if no invocation has a score.
     """
 
     metric: str
-    threshold: float
+    threshold: float | None = None
     score: float | None = None
     invocations: list[InvocationScore] = []
 
     @property
     def is_failed(self) -> bool:
-        return self.score is not None and self.score < self.threshold
+        """True when the score is below the threshold."""
+        return self.threshold is not None and self.score is not None and self.score < self.threshold
 
 
 class Metric(ABC):
@@ -85,11 +87,11 @@ class Metric(ABC):
 
     def result(self, scores: Sequence[InvocationScore]) -> MetricResult:
         return MetricResult(
-            metric=self.name, threshold=self.threshold, score=_mean(scores), invocations=list(scores)
+            metric=self.name, threshold=self.threshold, score=mean_score(scores), invocations=list(scores)
         )
 
 
-def _mean(scores: Sequence[InvocationScore]) -> float | None:
+def mean_score(scores: Sequence[InvocationScore]) -> float | None:
     """Return the mean of all verdicts on rubrics; without rubrics, the mean of the scores."""
     # Each verdict has the same weight, however many rubrics an invocation has.
     judged = [rubric.score for score in scores for rubric in score.rubrics]

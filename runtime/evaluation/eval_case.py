@@ -51,6 +51,8 @@ class Invocation(EvalBaseModel):
 
     Attributes:
         duration: seconds taken by the invocation; None for an expected invocation.
+        inference_calls: calls of models; None for an expected invocation. No file has them, nor the tokens.
+        tokens: tokens of all calls of models, as far as the models report them.
         app_details: google-adk's notes about the agents of the app; kept, but not read.
     """
 
@@ -62,6 +64,8 @@ class Invocation(EvalBaseModel):
     duration: float | None = None
     model_duration: float | None = None
     tool_duration: float | None = None
+    inference_calls: int | None = Field(default=None, exclude=True)
+    tokens: int | None = Field(default=None, exclude=True)
     rubrics: list[Rubric] | None = None
     app_details: dict[str, Any] | None = None
 

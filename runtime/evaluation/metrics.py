@@ -5,6 +5,7 @@ from pydantic import ValidationError
 from runtime.errors import AdkError, EvaluationError
 from runtime.evaluation.base_metric import Metric
 from runtime.evaluation.computed_metrics import CustomMetric, ResponseMatch, ToolTrajectory
+from runtime.evaluation.efficiency import MEASURES
 from runtime.evaluation.eval_config import CustomMetricConfig, EvalConfig
 from runtime.evaluation.eval_metrics import BaseCriterion
 from runtime.evaluation.json_files import sentence_of
@@ -66,6 +67,10 @@ def _custom_metric(name: str, custom: CustomMetricConfig, criterion: BaseCriteri
 
 def _metric(name: str, criterion: BaseCriterion) -> Metric:
     metric = METRICS.get(name)
+    if name in MEASURES:
+        raise EvaluationError(
+            f"criteria.{name}: it is reported for every case, and has no threshold. Leave it out."
+        )
     if metric is None:
         raise EvaluationError(
             f"criteria.{name}: there is no such metric. The metrics are {', '.join(METRICS)} and custom_metrics."

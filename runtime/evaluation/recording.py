@@ -20,6 +20,7 @@ class InvocationRecording:
 
     def add(self, event: Event) -> None:
         data = self._data
+        self._count(event)
         for call in event.get_function_calls():
             if call.name not in FRAMEWORK_CALLS:
                 data.tool_uses.append(call)
@@ -30,6 +31,16 @@ class InvocationRecording:
             self.invocation.final_response = event.content
         elif event.text():
             data.intermediate_responses.append((event.author, parts_of(event)))
+
+    def _count(self, event: Event) -> None:
+        """Count the model call of an event; events of functions and of the framework have none."""
+        usage = event.usage_metadata
+        if usage is None and event.model_version is None:
+            return
+        invocation = self.invocation
+        invocation.inference_calls = (invocation.inference_calls or 0) + 1
+        if usage and usage.total_token_count is not None:
+            invocation.tokens = (invocation.tokens or 0) + usage.total_token_count
 
 
 class SessionRecording:

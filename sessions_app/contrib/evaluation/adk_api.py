@@ -26,13 +26,14 @@ class Verdict(IntEnum):
     PASSED = 1
     FAILED = 2
     NOT_EVALUATED = 3
+    INFORMATIONAL = 4
 
 
 class MetricScore(AdkSchema):
     """Score of a case by a metric, without the reasons of a judge, which quote the conversation."""
 
     metric_name: str
-    threshold: float
+    threshold: float | None
     score: float | None
     eval_status: Verdict
     details: dict[str, str] = {}
@@ -169,7 +170,9 @@ def _case_result(evaluation: Evaluation, case: EvaluatedCase) -> CaseResult:
 
 def _score(result: MetricResult, score: float | None) -> MetricScore:
     verdict = Verdict.NOT_EVALUATED
-    if score is not None:
+    if result.threshold is None:
+        verdict = Verdict.INFORMATIONAL
+    elif score is not None:
         verdict = Verdict.FAILED if score < result.threshold else Verdict.PASSED
     return MetricScore(
         metric_name=result.metric, threshold=result.threshold, score=score, eval_status=verdict

@@ -30,19 +30,20 @@ class MetricReport:
 
     Attributes:
         score: the score; None when the metric had nothing to compare.
+        threshold: lowest passing score; None for a metric of costs, of which less is better.
         before: the score in the previous evaluation; None without such a score.
     """
 
     name: str
     score: float | None
-    threshold: float
+    threshold: float | None
     change: Change
     before: float | None
 
     @property
     def is_failed(self) -> bool:
         """True when the score is below the threshold."""
-        return self.score is not None and self.score < self.threshold
+        return self.threshold is not None and self.score is not None and self.score < self.threshold
 
 
 @dataclass(frozen=True)
@@ -91,7 +92,11 @@ def _change_of_case(
 ) -> Change:
     """Return the change of the status; for the same status, the change of the scores if all have the same direction."""
     change = change_of(_rank(row), _rank(before) if before else None)
-    changes = {metric.change for metric in metrics} - {Change.SAME, Change.NEW}
+    # Costs differ in each run.
+    changes = {metric.change for metric in metrics if metric.threshold is not None} - {
+        Change.SAME,
+        Change.NEW,
+    }
     if change is Change.SAME and len(changes) == 1:
         return changes.pop()
     return change
@@ -103,7 +108,10 @@ def _rank(row: EvaluatedCase) -> int | None:
 
 def _metric(result: MetricResult, before: MetricResult | None) -> MetricReport:
     past = before.score if before else None
-    return MetricReport(result.metric, result.score, result.threshold, change_of(result.score, past), past)
+    change = change_of(result.score, past)
+    if result.threshold is None:
+        change = change_of(past, result.score)
+    return MetricReport(result.metric, result.score, result.threshold, change, past)
 
 
 def _results_of(row: EvaluatedCase) -> Mapping[str, MetricResult]:

@@ -18,6 +18,7 @@ from pydantic import BaseModel, ValidationError
 
 from runtime.errors import AdkError
 from runtime.evaluation.base_metric import MetricResult
+from runtime.evaluation.efficiency import efficiency_of
 from runtime.evaluation.eval_case import EvalCase, Invocation
 from runtime.evaluation.eval_config import EvalConfig
 from runtime.evaluation.metrics import metrics_of
@@ -53,7 +54,8 @@ class CaseAttempt:
     @property
     def status(self) -> CaseStatus:
         """Status of the case by its results; broken when no metric has a score."""
-        if all(result.score is None for result in self.results):
+        judged = [result for result in self.results if result.threshold is not None]
+        if all(result.score is None for result in judged):
             return CaseStatus.BROKEN
         if any(result.is_failed for result in self.results):
             return CaseStatus.FAILED
@@ -86,6 +88,7 @@ class CaseAttempt:
         for metric in metrics:
             # One metric after the other: if a judge fails, the scores of earlier metrics are kept.
             self.results += await evaluate_case([metric], expected, actual)
+        self.results += efficiency_of(actual)
 
 
 def evaluate(case_id: int) -> None:

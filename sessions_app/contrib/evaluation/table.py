@@ -14,8 +14,9 @@ MAX_ID_WIDTH = 40
 
 
 def table_of(reports: Sequence[CaseReport]) -> Iterator[str]:
-    """Yield the lines of a table with a row for each case and a column for each metric."""
-    names = list(dict.fromkeys(metric.name for report in reports for metric in report.metrics))
+    """Yield the lines of a table with a row for each case and a column for each metric with a threshold."""
+    metrics = [metric for report in reports for metric in report.metrics]
+    names = list(dict.fromkeys(metric.name for metric in metrics if metric.threshold is not None))
     rows = [["case", "result", *names], *(_row(report, names) for report in reports)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row, report in zip(rows, [None, *reports], strict=True):

@@ -120,6 +120,8 @@ def test_scripts_read_one_json_object(workers: None, tmp_path: Path) -> None:
         "change": "new",
         "before": None,
     }
+    costs = found["cases"][0]["metrics"]["tool_call_count_v1"]
+    assert costs == {"score": 1.0, "threshold": None, "change": "new", "before": None}
 
 
 def test_the_criteria_are_those_beside_the_set_or_named(workers: None, tmp_path: Path) -> None:

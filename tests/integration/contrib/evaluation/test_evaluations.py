@@ -81,9 +81,14 @@ def test_a_simulated_user_plays_a_scenario(sent: list[int], monkeypatch: pytest.
 
 def test_the_results_and_the_invocations_are_stored(sent: list[int]) -> None:
     row = run_all(begin(RIGHT)).cases.get()
-    assert {one["metric"]: one["score"] for one in row.results} == {
+    scores = {one["metric"]: one.get("score") for one in row.results}
+    assert scores.pop("invocation_duration_v1") > 0
+    assert scores == {
         "tool_trajectory_avg_score": 1.0,
         "response_match_score": 1.0,
+        "tool_call_count_v1": 1.0,
+        "inference_call_count_v1": None,  # the scripted model tells nothing of itself
+        "token_usage_v1": None,
     }
     (invocation,) = row.actual
     assert invocation["final_response"]["parts"] == [{"text": "It costs 20 EUR"}]
@@ -270,9 +275,13 @@ def test_a_run_is_compared_with_the_last_one_by_case_and_metric(sent: list[int])
         "added": Change.NEW,
     }
     lamp = {metric.name: (metric.change, metric.before) for metric in reports["lamp"].metrics}
+    del lamp["invocation_duration_v1"]
     assert lamp == {
         "tool_trajectory_avg_score": (Change.WORSE, 1.0),
         "response_match_score": (Change.SAME, 1.0),
+        "tool_call_count_v1": (Change.SAME, 1.0),
+        "inference_call_count_v1": (Change.NEW, None),
+        "token_usage_v1": (Change.NEW, None),
     }
     assert begin(RIGHT, set_id="others").previous is None
 

@@ -112,6 +112,10 @@ def test_the_criteria_of_google_adk_apply_without_a_file() -> None:
             "criteria.tool_trajectory_avg_score: 'match_typ' is no field of this criterion. The fields are threshold, ",
         ),
         (
+            {"token_usage_v1": 100},
+            "criteria.token_usage_v1: it is reported for every case, and has no threshold.",
+        ),
+        (
             {"safety_v1": {"threshold": 1, "rubrics": []}},
             "criteria.safety_v1: 'rubrics' is no field of this criterion.",
         ),

@@ -6,10 +6,12 @@ import asyncio
 
 import pytest
 
+from runtime import types
 from runtime.agents import LlmAgent
 from runtime.apps import App
 from runtime.context import Context
 from runtime.errors import EvaluationError, ModelError
+from runtime.evaluation.efficiency import efficiency_of
 from runtime.evaluation.eval_case import IntermediateData, SessionInput
 from runtime.evaluation.run_case import run_case
 from runtime.models import LlmResponse
@@ -49,6 +51,26 @@ async def test_a_case_is_one_session_that_begins_with_its_state() -> None:
     )
     assert second.final_response and len(model.requests[-1].contents) == 5  # the conversation so far
     assert first.duration and first.duration > 0
+
+
+async def test_calls_tokens_and_time_of_an_answer_are_measured_and_nothing_fails_by_them() -> None:
+    usage = types.GenerateContentResponseUsageMetadata(total_token_count=30)
+    asking = LlmResponse(
+        content=types.ModelContent([call("price", "c-1", item="lamp")]),
+        usage_metadata=usage,
+    )
+    answering = LlmResponse(content=types.ModelContent("20 EUR"), usage_metadata=usage)
+    silent = LlmResponse(content=types.ModelContent("Bye"), model_version="m-1")
+    model = ScriptedModel(turns=[asking, answering, silent])
+    found = await run_case(shop(model, FunctionTool(price)), case_of("How much?", "Thanks"))
+    results = {result.metric: result for result in efficiency_of(found)}
+    assert results["tool_call_count_v1"].score == 0.5
+    assert results["inference_call_count_v1"].score == 1.5
+    # The second answer has not told its tokens: it is left out, and not counted as none.
+    assert [one.score for one in results["token_usage_v1"].invocations] == [60.0, None]
+    assert results["token_usage_v1"].score == 60.0
+    assert (results["invocation_duration_v1"].score or 0) > 0
+    assert not any(result.is_failed for result in results.values())
 
 
 async def test_a_long_running_call_is_not_answered() -> None:
