@@ -107,6 +107,37 @@ class Graph:
             unread += before
         return [name for name in self.nodes if name not in ending]
 
+    def repeated_nodes(self) -> list[str]:
+        """Return the names of the nodes that branches which begin at once lead to without a JoinNode.
+
+        Such a node runs once for each branch.
+        """
+        repeated: set[str] = set()
+        for name, edges in self.edges_from.items():
+            routes = [None, *(route for edge in edges for route in edge.routes())]
+            for route in routes:
+                repeated |= self._meeting_points(name, self.nodes_after(name, route))
+        return [name for name in self.nodes if name in repeated]
+
+    def _meeting_points(self, begin: str, branches: Sequence[BaseNode]) -> set[str]:
+        """Return the first nodes that several of the branches from `begin` lead to, up to its next run."""
+        branch_of: dict[str, str] = {}
+        met: set[str] = set()
+        for branch in branches:
+            unread = [branch.name]
+            while unread:
+                name = unread.pop()
+                if self.nodes[name].waits_for_all:
+                    continue
+                if name in branch_of:
+                    if branch_of[name] != branch.name:
+                        met.add(name)
+                    continue
+                branch_of[name] = branch.name
+                if name != begin:
+                    unread += [edge.to_node.name for edge in self.edges_from.get(name, ())]
+        return met
+
     def _always_goes_on(self, name: str) -> bool:
         """Return True if an edge is followed on any route."""
         return any(edge.route in (None, DEFAULT_ROUTE) for edge in self.edges_from.get(name, ()))

@@ -10,8 +10,9 @@
 - W001  a model is unknown, or lacks its API key or its package
 - W003  two agents of a tree have one name
 - W004  an agent folder is not served
-- W006  a workflow cannot end
 - W005  an agent folder has a flaw that is an error in an agents.py: the site starts all the same
+- W006  a workflow cannot end
+- W016  a node of a workflow runs once for each of several branches
 """
 
 from collections import Counter
@@ -101,11 +102,23 @@ def _problems_of_app(app: App) -> Iterator[CheckMessage]:
         for agent in walk(root):
             yield from _problems_of_tools(agent)
             yield from _problems_of_toolsets(agent)
-            if isinstance(agent, Workflow) and (endless := agent.graph.endless_nodes()):
-                message = f"Workflow {agent.name!r} cannot end after {', '.join(map(repr, endless))}."
-                hint = "Give a node of the circle a route that leads out of it."
-                yield check_warning("W006", message, hint)
+            if isinstance(agent, Workflow):
+                yield from _problems_of_graph(agent)
     yield from _problems_of_models(app)
+
+
+def _problems_of_graph(workflow: Workflow) -> Iterator[CheckMessage]:
+    endless = workflow.graph.endless_nodes()
+    if endless:
+        message = f"Workflow {workflow.name!r} cannot end after {', '.join(map(repr, endless))}."
+        yield check_warning("W006", message, "Give a node of the circle a route that leads out of it.")
+    repeated = workflow.graph.repeated_nodes()
+    if repeated:
+        message = (
+            f"Workflow {workflow.name!r} runs {', '.join(map(repr, repeated))} once for each of the branches that lead "
+            "there at once."
+        )
+        yield check_warning("W016", message, "Let the branches lead to a JoinNode, and the JoinNode there.")
 
 
 def _problems_of_models(app: App) -> Iterator[CheckMessage]:

@@ -347,7 +347,9 @@ def test_an_unusable_definition_is_an_error_that_names_it(
     assert problems() == [expected]
 
 
-def test_the_graph_of_a_workflow_is_listed_and_a_circle_without_an_end_is_a_warning(install: Install) -> None:
+def test_the_graph_of_a_workflow_is_listed_with_warnings_of_what_never_ends_or_runs_twice(
+    install: Install,
+) -> None:
     install(
         """
         from runtime.tools import LongRunningFunctionTool
@@ -358,15 +360,20 @@ def test_the_graph_of_a_workflow_is_listed_and_a_circle_without_an_end_is_a_warn
 
         def again(): ...
 
+        def end(): ...
+
+        payment = LongRunningFunctionTool(pay)
         root_agent = Workflow(name='flow', edges=[
-            ('START', (again, LongRunningFunctionTool(pay))),
+            ('START', (again, payment, end)),
             (again, {DEFAULT_ROUTE: again}),
+            (payment, end),
         ])
         """
     )
     out, err = adk_check()
     assert "    pay  tool node\n      tools: pay (long-running)\n" in out
-    assert "    START -> again, pay\n    again -> again on any other route\n" in out
+    assert "    START -> again, pay, end\n    again -> again on any other route\n    pay -> end\n" in out
+    assert "(sessions_app.W016) Workflow 'flow' runs 'end' once for each" in err
     assert "(sessions_app.W006) Workflow 'flow' cannot end after 'again'." in err
     assert "API key" not in err  # the node of a tool asks no model
 

@@ -180,3 +180,32 @@ def test_a_graph_is_shown_as_text_and_names_the_nodes_after_which_it_cannot_end(
         "b -> b on 'x', b on any other route",
     ]
     assert graph.endless_nodes() == ["b"]
+
+
+@pytest.mark.parametrize(
+    ("edges", "expected"),
+    [
+        ([("START", "a", ("b", "c"), "d", "e")], ["d"]),
+        ([("START", "a", ("b", "c"), "join", "d")], []),
+        ([("START", ("a", "b")), ("a", "b")], ["b"]),
+        ([("START", "a", ("b", "c")), ("b", {"x": "a"}), ("c", {"x": "a"})], ["a"]),
+        ([("START", "a", ("b", "c")), ("b", {"x": "a"})], []),
+        ([("START", "a", {"x": "b", "y": "c"}), (("b", "c"), "d")], []),
+        ([("START", "a", {"x": ("b", "c"), "y": "d"}), (("b", "c"), {"x": "d"})], ["d"]),
+    ],
+)
+def test_nodes_that_run_once_for_each_branch_are_named(edges: list[Any], expected: list[str]) -> None:
+    def step() -> None: ...
+
+    nodes = {name: node(step, name=name) for name in "abcde"}
+    nodes["join"] = JoinNode(name="join")
+
+    def with_nodes(item: Any) -> Any:
+        if isinstance(item, tuple):
+            return tuple(map(with_nodes, item))
+        if isinstance(item, dict):
+            return {route: with_nodes(value) for route, value in item.items()}
+        return nodes.get(item, item)
+
+    graph = Workflow(name="flow", edges=[with_nodes(item) for item in edges]).graph
+    assert graph.repeated_nodes() == expected
