@@ -105,6 +105,20 @@ def find_call_event(events: Sequence[Event], call_id: str, name: str | None = No
     return latest
 
 
+def find_pending_call(events: Sequence[Event], call_id: str) -> "MadeCall | None":
+    """Return a call with the id that waits for a response from outside; None if there is none."""
+    latest = find_call_event(events, call_id)
+    if latest is None:
+        return None
+    start = next(index for index in reversed(range(len(events))) if events[index] is latest)
+    # Usually the end of the log tells. The whole log is read only for an id that was used again.
+    for part in (events[start:], events):
+        for made in made_calls(part):
+            if made.call.id == call_id and made.is_pending:
+                return made
+    return None
+
+
 def answered_call_events(events: Sequence[Event], message: types.Content) -> list[Event]:
     """Return the events whose calls a user message answers."""
     found = []
@@ -233,7 +247,9 @@ class MadeCalls:
                         self._may_wait.append(made)
                 elif response and response.id in self._by_id:
                     candidates = self._by_id[response.id]
-                    answered = _find_answered(candidates, event, response) or candidates[-1]
+                    answered = candidates[-1]
+                    if len(candidates) > 1:
+                        answered = _find_answered(candidates, event, response) or answered
                     answered.answers.append(Answer(event, part))
 
     def pending(self) -> list[MadeCall]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from runtime.events.calls import REQUEST_INPUT, MadeCall, MadeCalls
 from runtime.events.event import Event
-from runtime.events.node_info import is_at_or_below
+from runtime.events.node_info import NodeInfo, is_at_or_below
 
 
 @dataclass(slots=True)
@@ -82,7 +82,8 @@ class NodeRuns:
         self.events += new
         self.made.add(new)
         for event in new:
-            self._note_progress(event)
+            if event.node_info is not None and event.node_info.path:
+                self._note_progress(event, event.node_info)
         for made in self.made.in_order[known_calls:]:
             self._records[path_of(made.event)].calls.append(made)
 
@@ -104,10 +105,7 @@ class NodeRuns:
             self._records[path].has_begun = True
             path = path.rpartition("/")[0]
 
-    def _note_progress(self, event: Event) -> None:
-        info = event.node_info
-        if info is None or not info.path:
-            return
+    def _note_progress(self, event: Event, info: NodeInfo) -> None:
         path = info.path
         record = self._records[path]
         if not record.has_begun:

@@ -5,19 +5,18 @@
 The plan acts on nothing. After a crash, another process makes the same plan from the same events.
 """
 
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from runtime.events.event import child_of
-from runtime.events.node_info import child_path, name_of_run
-from runtime.events.node_runs import NodeRuns
+from runtime.events.node_info import name_of_run
+from runtime.events.node_runs import NodeRuns, RunRecord
 from runtime.workflow.base_node import START, BaseNode
 from runtime.workflow.graph import Graph
 
 
-# Not frozen, as `MadeCall`: a resume plans all runs before.
 @dataclass(slots=True)
 class NodeRun:
     """A run of a node that has to happen.
@@ -32,6 +31,33 @@ class NodeRun:
     path: str
     input: Any
     branch: str | None
+
+
+class _Queue:
+    """Runs of one node that have not ended, in their order: the first runs, the others wait for it.
+
+    Attributes:
+        first_number: number of the first run, from 1.
+        inputs: input and branch of each run.
+    """
+
+    def __init__(self, node: BaseNode, path: str) -> None:
+        self.node = node
+        self.first_number = 1
+        self.inputs: deque[tuple[Any, str | None]] = deque()
+        self._path = f"{path}/{node.name}@"
+
+    @property
+    def next_number(self) -> int:
+        return self.first_number + len(self.inputs)
+
+    @property
+    def first_path(self) -> str:
+        return f"{self._path}{self.first_number}"
+
+    def first_run(self) -> NodeRun:
+        node_input, branch = self.inputs[0]
+        return NodeRun(self.node, self.first_path, node_input, branch)
 
 
 class Plan:
@@ -49,11 +75,10 @@ class Plan:
         self._name = name
         self._path = path
         self._branch = branch
-        self._numbers: Counter[str] = Counter()
-        self._queues: dict[str, deque[NodeRun]] = {name: deque() for name in graph.nodes}
+        self._queues = {name: _Queue(node, path) for name, node in graph.nodes.items()}
         self._arrivals: dict[str, dict[str, Any]] = {}
         self._position = 0
-        self._fresh: list[NodeRun] = []
+        self._fresh: dict[str, _Queue] = {}
         self.outputs: dict[str, Any] = {}
         """Outputs of the nodes that no edge leaves, by name. A node without an output is left out."""
         self._follow(START.name, None, workflow_input, branch)
@@ -65,28 +90,30 @@ class Plan:
         """Take in the runs that have ended since the last call; yield the runs that can begin now, each once."""
         ended = runs.ended_below(self._path)
         for path in ended[self._position :]:
-            self._end(path, runs)
+            self._end(path, runs.of(path))
         self._position = len(ended)
         fresh = self._fresh
-        self._fresh = []
-        for run in fresh:
-            # It may have ended before this process began.
+        self._fresh = {}
+        for queue in fresh.values():
+            run = queue.first_run()
+            # It may have ended where the plan did not expect it, because the graph has changed.
             if not runs.of(run.path).has_ended:
                 yield run
 
-    def _end(self, path: str, runs: NodeRuns) -> None:
+    def _end(self, path: str, record: RunRecord) -> None:
         name = name_of_run(path)
         queue = self._queues.get(name)
         # A path that is not expected: the graph has changed since. What still fits goes on.
-        if not queue or queue[0].path != path:
+        if queue is None or not queue.inputs or queue.first_path != path:
             return
-        run = queue.popleft()
-        if queue:
-            self._fresh.append(queue[0])
-        record = runs.of(path)
-        if self._graph.is_terminal(name) and record.output is not None:
+        _, branch = queue.inputs.popleft()
+        queue.first_number += 1
+        self._fresh.pop(name, None)
+        if queue.inputs:
+            self._fresh[name] = queue
+        if record.output is not None and self._graph.is_terminal(name):
             self.outputs[name] = record.output
-        self._follow(name, record.route, record.output, run.branch)
+        self._follow(name, record.route, record.output, branch)
 
     def _follow(self, name: str, route: Any, output: Any, branch: str | None) -> None:
         """Queue the runs that follow a run of the node `name`."""
@@ -98,7 +125,8 @@ class Plan:
             # Nodes that run at once do not see each other's events, as in a ParallelAgent.
             own_branch = branch
             if len(followers) > 1:
-                own_branch = child_of(branch, self._name, f"{node.name}@{self._numbers[node.name] + 1}")
+                number = self._queues[node.name].next_number
+                own_branch = child_of(branch, self._name, f"{node.name}@{number}")
             self._queue(node, output, own_branch)
 
     def _arrive(self, node: BaseNode, name: str, output: Any) -> None:
@@ -113,9 +141,7 @@ class Plan:
         self._queue(node, outputs, self._branch)
 
     def _queue(self, node: BaseNode, node_input: Any, branch: str | None) -> None:
-        self._numbers[node.name] += 1
-        run = NodeRun(node, child_path(self._path, node.name, self._numbers[node.name]), node_input, branch)
         queue = self._queues[node.name]
-        queue.append(run)
-        if len(queue) == 1:
-            self._fresh.append(run)
+        queue.inputs.append((node_input, branch))
+        if len(queue.inputs) == 1:
+            self._fresh[node.name] = queue

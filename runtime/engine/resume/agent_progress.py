@@ -103,17 +103,18 @@ def recorded_states(
     states: dict[str, dict[str, Any]] = {}
     ended: set[str] = set()
     for event in events:
-        if event.actions.transfer_to_agent is not None:
-            ended.discard(event.actions.transfer_to_agent)
-        if event.actions.agent_state is not None:
-            states[event.author] = event.actions.agent_state
+        actions = event.actions
+        if actions.transfer_to_agent is not None:
+            ended.discard(actions.transfer_to_agent)
+        if actions.agent_state is not None:
+            states[event.author] = actions.agent_state
             ended.discard(event.author)
             agent = root.find_agent(event.author)
             if agent is not None:
                 for descendant in agent.descendants():
                     states.pop(descendant.name, None)
                     ended.discard(descendant.name)
-        if event.actions.end_of_agent:
+        if actions.end_of_agent:
             ended.add(event.author)
     return states, ended
 

@@ -15,7 +15,12 @@ from runtime import types
 from runtime.engine.human_input.confirmation import read_confirmation
 from runtime.engine.human_input.credentials import extract_credentials
 from runtime.errors import InvalidAnswerError
-from runtime.events.calls import REQUEST_CONFIRMATION, REQUEST_CREDENTIAL, made_calls
+from runtime.events.calls import (
+    REQUEST_CONFIRMATION,
+    REQUEST_CREDENTIAL,
+    find_call_event,
+    find_pending_call,
+)
 from runtime.events.event import Event
 from runtime.events.tool_confirmation import PERSON, SITE, STAFF, offers_allowance
 from runtime.valid_text import storable
@@ -72,12 +77,11 @@ async def find_waiting_call(
     if await in_thread(ToolJob.objects.filter(session=session, call_id=call_id).exists):
         raise PermissionDeniedError("This call is answered by its job, not by a person.")
     events = await effective_events(session)
-    calls = [made for made in made_calls(events) if made.call.id == call_id and made.call.name]
-    if not calls:
-        raise NotFoundError("There is no such question in this chat.")
-    waiting = next((made for made in calls if made.is_pending), None)
-    if waiting is None:
+    waiting = find_pending_call(events, call_id)
+    if waiting is None and find_call_event(events, call_id) is not None:
         raise await in_thread(answered_already, session, call_id)
+    if waiting is None or not waiting.call.name:
+        raise NotFoundError("There is no such question in this chat.")
     if name is not None and waiting.call.name != name:
         raise NotFoundError("There is no such question in this chat.")
     if invocation_id is not None and waiting.event.invocation_id != invocation_id:

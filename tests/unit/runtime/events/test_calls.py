@@ -6,7 +6,14 @@ import pytest
 
 from runtime import types
 from runtime.events import Event
-from runtime.events.calls import answered_ids, call_ids, events_of_invocation, find_call_event, response_ids
+from runtime.events.calls import (
+    answered_ids,
+    call_ids,
+    events_of_invocation,
+    find_call_event,
+    find_pending_call,
+    response_ids,
+)
 from runtime.events.event import child_of, is_visible_from
 
 
@@ -33,6 +40,34 @@ def test_the_latest_event_that_makes_a_call_is_found() -> None:
     events = [call_event("a"), call_event("a", "b"), response_event("a")]
     assert find_call_event(events, "a") is events[1]
     assert find_call_event(events, "c") is None
+
+
+def question(agent: str, invocation_id: str = "e-1") -> Event:
+    event = call_event("a", invocation_id=invocation_id)
+    event.author = agent
+    event.long_running_tool_ids = {"a"}
+    return event
+
+
+def answer(author: str = "user", **response: str) -> Event:
+    event = response_event("a")
+    event.author = author
+    event.get_function_responses()[0].response = response
+    return event
+
+
+def test_a_pending_call_is_found_also_if_its_id_was_used_again() -> None:
+    def position(*events: Event) -> int | None:
+        found = find_pending_call(events, "a")
+        return events.index(found.event) if found else None
+
+    assert position(question("one"), answer("one", status="pending")) == 0
+    assert position(question("one"), answer()) is None
+    assert position(question("one"), answer(), question("one")) == 2
+    # The failure is of the first agent, and the second still waits.
+    assert position(question("one"), question("two"), answer("one", status="error")) == 1
+    assert position(call_event("a")) is None
+    assert position() is None
 
 
 def test_the_events_of_an_invocation_are_found_between_those_of_others() -> None:
