@@ -16,11 +16,13 @@ from hypothesis import strategies as st
 
 from runtime import types
 from runtime.agents import BaseAgent, LlmAgent, LoopAgent
-from runtime.apps import App
+from runtime.apps import App, EventsCompactionConfig
+from runtime.apps.base_events_summarizer import BaseEventsSummarizer
 from runtime.auth import AuthConfig, AuthCredential, AuthCredentialTypes
 from runtime.auth.auth_schemes import APIKey, ApiKeyLocation
 from runtime.context import Context
-from runtime.events import Event
+from runtime.errors import InvalidMessageError
+from runtime.events import Event, EventActions, EventCompaction
 from runtime.events.calls import REQUEST_INPUT, pending_calls
 from runtime.events.request_input import RequestInput
 from runtime.models import BaseLlm, LlmRequest, LlmResponse
@@ -28,7 +30,7 @@ from runtime.runners import Runner
 from runtime.sessions import InMemorySessionService, Session
 from runtime.tools import FunctionTool, LongRunningFunctionTool
 from runtime.workflow import JoinNode, NodeContext, RetryConfig, Workflow, node
-from tests.fakes import ScriptedModel, call, requests_of, say
+from tests.fakes import ScriptedModel, call, requests_of, say, text_content
 from tests.unit.runtime.conversation import Conversation, answer_to
 
 IDS: dict[str, Any] = {"user_id": "ada", "session_id": "s1"}
@@ -224,6 +226,54 @@ async def test_a_complete_workflow_has_nothing_to_resume() -> None:
     process = await Process(big, log).start()
     assert await process.send(invocation_id=log[0].invocation_id) == []
     assert process.ran == []
+
+
+class Summarizer(BaseEventsSummarizer):
+    async def maybe_summarize_events(self, *, events: list[Event]) -> Event | None:
+        summary = EventCompaction(
+            start_timestamp=0, end_timestamp=0, compacted_content=text_content("a summary")
+        )
+        return Event(author="user", actions=EventActions(compaction=summary))
+
+
+async def test_a_workflow_that_waits_goes_on_after_a_summary_and_after_a_rewind_was_undone() -> None:
+    ran: list[str] = []
+
+    def look_up(node_input: str) -> str:
+        ran.append(node_input)
+        return node_input
+
+    def ask(node_input: str) -> RequestInput:
+        return RequestInput(message=f"Refund {node_input}?")
+
+    def refund(node_input: str) -> str:
+        ran.append(node_input)
+        return node_input
+
+    flow = Workflow(name="flow", edges=[("START", look_up, ask, refund)])
+    config = EventsCompactionConfig(compaction_interval=1, overlap_size=0, summarizer=Summarizer())
+    runner = Runner(
+        app=App(name="shop", root_agent=flow, events_compaction_config=config),
+        session_service=InMemorySessionService(),
+    )
+    await runner.session_service.create_session(app_name="shop", **IDS)
+
+    async def send(message: types.Content) -> Event:
+        return [event async for event in runner.run_async(**IDS, new_message=message)][-1]
+
+    await send(answer_to(await send(say("zero")), {"result": "yes, zero"}))
+    first = await send(say("one"))
+    second = await send(say("two"))
+    session = await runner.session_service.get_session(app_name="shop", **IDS)
+    assert session is not None and any(event.actions.compaction for event in session.events)
+    undone = await runner.rewind_async(**IDS, rewind_before_invocation_id=first.invocation_id)
+    with pytest.raises(InvalidMessageError):
+        await send(answer_to(first, {"result": "too late"}))
+    await runner.undo_rewind_async(**IDS, rewind_event_id=undone.id)
+    await send(answer_to(second, {"result": "yes, two"}))
+    ended = await send(answer_to(first, {"result": "yes, one"}))
+    assert (ended.output, ended.invocation_id) == ("yes, one", first.invocation_id)
+    assert ran == ["zero", "yes, zero", "one", "two", "yes, two", "yes, one"]
 
 
 async def test_questions_are_answered_in_any_order() -> None:
