@@ -32,7 +32,7 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO site_web;
 SELECT format('REVOKE TEMPORARY, CREATE ON DATABASE %I FROM PUBLIC, site_web', current_database()) \gexec
 
 -- Evidence: the role inserts rows, with the keys that the database gives them, and changes only what the site changes.
--- Functions of the database delete evidence: see sessions_app/migrations/erasing.sql.
+-- Functions of the database delete evidence: see erasing.sql and packs.sql in sessions_app/migrations/.
 CREATE TEMPORARY TABLE evidence (name text, changed text[]) ON COMMIT DROP;
 INSERT INTO evidence VALUES
     ('event', '{}'), ('sessionact', '{}'), ('staffact', '{}'), ('accountact', '{}'), ('staffaccess', '{}'),
@@ -49,14 +49,16 @@ SELECT format('GRANT UPDATE (%s) ON %I TO site_web', array_to_string(changed, ',
 FROM evidence WHERE changed <> '{}' \gexec
 REVOKE INSERT, UPDATE, DELETE ON sessions_app_erasedsession, sessions_app_recordedend FROM site_web;
 REVOKE UPDATE ON sessions_app_artifact FROM site_web;
-GRANT EXECUTE ON FUNCTION adk_erase_session, adk_erase_account, adk_delete_accesses TO site_web;
+REVOKE INSERT, UPDATE, DELETE ON sessions_app_pack FROM site_web;
+GRANT EXECUTE ON FUNCTION adk_erase_session, adk_erase_account, adk_delete_accesses, adk_pack_session, adk_open_pack
+    TO site_web;
 
--- App, owner, key, first state and old hash of a session never change.
+-- App, owner, key, first state and old hash of a session never change. Functions of the database note its pack.
 REVOKE UPDATE ON sessions_app_session FROM site_web;
 SELECT format('GRANT UPDATE (%s) ON sessions_app_session TO site_web', string_agg(quote_ident(column_name), ', '))
 FROM information_schema.columns
 WHERE table_schema = 'public' AND table_name = 'sessions_app_session'
-    AND column_name NOT IN ('id', 'app_name', 'user_id', 'key', 'initial_state', 'log_hash') \gexec
+    AND column_name NOT IN ('id', 'app_name', 'user_id', 'key', 'initial_state', 'log_hash', 'packed_at') \gexec
 
 -- Django's tables of the schema change with migrations only.
 REVOKE INSERT, UPDATE, DELETE ON django_migrations, django_content_type, auth_permission FROM site_web;

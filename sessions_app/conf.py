@@ -166,8 +166,10 @@ class SessionConf:
     """Seconds in which a user can undo the deletion of a session; then a sweep erases it."""
     retention_days: int = Field(default=0, ge=0)
     """Days without use after which a session is erased; 0 keeps sessions."""
+    pack_days: int = Field(default=0, ge=0)
+    """Days without use after which the events of a session move to a file; 0 keeps them in the tables."""
     retention_batch: int = Field(default=10_000, ge=1)
-    """Maximum sessions erased by a run of the daily housekeeping."""
+    """Maximum sessions erased, and maximum sessions packed, by a run of the daily housekeeping."""
 
 
 @dataclass(frozen=True, config=NO_UNKNOWN_FIELDS)
@@ -431,7 +433,8 @@ class Conf(
 
     apps: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """Overrides by app name, of `access`, `queue_policy`, `chat_models`, `max_invocations_per_app`, `retention_days`,
-    `custom_instructions_limit`, `remember_facts` and the settings below it, and the limits of an invocation."""
+    `pack_days`, `custom_instructions_limit`, `remember_facts` and the settings below it, and the limits of an
+    invocation."""
 
     def of_app(self, app_name: str) -> "Conf":
         """Return the settings with the app's overrides."""

@@ -89,6 +89,17 @@ class AlteredFileError(ConflictError):
         )
 
 
+class LostPackError(AlteredFileError):
+    """The events of a session are in a file that is missing, or is not the one that was stored."""
+
+    def __init__(self) -> None:
+        super(AlteredFileError, self).__init__(
+            gettext_noop(
+                "The archive of this chat is missing or was changed. Ask the people who run this site."
+            )
+        )
+
+
 class NotInstalledError(AdkError):
     """This part of the site needs a package or a setting that it does not have."""
 

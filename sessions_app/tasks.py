@@ -22,6 +22,7 @@ from sessions_app.data_protection.leftovers import (
     delete_old_accesses,
     delete_orphaned_files,
 )
+from sessions_app.data_protection.packing import pack_unused_sessions
 from sessions_app.data_protection.reading_alerts import reading_alerts
 from sessions_app.data_protection.retain import deleted_session_repair, erase_expired_sessions
 from sessions_app.extensions import extensions
@@ -172,6 +173,8 @@ def run_housekeeping() -> None:
     steps: list[Callable[[], object]] = [
         erase_expired_sessions,
         delete_orphaned_files,
+        # Afterwards, so the file that a pack replaces stays until tomorrow: a backup may need it.
+        pack_unused_sessions,
         delete_all_unused_texts,
         clear_expired_logins,
         delete_old_credentials,

@@ -1,6 +1,7 @@
 """Base classes of the audit admins: read-only rows, rows of a session, rows of a function call."""
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from typing import Any, ClassVar
 
 from django.contrib import admin
@@ -21,6 +22,7 @@ from sessions_app.admin.permissions import OF_SESSION, RemitPaths, Right, may, r
 from sessions_app.admin.session_page.event_links import find_call
 from sessions_app.admin.staff_records import note_access
 from sessions_app.admin.unmasking import unmask_if_granted
+from sessions_app.errors import LostPackError
 from sessions_app.history.word_search import cleaned, sessions_named
 from sessions_app.models import (
     AccessKind,
@@ -34,6 +36,7 @@ from sessions_app.models import (
     ToolJob,
 )
 from sessions_app.rendering.audit_values import NOTHING
+from sessions_app.store.packs import open_pack
 
 SessionRow = Artifact | CallError | Event | Feedback | Invocation | ScheduledTask | ShareLink | ToolJob
 FILTER_LOOKUPS = {"exact", "isnull", "isempty", "gte", "lt"}
@@ -217,6 +220,9 @@ class SessionRowAdmin(ReadOnlyAdmin):
         row = super().get_object(request, object_id, from_field)
         if row is not None:
             unmask_if_granted(request, row.session_id)
+            if row.session:
+                with suppress(LostPackError):  # the page of the session says so
+                    open_pack(row.session)
         return row
 
     @admin.display(description=_("Session"))

@@ -40,12 +40,14 @@ from sessions_app.admin.workflow_graph.acts import NodeForm
 from sessions_app.admin.workflow_graph.page import load_graph_page
 from sessions_app.asgi.downloads import json_download
 from sessions_app.base.codec import parse_uuid
+from sessions_app.errors import LostPackError
 from sessions_app.history.integrity import check_logs
 from sessions_app.invocations.rebuilt_requests import rebuild_child_request, rebuild_request
 from sessions_app.models import AccessKind, Artifact, Event, Invocation, LegalHold, Session
 from sessions_app.models.figures import TOOL, names_of
 from sessions_app.rendering.audit_values import excerpt, format_cost, format_duration, status_badge
 from sessions_app.secrets.masking import is_unmasked, mask_json
+from sessions_app.store.packs import open_pack
 
 MAX_TOOLS_LENGTH = 40
 SEARCH_COLUMNS = ("title_or_key", "hit", "app_name", "user", "last_event", "events")
@@ -291,6 +293,10 @@ class SessionAdmin(StateCorrectionMixin, SessionActionsMixin, SessionExportMixin
         session = sessions.filter(pk=session_id).first() if session_id else None
         if session is None:
             raise Http404("There is no such session.")
+        try:
+            open_pack(session)
+        except LostPackError as error:  # All else can be seen and erased.
+            messages.error(request, str(error))
         return session
 
 

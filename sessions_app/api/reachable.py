@@ -17,6 +17,7 @@ from sessions_app.models.session import of_shown_apps
 from sessions_app.process.threads import in_thread
 from sessions_app.sessions.list.listing import LARGE_COLUMNS
 from sessions_app.sessions.ownership import NO_SESSION
+from sessions_app.store.packs import open_if_packed
 
 LARGE_OF_SESSION = tuple(f"session__{column}" for column in LARGE_COLUMNS)
 M = TypeVar("M", Invocation, ToolJob, ScheduledTask, AnswerRequest)
@@ -50,7 +51,10 @@ async def reachable_session(
     rows = Session.objects.filter(reach(caller, "user"), pk=session_id)
     if not deleted:
         rows = rows.filter(deleted_at=None)
-    return await _first_or_not_found(rows.select_related("user"), NO_SESSION)
+    session = await _first_or_not_found(rows.select_related("user"), NO_SESSION)
+    if scope != Scope.MANAGE:  # which changes the row only
+        await open_if_packed(session)
+    return session
 
 
 async def reachable_run(caller: Caller, run_id: str, scope: Scope) -> Invocation:
@@ -87,7 +91,9 @@ async def _reachable_row(caller: Caller, rows: QuerySet[M], scope: Scope, missin
     caller.require(scope)
     # The session's state may be large, and no operation on its rows needs it.
     own = rows.filter(reach(caller, "session__user"), session__deleted_at=None)
-    return await _first_or_not_found(own.select_related("session__user").defer(*LARGE_OF_SESSION), missing)
+    row = await _first_or_not_found(own.select_related("session__user").defer(*LARGE_OF_SESSION), missing)
+    await open_if_packed(row.session)
+    return row
 
 
 T = TypeVar("T", bound=Model)

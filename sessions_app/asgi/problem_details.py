@@ -15,7 +15,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import render
 
 from sessions_app.asgi.middleware import around_views
-from sessions_app.errors import FilesUnavailableError, error_code, http_status
+from sessions_app.errors import AlteredFileError, FilesUnavailableError, error_code, http_status
 from sessions_app.rendering.sentences import in_language
 
 CONTENT_TYPE = "application/problem+json"
@@ -123,15 +123,15 @@ def _takes_only(methods: str) -> str:
     return f"This address takes {methods} only."
 
 
-def _files_are_unavailable(request: HttpRequest, error: Exception) -> HttpResponse | None:
-    if isinstance(error, FilesUnavailableError):
+def _files_cannot_be_had(request: HttpRequest, error: Exception) -> HttpResponse | None:
+    if isinstance(error, FilesUnavailableError | AlteredFileError):
         return refuse(request, http_status(error), in_language(str(error)), error_code(error))
     return None
 
 
-answer_with_problems = around_views(_unacceptable_write, _as_problem, _files_are_unavailable)
+answer_with_problems = around_views(_unacceptable_write, _as_problem, _files_cannot_be_had)
 """Middleware that answers programs with problem details if the site refuses a request without running an operation.
 
-It also answers 406 if a response of the API has a type that the request does not accept, and 503 to programs and people
-if a view needs the storage of files, which does not answer.
+It also answers 406 if a response of the API has a type that the request does not accept, and 503 or 409 to programs
+and people if a view needs the storage of files, which does not answer or has another file.
 """

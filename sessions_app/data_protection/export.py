@@ -18,7 +18,7 @@ from django.db.models import QuerySet
 from runtime.sessions.state import ScopedState
 from sessions_app.data_protection.archive import Archive, as_json, json_list
 from sessions_app.data_protection.personal_data import rows_of_sessions, rows_of_user
-from sessions_app.errors import NotFoundError
+from sessions_app.errors import LostPackError, NotFoundError
 from sessions_app.history.integrity import HASH_OF_BODIES
 from sessions_app.models import (
     AccountAct,
@@ -36,6 +36,7 @@ from sessions_app.models import (
     Webhook,
 )
 from sessions_app.secrets.masking import mask
+from sessions_app.store.packs import open_pack
 
 logger = logging.getLogger(__name__)
 ROWS_PER_QUERY = 200
@@ -142,6 +143,12 @@ def _write_sessions(archive: Archive, sessions: QuerySet[Session]) -> None:
     for session_pk in sessions.order_by("pk").values_list("pk", flat=True).iterator(ROWS_PER_QUERY):
         # Read again one by one: a session may be erased since the query of the keys.
         if session := Session.objects.filter(pk=session_pk).first():
+            try:
+                open_pack(session)
+            except LostPackError:
+                logger.error(
+                    "The pack of session %s is lost; its events are left out of the export", session_pk
+                )
             archive.write(f"sessions/{session_pk}.json", _session_json(session))
     archive.write_list("sessions.json", _session_rows(sessions))
     changed = Event.objects.filter(session__in=sessions.values("pk"), before__isnull=False)

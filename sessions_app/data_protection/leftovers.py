@@ -18,13 +18,15 @@ from django.db.models import Exists, OuterRef, QuerySet
 from django.utils import timezone
 
 from sessions_app.conf import conf
-from sessions_app.models import Artifact, CaseEntry, CaseItem, ErasedSession, KnowledgeVersion
+from sessions_app.models import Artifact, CaseEntry, CaseItem, ErasedSession, KnowledgeVersion, Pack
+from sessions_app.models.pack import FOLDER as PACKS
 
 logger = logging.getLogger(__name__)
 _ITEMS = CaseItem.objects.filter(case=OuterRef(OuterRef("case")))
 _ERASED = ErasedSession.objects.filter(at__gte=OuterRef("at"), session_id__in=_ITEMS.values("session_id"))
 FOLDERS: tuple[tuple[str, QuerySet[Any], str], ...] = (
     ("artifacts", Artifact.objects.all(), "file"),
+    (PACKS, Pack.objects.all(), "file"),
     ("knowledge", KnowledgeVersion.objects.all(), "file"),
     # The row of a seal stays when a session of its bundle is erased.
     ("cases", CaseEntry.objects.exclude(Exists(_ERASED)), "bundle"),

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
-from django.db.models import Model, QuerySet
+from django.db.models import Model, QuerySet, Sum
 
 from sessions_app import models
 
@@ -52,6 +52,8 @@ def rows_of_user(model: type[M], user_pk: Any) -> QuerySet[M]:
 def count_rows_of_sessions(sessions: QuerySet[models.Session]) -> Counter[str]:
     """Return the numbers of the sessions and of their rows."""
     counts = {kind: rows_of_sessions(kind, sessions).count() for kind in ROWS_OF_SESSION}
+    packed = sessions.filter(packed_at__isnull=False).order_by()
+    counts["events"] += packed.aggregate(events=Sum("last_seq"))["events"] or 0
     return Counter(sessions=sessions.count(), **counts)
 
 

@@ -36,22 +36,27 @@ def expired_sessions() -> Iterator[tuple[str, QuerySet[Session]]]:
 
     Sessions are kept while they have queued or running work, an active scheduled task, or a legal hold.
     """
-    days_by_app = conf().by_app("retention_days")
+    for days, unused in unused_sessions("retention_days"):
+        yield (
+            f"not used for {days} day{pluralize(days)}",
+            _exclude_in_use(unused).order_by("updated_at", "pk"),
+        )
+    yield (
+        f"without a message for {UNSENT_DAYS} days",
+        _exclude_in_use(_never_begun()).order_by("updated_at", "pk"),
+    )
+
+
+def unused_sessions(setting: str) -> Iterator[tuple[int, QuerySet[Session]]]:
+    """Yield each number of days that a setting has, except 0, with the sessions that were not used for so long."""
+    days_by_app = conf().by_app(setting)
     default = days_by_app.pop("")
     # One query for each app with its own setting, and one for all others: sessions of apps that the site does not
     # serve any more follow the default.
     settings = [(days, Q(app_name=app)) for app, days in days_by_app.items()]
     for days, of_apps in [*settings, (default, ~Q(app_name__in=days_by_app))]:
         if days:
-            unused = Session.objects.filter(of_apps, updated_at__lt=timezone.now() - timedelta(days=days))
-            yield (
-                f"not used for {days} day{pluralize(days)}",
-                _exclude_in_use(unused).order_by("updated_at", "pk"),
-            )
-    yield (
-        f"without a message for {UNSENT_DAYS} days",
-        _exclude_in_use(_never_begun()).order_by("updated_at", "pk"),
-    )
+            yield days, Session.objects.filter(of_apps, updated_at__lt=timezone.now() - timedelta(days=days))
 
 
 def _never_begun() -> QuerySet[Session]:
@@ -70,10 +75,10 @@ def _exclude_in_use(sessions: QuerySet[Session]) -> QuerySet[Session]:
     )
     for rows in in_use:
         sessions = sessions.exclude(pk__in=rows.values("session"))
-    return _without_held(sessions)
+    return without_held(sessions)
 
 
-def _without_held(sessions: QuerySet[Session]) -> QuerySet[Session]:
+def without_held(sessions: QuerySet[Session]) -> QuerySet[Session]:
     """Return the sessions without an active hold on them or on their user."""
     holds = LegalHold.objects.active()
     sessions = sessions.exclude(pk__in=holds.filter(session__isnull=False).values("session"))
@@ -111,7 +116,7 @@ def deleted_session_repair() -> Repair:
 
 
 def _overdue() -> QuerySet[Session]:
-    return _without_held(_deleted_long_ago()).only("pk", "user_id").order_by("deleted_at")
+    return without_held(_deleted_long_ago()).only("pk", "user_id").order_by("deleted_at")
 
 
 def _deleted_long_ago() -> QuerySet[Session]:

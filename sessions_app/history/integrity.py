@@ -30,7 +30,9 @@ from django.db import connection
 from django.db.models import TextField
 from django.db.models.expressions import RawSQL
 
-from sessions_app.models import Event, Session, SessionFigures
+from sessions_app.errors import LostPackError
+from sessions_app.models import Event, Pack, Session, SessionFigures
+from sessions_app.store.packs import read_lines
 
 SESSIONS_PER_QUERY = 200
 SECONDS = 60
@@ -44,8 +46,9 @@ class Flaw:
     Attributes:
         seq: number of the event at which the chain breaks.
         problem: `altered` (the event, or what it rests on), `missing` (one or more events before `seq` are gone),
-            `unsealed` (without a hash), `cut off` (events at the end of the log are gone), or `state` (the state of the
-            session is not that of its events).
+            `unsealed` (without a hash), `cut off` (events at the end of the log are gone), `lost` (the file
+            of a packed session is gone or was changed), or `state` (the state of the session is not that of its
+            events).
     """
 
     session_id: UUID
@@ -59,11 +62,30 @@ def flaw_in(session_id: UUID) -> Flaw | None:
 
 
 def flaws(session_ids: list[UUID]) -> Iterator[Flaw]:
-    """Yield the first flaw of each changed log, in one query."""
+    """Yield the first flaw of each changed log in the tables, in one query."""
     with connection.cursor() as cursor:
-        cursor.execute(_FIRST_FLAWS, {"sessions": session_ids})
+        cursor.execute(_IN_TABLES + _FIRST_FLAWS, {"sessions": session_ids, "packed": False})
         for session_id, seq, problem in cursor.fetchall():
             yield Flaw(session_id, seq, problem)
+
+
+def flaws_of_packs(session_ids: list[UUID]) -> Iterator[Flaw]:
+    """Yield the first flaw of each changed log among those in packs.
+
+    Raises:
+        FilesUnavailableError: the storage does not answer.
+    """
+    for pack in Pack.objects.filter(pk__in=session_ids, session__packed_at__isnull=False).order_by("pk"):
+        try:
+            lines = read_lines(pack)
+        except LostPackError:
+            yield Flaw(pack.pk, pack.last_seq, "lost")
+            continue
+        with connection.cursor() as cursor:
+            parameters = {"session": pack.pk, "sessions": [pack.pk], "lines": lines, "packed": True}
+            cursor.execute(_IN_PACK + _FIRST_FLAWS, parameters)
+            for _, seq, problem in cursor.fetchall():
+                yield Flaw(pack.pk, seq, problem)
 
 
 def changed_ends(session_ids: list[UUID]) -> list[tuple[UUID, str]]:
@@ -95,8 +117,12 @@ def changed_liftings() -> list[int]:
 
 
 def check_logs(session_ids: list[UUID]) -> list[Flaw]:
-    """Return the first flaw of each changed log, and note the flaws."""
-    found = list(flaws(session_ids))
+    """Return the first flaw of each changed log, and note the flaws.
+
+    Raises:
+        FilesUnavailableError: the storage of packs does not answer.
+    """
+    found = [*flaws(session_ids), *flaws_of_packs(session_ids)]
     flawed = [flaw.session_id for flaw in found]
     noted = SessionFigures.objects.filter(session__in=session_ids, flaw_seq__isnull=False)
     noted.exclude(session__in=flawed).update(flaw_seq=None)
@@ -165,14 +191,22 @@ SELECT h.id FROM sessions_app_legalhold h JOIN sessions_app_recordedend recorded
     ON recorded.erased_with = coalesce(h.session_id::text, h.user_id::text) AND kind = 'legalhold' AND subject_id = h.id
 WHERE h.lifted_at IS NULL OR recorded.hash <> adk_hash_of_lifting(h) ORDER BY h.id"""
 # One pass over each log. At the same `seq` an event's own flaw comes first: it says more.
+_IN_TABLES = """
+WITH stored AS NOT MATERIALIZED (SELECT session_id, seq, body, before, hash FROM sessions_app_event),"""
+_IN_PACK = """
+WITH stored AS MATERIALIZED (
+    SELECT %(session)s::uuid AS session_id, seq, event -> 1 AS body, nullif(event -> 2, 'null') AS before,
+        decode(event ->> 4, 'hex') AS hash
+    FROM (SELECT line::jsonb AS event, seq FROM unnest(%(lines)s::text[]) WITH ORDINALITY given (line, seq)) parsed
+),"""
 _FIRST_FLAWS = """
-WITH log AS (
+log AS (
     SELECT e.session_id, e.seq, e.body, e.before, e.hash, lag(e.seq) OVER w AS previous_seq,
         lag(e.hash) OVER w AS previous,
         CASE octet_length(e.hash) WHEN 32 THEN
             adk_chain_of_log(e.session_id, e.seq, e.body) FILTER (WHERE octet_length(e.hash) = 32) OVER w
         END AS old_chain
-    FROM sessions_app_event e WHERE e.session_id = ANY(%(sessions)s)
+    FROM stored e WHERE e.session_id = ANY(%(sessions)s)
     WINDOW w AS (PARTITION BY e.session_id ORDER BY e.seq)
 ), checked AS (
     SELECT session_id, seq, CASE
@@ -191,23 +225,23 @@ WITH log AS (
         first.hash AS first_hash
     FROM sessions_app_session s
     LEFT JOIN LATERAL (
-        SELECT seq, hash FROM sessions_app_event WHERE session_id = s.id ORDER BY seq DESC LIMIT 1
+        SELECT seq, hash FROM stored WHERE session_id = s.id ORDER BY seq DESC LIMIT 1
     ) last ON true
-    LEFT JOIN sessions_app_event first ON first.session_id = s.id AND first.seq = 1
-    WHERE s.id = ANY(%(sessions)s)
+    LEFT JOIN stored first ON first.session_id = s.id AND first.seq = 1
+    WHERE s.id = ANY(%(sessions)s) AND (s.packed_at IS NOT NULL) = %(packed)s
 ), found AS (
     SELECT session_id, seq, problem FROM checked WHERE problem IS NOT NULL
     UNION ALL
     SELECT session_id, last_seq, 'cut off' FROM ends
     WHERE last_seq <> coalesce(seq, 0) OR (hash IS NULL OR octet_length(hash) = 32) AND log_hash <> coalesce((
         SELECT adk_chain_of_log(e.session_id, e.seq, e.body ORDER BY e.seq)
-        FROM sessions_app_event e WHERE e.session_id = ends.session_id
+        FROM stored e WHERE e.session_id = ends.session_id
     ), '')
     UNION ALL
     SELECT session_id, last_seq, 'state' FROM ends
     WHERE octet_length(first_hash) = 33 AND state <> initial_state || (
         SELECT coalesce(jsonb_object_agg(d.key, d.value ORDER BY e.seq), '{}')
-        FROM sessions_app_event e, jsonb_each(
+        FROM stored e, jsonb_each(
             CASE jsonb_typeof(e.body #> '{actions,stateDelta}') WHEN 'object' THEN e.body #> '{actions,stateDelta}' END
         ) d
         WHERE e.session_id = ends.session_id AND NOT d.key ^@ ANY('{app:,user:,temp:}')

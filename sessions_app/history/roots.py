@@ -33,6 +33,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
@@ -43,9 +44,10 @@ from django.core.files.storage import FileSystemStorage, Storage, storages
 from django.db import connection
 from django.utils import timezone
 
-from sessions_app.errors import ConflictError, InvalidInputError
+from sessions_app.errors import ConflictError, InvalidInputError, LostPackError
 from sessions_app.history.hash_tree import HashTree
 from sessions_app.models import Event
+from sessions_app.store.packs import packed_lines
 
 logger = logging.getLogger(__name__)
 ROWS_PER_TABLE = 100_000
@@ -392,19 +394,31 @@ class Erased:
                 WHERE kind = 'accesses' AND subject_id ~ '^\d{1,18}$'"""
             )
             self._accesses: int = cursor.fetchone()[0]
+        self._packed: tuple[str, list[str]] = ("", [])
 
     def has(self, row: str, value: str) -> bool:
-        """Return True if the row may be gone, because an erasure or a deletion of old records took it."""
+        """Return True if the row may be gone: an erasure or a deletion of old records took it, or a pack has it."""
         table, key, *rest = row.split(" ")
         subject = value.partition(" ")[2]
         match table:
             case "event":
-                return self._sessions.get(key, 0) >= int(rest[0])
+                return self._sessions.get(key, 0) >= int(rest[0]) or self._is_packed(key, int(rest[0]), value)
             case "sessionact" | "accountact" | "legalhold" | "recordedend":
                 return subject in self._sessions or subject in self._people
             case "staffaccess":
                 return int(key) <= self._accesses
         return table == "artifact"
+
+    def _is_packed(self, session_id: str, seq: int, value: str) -> bool:
+        """Return True if the pack of the session has this hash for the event."""
+        if self._packed[0] != session_id:  # The rows of a root come session by session.
+            try:
+                lines = packed_lines(UUID(session_id))
+            except LostPackError:
+                lines = []
+            self._packed = session_id, [json.loads(line)[-1] for line in lines]
+        hashes = self._packed[1]
+        return seq <= len(hashes) and hashes[seq - 1] == value
 
 
 def load_private_key(path: Path) -> Ed25519PrivateKey:

@@ -52,6 +52,15 @@ DECLARE
     facts text;
 BEGIN
     SELECT hash INTO previous FROM {schema}.sessions_app_event WHERE session_id = NEW.session_id AND seq = NEW.seq - 1;
+    IF NOT FOUND OR NEW.hash IS NOT NULL THEN
+        IF EXISTS (SELECT FROM {schema}.sessions_app_session WHERE id = NEW.session_id AND packed_at IS NOT NULL) THEN
+            -- `adk_open_pack` brings events back with their hashes. Only who may delete events may choose a hash.
+            IF NEW.hash IS NOT NULL AND has_table_privilege('{schema}.sessions_app_event', 'DELETE') THEN
+                RETURN NEW;
+            END IF;
+            RAISE EXCEPTION 'The events of session % are packed', NEW.session_id USING ERRCODE = 'restrict_violation';
+        END IF;
+    END IF;
     IF octet_length(previous) IS DISTINCT FROM 33 THEN
         previous := {schema}.adk_first_link(NEW.session_id, previous);
     END IF;

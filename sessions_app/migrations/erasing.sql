@@ -2,13 +2,17 @@
 -- and of the legal holds. The functions have the rights of the owner of the tables: the role of `deploy/roles.sql` may
 -- call them, and may not delete the rows itself. `pg_temp` is last: no temporary table takes the place of a table.
 
--- Events never change, and are deleted by `adk_erase_session` only: in the transaction that inserts its record.
+-- Events never change, and are deleted by `adk_erase_session` and `adk_pack_session` only: in the transaction that
+-- inserts the record.
 
 CREATE OR REPLACE FUNCTION adk_refuse_change() RETURNS trigger LANGUAGE plpgsql
 SET search_path = pg_catalog, {schema}, pg_temp AS $$
 BEGIN
     IF TG_OP = 'DELETE' THEN
         IF EXISTS (SELECT FROM sessions_app_erasedsession WHERE session_id = OLD.session_id AND at = now()) THEN
+            RETURN OLD;
+        END IF;
+        IF EXISTS (SELECT FROM sessions_app_pack WHERE session_id = OLD.session_id AND packed_at = now()) THEN
             RETURN OLD;
         END IF;
     END IF;
@@ -69,8 +73,10 @@ CREATE OR REPLACE FUNCTION adk_erase_session(erased uuid, stone bigint) RETURNS 
 SET search_path = pg_catalog, {schema}, pg_temp AS $$
 DECLARE
     own record;
+    head bytea;
+    kept jsonb;
 BEGIN
-    SELECT id, user_id, last_seq INTO own FROM sessions_app_session WHERE id = erased FOR UPDATE;
+    SELECT id, user_id, last_seq, packed_at INTO own FROM sessions_app_session WHERE id = erased FOR UPDATE;
     IF NOT FOUND THEN
         RAISE EXCEPTION 'There is no session % to erase', erased USING ERRCODE = 'restrict_violation';
     END IF;
@@ -87,10 +93,22 @@ BEGIN
     ) THEN
         RAISE EXCEPTION 'Tombstone % is not of session %', stone, erased USING ERRCODE = 'restrict_violation';
     END IF;
+    kept := adk_acts_to_keep(erased);
+    IF own.packed_at IS NULL THEN
+        SELECT hash INTO head FROM sessions_app_event WHERE session_id = erased ORDER BY seq DESC LIMIT 1;
+    ELSE
+        SELECT hash INTO head FROM sessions_app_pack WHERE session_id = erased;
+        -- The events tell of calls and answers; their acts were kept when they were packed.
+        SELECT jsonb_agg(act ORDER BY act -> 0 DESC) INTO kept FROM (
+            SELECT act FROM (
+                SELECT jsonb_array_elements(kept) AS act
+                UNION SELECT jsonb_array_elements(acts) FROM sessions_app_pack WHERE session_id = erased
+            ) known ORDER BY act -> 0 DESC LIMIT 200
+        ) newest;
+    END IF;
     INSERT INTO sessions_app_erasedsession (session_id, tombstone_id, last_seq, hash, at, acts)
-    SELECT erased, stone, own.last_seq, (
-        SELECT hash FROM sessions_app_event WHERE session_id = erased ORDER BY seq DESC LIMIT 1
-    ), now(), adk_acts_to_keep(erased);
+    VALUES (erased, stone, own.last_seq, head, now(), coalesce(kept, '[]'));
+    DELETE FROM sessions_app_pack WHERE session_id = erased;
     DELETE FROM sessions_app_event WHERE session_id = erased;
     DELETE FROM sessions_app_sessionact WHERE session_id = erased;
     DELETE FROM sessions_app_invocation WHERE session_id = erased;

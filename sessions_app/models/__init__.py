@@ -37,6 +37,7 @@ from sessions_app.models.knowledge import (
 from sessions_app.models.legal_hold import LegalHold
 from sessions_app.models.linked_account import LinkedAccount
 from sessions_app.models.memory import EmbeddingModel, MemoryEntry, MemoryVector
+from sessions_app.models.pack import Pack
 from sessions_app.models.recorded_end import RecordedEnd
 from sessions_app.models.remembering import MemoryPause, RememberedSession
 from sessions_app.models.remit import Remit

@@ -86,6 +86,8 @@ class Session(models.Model):
         deleted_at: time at which the user deleted the session. A deleted session is hidden; a sweep erases it when the
             time to undo the deletion is over.
         updated_at: time of the last use, for lists and retention; up to a minute behind `last_event_at` during a run.
+        packed_at: time from which the events are in the file of a `Pack` only; null for events in the tables. Functions
+            of the database set it; `store.packs` opens such a session.
         seen_seq: sequence number of the last event shown by a visible page of the user; null for sessions older than
             this column.
     """
@@ -104,6 +106,7 @@ class Session(models.Model):
     is_pinned = models.BooleanField(default=False, db_default=False)
     archived_at = models.DateTimeField(null=True, blank=True)
     deleted_at = models.DateTimeField(null=True, blank=True)
+    packed_at = models.DateTimeField(null=True, editable=False)
     seen_seq = models.BigIntegerField(null=True, default=0, db_default=0)
     state = models.JSONField(default=dict, db_default=models.Value({}, models.JSONField()))
     initial_state = models.JSONField(default=dict, db_default=models.Value({}, models.JSONField()))

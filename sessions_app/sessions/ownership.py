@@ -17,6 +17,7 @@ from sessions_app.conf import HIDDEN, conf
 from sessions_app.errors import NotFoundError
 from sessions_app.models import Session
 from sessions_app.process.threads import in_thread
+from sessions_app.store.packs import open_if_packed
 from sessions_app.store.sql.event_log import find_session
 
 User = AbstractBaseUser | AnonymousUser
@@ -24,10 +25,22 @@ NO_SESSION = gettext_noop("There is no such chat here.")
 
 
 async def own_session(user: User, session_id: UUID) -> Session:
-    """Return the user's session.
+    """Return the user's session, with its events in the tables.
 
     Raises:
         NotFoundError: there is no such session, or it belongs to someone else.
+        FilesUnavailableError, LostPackError: as `store.packs.open_pack`.
+    """
+    session = await own_session_row(user, session_id)
+    await open_if_packed(session)
+    return session
+
+
+async def own_session_row(user: User, session_id: UUID) -> Session:
+    """Return the user's session for a change of its row, such as a deletion: its events may be in a pack.
+
+    Raises:
+        NotFoundError: as `own_session`.
     """
     session = await in_thread(Session.objects.owned_by(user).filter(pk=session_id).first)
     if session is None:
@@ -73,6 +86,7 @@ async def own_session_by_key(user: User, app_name: str, key: str) -> Session:
         session = await in_thread(own.first)
     if session is None:
         raise NotFoundError(NO_SESSION)
+    await open_if_packed(session)
     return session
 
 

@@ -11,6 +11,7 @@ from sessions_app.errors import NotFoundError
 from sessions_app.models import Session, SessionAct, ShareLink
 from sessions_app.models.share_link import ShareLinkQuerySet
 from sessions_app.sessions.agent_access import usable_names
+from sessions_app.store.packs import open_pack
 
 
 def active_link(session: Session) -> ShareLink | None:
@@ -47,4 +48,5 @@ def shared_session(token: str, reader_pk: Any) -> Session:
     session = sessions.filter(pk__in=links.values("session")).first() if conf().share_links else None
     if session is None or not usable_names(reader_pk, [session.app_name]):
         raise NotFoundError("There is no such shared chat.")
+    open_pack(session)
     return session

@@ -13,7 +13,8 @@ from django.db import connection, transaction
 from django.db.models import Exists, OuterRef, QuerySet
 
 from sessions_app.errors import LegalHoldError
-from sessions_app.models import LegalHold, RequestText, Session, SessionText, Tombstone
+from sessions_app.models import LegalHold, Pack, RequestText, Session, SessionText, Tombstone
+from sessions_app.models.stored_files import delete_after_commit
 
 TEXTS_PER_TRANSACTION = 500
 _UNUSED = RequestText.objects.filter(~Exists(SessionText.objects.filter(text_id=OuterRef("pk"))))
@@ -33,12 +34,15 @@ def delete_session_row(rows: QuerySet[Session], tombstone: Tombstone | None = No
         if session := rows.select_for_update().first():
             refuse_if_held(LegalHold.objects.of_session(session.pk, session.user_id))
             texts = list(session.request_texts.values_list("text_id", flat=True))
+            pack = Pack.objects.filter(pk=session.pk).first()
             with connection.cursor() as cursor:
                 # Also records the erasure (`ErasedSession`).
                 cursor.execute(
                     "SELECT adk_erase_session(%s, %s)", [session.pk, tombstone.pk if tombstone else None]
                 )
             session.delete()
+            if pack:
+                delete_after_commit(pack.file, connection.alias)
             # After the commit, because appends wait for the deletion of texts. Housekeeping deletes the texts that a
             # crash leaves.
             transaction.on_commit(lambda: delete_unused_texts(texts), robust=True)

@@ -18,7 +18,7 @@ from sessions_app.models import Session
 from sessions_app.process.threads import in_thread, limit_threads
 from sessions_app.sessions.agent_access import may_use, usable_app
 from sessions_app.sessions.list import changes
-from sessions_app.sessions.ownership import User, own_session
+from sessions_app.sessions.ownership import User, own_session, own_session_row
 from sessions_app.store.session_service import DjangoSessionService
 from sessions_app.store.uploads import FileName
 from sessions_app.use_cases.messages import validated_text
@@ -117,7 +117,7 @@ async def change_session(by: UserActor, session_id: UUID, change: str, title: st
         if session.deleted_at is None:  # restored already: a repeated request records no second act
             return
     else:
-        session = await own_session(by.user, session_id)
+        session = await own_session_row(by.user, session_id)
     await in_thread(changes.change_session, session, change, title, by)
     live().list_news.publish(by.user_pk)
     if change == changes.DELETE:

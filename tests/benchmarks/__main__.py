@@ -30,6 +30,7 @@ NAMES = (
     "alone",
     "admin_pages",
     "searches",
+    "packs",
 )
 
 

@@ -25,6 +25,7 @@ from sessions_app.models import Annotation, Session
 from sessions_app.process import threads
 from sessions_app.process.threads import download_threads, in_thread
 from sessions_app.secrets.masking import mask
+from sessions_app.store.packs import open_if_packed
 
 SUFFIX = ".evalset.json"
 
@@ -98,7 +99,10 @@ async def cases_of(session_ids: Iterable[UUID]) -> AsyncIterator[EvalCase]:
     """Yield the case of each session with a message. Sessions erased in the meantime are left out."""
     for session_id in session_ids:
         session = await in_thread(Session.objects.filter(pk=session_id).first)
-        case = session and await _case_of(session)
+        if session is None:
+            continue
+        await open_if_packed(session)
+        case = await _case_of(session)
         if case and case.conversation:
             yield case
 

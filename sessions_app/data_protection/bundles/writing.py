@@ -34,6 +34,7 @@ from sessions_app.history.roots import Proofs, load_public_key
 from sessions_app.models import CaseFile, CaseItem, ErasedSession, Event, Session
 from sessions_app.secrets.masking import mask
 from sessions_app.sessions.ownership import User
+from sessions_app.store.packs import open_pack
 
 _SCRIPT = Path(sessions_app.__file__).parent / "static/sessions_app/admin/bundle.js"
 
@@ -55,6 +56,8 @@ def write_bundle(case: CaseFile, reader: User, target: Path) -> str:
             pk__in=[item.session_id for item in items]
         )
     }
+    for found in sessions.values():
+        open_pack(found)
     key = load_public_key(Path(conf().roots_public_key)) if conf().roots_place else None
     proofs = _proofs_of(items, sessions, Proofs(conf().roots_place, key)) if key else {}
     with Archive(target) as archive:

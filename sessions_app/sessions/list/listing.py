@@ -49,6 +49,7 @@ class SessionListPage:
         asked: number of questions to the user in all sessions; None in the results of a search.
         is_search: True for the results of a search, which are not grouped by days.
         is_cut: True for a search with more results.
+        has_packed: True for a search that did not look into packed sessions.
         closed_apps: names of apps that the user may not use any more; their sessions can only be read.
     """
 
@@ -57,6 +58,7 @@ class SessionListPage:
     asked: int | None = None
     is_search: bool = False
     is_cut: bool = False
+    has_packed: bool = False
     closed_apps: frozenset[str] = frozenset()
 
 

@@ -15,6 +15,7 @@ from django.contrib.postgres.search import SearchQuery
 from django.db.models import Max, Q
 
 from runtime.valid_text import storable
+from sessions_app.conf import conf
 from sessions_app.history.rewinds import find_rewinds
 from sessions_app.models import Event, EventWords, Session
 from sessions_app.models.event import CONFIG
@@ -45,7 +46,7 @@ def search_sessions(person: User, query: str) -> SessionListPage:
     """Return the user's sessions with all words of the query, archived sessions included; latest use first.
 
     A query word matches the beginning of a word in a text, and any part of a title. Single letters are searched in
-    titles only. The attribute `hit` of a session is a `Hit` if its text matched, else None.
+    titles only, and so are packed sessions. The attribute `hit` of a session is a `Hit` if its text matched, else None.
     """
     query = " ".join(storable(query[:MAX_QUERY_LENGTH]).split())
     if not query:
@@ -67,7 +68,8 @@ def search_sessions(person: User, query: str) -> SessionListPage:
     hits = _hits(found, prefixes)
     sessions = [session for session in found if _attach_hit(session, words or [query], hits.get(session.pk))]
     closed = closed_apps_of(person, sessions)
-    return SessionListPage(sessions, is_search=True, is_cut=is_cut, closed_apps=closed)
+    has_packed = any(conf().by_app("pack_days").values()) and own.filter(packed_at__isnull=False).exists()
+    return SessionListPage(sessions, is_search=True, is_cut=is_cut, has_packed=has_packed, closed_apps=closed)
 
 
 def _is_long_enough(word: str) -> bool:

@@ -24,21 +24,22 @@ order, too: a user's first state is inserted before the app's state is locked. P
 nothing, and need no order.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 from functools import lru_cache, partial
 from typing import Any
 from uuid import UUID
 
+import psycopg.errors
 from psycopg.types.json import Jsonb
 
 from runtime.sessions.state import ScopedState
 from sessions_app.base.actors import Act
 from sessions_app.models.session_act import act_parameter, insert_act
-from sessions_app.process.pool import fetch_one, fetch_one_under_locks
+from sessions_app.process.pool import Row, fetch_one, fetch_one_under_locks
 from sessions_app.store.sql.append_groups import fetch_in_turn
-from sessions_app.store.sql.event_log import SessionKey
+from sessions_app.store.sql.event_log import SessionKey, load
 from sessions_app.store.sql.event_rows import (
     INSERT_ERRORS,
     INSERT_JOBS,
@@ -116,6 +117,20 @@ async def append(append: Append) -> Committed | Refusal:
         has_errors=bool(append.errors),
         has_texts=has_texts,
     )
+    try:
+        row = await _write(append, params, statement)
+    except psycopg.errors.RestrictViolation:
+        # A session whose history is cached here may have been packed: a load would have opened it.
+        if await load(append.key, recent=0) is None:
+            return Refusal.MISSING
+        row = await fetch_one(statement(), params)
+    return Committed(**row) if row else await _refusal(params, is_conditional)
+
+
+async def _write(append: Append, params: dict[str, Any], statement: Callable[..., str]) -> Row | None:
+    delta = append.delta
+    is_conditional = append.expected is not None
+    has_texts = append.model_call is not None and bool(append.model_call.texts)
     # A group may wait for the app's row only. A comparison waits for the session's row, and texts wait for their lock.
     if delta.app and not is_conditional and not has_texts:
         row = await fetch_in_turn(append.key[0], statement(waits=False), params)
@@ -125,7 +140,7 @@ async def append(append: Append) -> Committed | Refusal:
         row = await fetch_one_under_locks([_LOCK_NEW_USER_STATE], statement(), params)
     else:
         row = await fetch_one(statement(), params)
-    return Committed(**row) if row else await _refusal(params, is_conditional)
+    return row
 
 
 async def _refusal(params: dict[str, Any], is_conditional: bool) -> Refusal:

@@ -13,7 +13,10 @@ from uuid import UUID
 from runtime.events.summaries import SUMMARY_NOTE_KEY
 from runtime.sessions.state import ScopedState
 from sessions_app.base.statuses import JobStatus, sql_list
+from sessions_app.models import Session
 from sessions_app.process.pool import Row, fetch_all, fetch_one
+from sessions_app.process.threads import in_thread
+from sessions_app.store.packs import open_pack
 
 SessionKey = tuple[str, Any, str]
 """Name of the app, primary key of the user, session key."""
@@ -84,6 +87,9 @@ async def load(
     }
     statement = _LOAD_WITHOUT_SUMMED_UP if without_summed_up else _LOAD_AFTER
     row = await fetch_one(statement, params)
+    if row is not None and row["packed_at"] is not None:
+        await in_thread(open_pack, Session(pk=row["session_id"], packed_at=row["packed_at"]))
+        row = await fetch_one(statement, params)
     if row is None:
         return None
     if since is not None:
@@ -118,7 +124,7 @@ def _load_statement(skipped: str) -> str:
         skipped: SQL expression of the number of events to skip.
     """
     return f"""
-SELECT s.id AS session_id, s.last_seq, extract(epoch FROM s.last_event_at)::float8 AS last_event_at,
+SELECT s.id AS session_id, s.last_seq, s.packed_at, extract(epoch FROM s.last_event_at)::float8 AS last_event_at,
     s.state AS session_state, coalesce(u.state, '{{}}') AS user_state, coalesce(a.state, '{{}}') AS app_state,
     skipped.seq AS skipped,
     ARRAY(

@@ -26,6 +26,7 @@ from sessions_app.models import (
     Failure,
     IdempotentRequest,
     LegalHold,
+    Pack,
     RememberedSession,
     RequestText,
     SavedCredential,
@@ -214,7 +215,7 @@ def test_every_table_of_a_session_is_counted_and_exported_or_left_out_on_purpose
         for relation in Session._meta.get_fields(include_hidden=True)
         if relation.auto_created and relation.related_model
     }
-    exported_with_events = {SessionText}
+    exported_with_events = {SessionText, Pack}
     kept_for_a_day = {IdempotentRequest}
     exported_with_person = {Webhook}
     counts_only = {RememberedSession}

@@ -17,7 +17,9 @@ from django.db.transaction import TransactionManagementError
 
 from sessions_app.base.actors import SITE, Act, ActionKind
 from sessions_app.data_protection.erase import ErasureOrder, erase_session, erase_user
+from sessions_app.data_protection.packing import pack_session
 from sessions_app.history import roots
+from sessions_app.history.figures.batches import count_figures
 from sessions_app.history.hash_tree import tree_above
 from sessions_app.history.integrity import flaw_in
 from sessions_app.models import (
@@ -34,6 +36,7 @@ from sessions_app.models import (
     StaffAccess,
     StaffAct,
 )
+from sessions_app.store.packs import open_pack
 from tests.integration.tampering import tamper
 
 REHASH = """
@@ -207,6 +210,25 @@ def test_an_erasure_is_no_difference_and_an_event_slipped_in_is(sealing: Path, p
     erase_user(person.pk, ErasureOrder("Asked for."))
     seal(sealing)
     assert "0 differences" in verify(sealing)
+
+
+def test_a_pack_is_no_difference_unless_its_events_were_changed(
+    sealing: Path, person: User, settings: Any, tmp_path: Path
+) -> None:
+    settings.MEDIA_ROOT = tmp_path / "media"
+    session = talk(person, "s-1", 3)
+    seal(sealing)
+    count_figures(5)
+    assert pack_session(session.pk)
+    seal(sealing)
+    assert "0 differences" in verify(sealing)
+    session.refresh_from_db()
+    open_pack(session)
+    assert "0 differences" in verify(sealing)
+    rewrite(session, 2)
+    assert pack_session(session.pk)
+    found = verify(sealing)
+    assert f"event {session.pk} 2: missing" in found and "1 difference" in found
 
 
 def test_roots_that_were_changed_or_removed_are_refused(sealing: Path, person: User) -> None:

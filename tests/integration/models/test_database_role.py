@@ -7,6 +7,7 @@ import subprocess
 from collections.abc import Iterator
 from datetime import timedelta
 from io import StringIO
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 from uuid import uuid4
@@ -26,6 +27,8 @@ from sessions_app import use_cases
 from sessions_app.base import actors, client_ids
 from sessions_app.base.actors import SITE, Act, ActionKind
 from sessions_app.data_protection.erase import ErasureOrder, erase_user
+from sessions_app.data_protection.packing import pack_session
+from sessions_app.history.figures.batches import count_figures
 from sessions_app.history.integrity import flaw_in
 from sessions_app.invocations.worker import worker
 from sessions_app.jobs import job_tool
@@ -46,6 +49,7 @@ from sessions_app.models import (
 )
 from sessions_app.process import threads
 from sessions_app.shutdown import shut_down
+from sessions_app.store.packs import open_pack
 from tests.fakes import ScriptedModel, call
 from tests.integration.invocations.rewind_helpers import go_back, remember, write
 from tests.integration.jobs.job_helpers import run_queue, run_task
@@ -100,6 +104,10 @@ FORBIDDEN = (
     "DELETE FROM sessions_app_caseitem",
     "UPDATE sessions_app_caseentry SET text = ''",
     "DELETE FROM sessions_app_caseentry",
+    "INSERT INTO sessions_app_pack (session_id) SELECT id FROM sessions_app_session",
+    "UPDATE sessions_app_pack SET digest = ''",
+    "DELETE FROM sessions_app_pack",
+    "UPDATE sessions_app_session SET packed_at = NULL",
     "DELETE FROM django_migrations",
     "CREATE ROLE another",
 )
@@ -226,6 +234,22 @@ def written(person: User) -> Session:
     Invocation.objects.create(session=session, invocation_id="i", client_id="c", message={})
     SessionAct.objects.record(session.pk, Act(SITE, ActionKind.STOP, ("invocation", "i")))
     return session
+
+
+def test_the_role_packs_and_opens_a_session_and_forges_no_event(
+    site_with_role: None, person: User, settings: Any, tmp_path: Path
+) -> None:
+    settings.MEDIA_ROOT = tmp_path
+    session = Session.objects.create(app_name="shop", user=person, key="s-1", last_seq=1)
+    Event.objects.create(session=session, seq=1, body={"id": "e", "author": "a", "timestamp": 1.0})
+    count_figures(5)
+    assert pack_session(session.pk) and not Event.objects.exists()
+    forged = Event(session=session, seq=1, body={"author": "a"}, hash=b"\2")
+    with pytest.raises(DatabaseError, match="are packed"):
+        forged.save()
+    session.refresh_from_db()
+    open_pack(session)
+    assert Event.objects.get().event_id == "e" and flaw_in(session.pk) is None
 
 
 def refused(connection: psycopg.Connection[Any], statement: str, *values: object) -> str:
