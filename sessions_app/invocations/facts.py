@@ -37,6 +37,7 @@ from sessions_app.invocations.fact_request import (
     Line,
     allowed_facts,
     ask_for_facts,
+    own_words,
     request_for_facts,
 )
 from sessions_app.invocations.titles import first_model
@@ -65,7 +66,7 @@ MAX_ATTEMPTS = 3
 """Requests without an answer, after which the session is left alone until it has new events."""
 SESSIONS_AT_ONCE = 20
 MAX_EVENTS = 200
-MAX_TEXT_LENGTH = 2_000
+MAX_ANSWER_LENGTH = 2_000
 MAX_KNOWN = 100
 """Known facts in a request, the newest."""
 
@@ -193,10 +194,13 @@ def _read(session_pk: UUID) -> Material | None:
     material = Material(session, after, until)
     pauses = list(MemoryPause.objects.filter(user=session.user_id))
     for seq, author, text, happened_at, schedule in rows:
-        # A scheduled task's message is an agent's: nobody has said it.
-        is_said = not (author == USER and schedule)
-        if is_said and not is_in_pause(happened_at or timezone.now(), pauses):
-            material.lines[seq] = Line(author, text[:MAX_TEXT_LENGTH])
+        if author == USER:
+            # A scheduled task's message is an agent's: nobody has said it.
+            said = "" if schedule else own_words(text)
+        else:
+            said = text[:MAX_ANSWER_LENGTH]
+        if said and not is_in_pause(happened_at or timezone.now(), pauses):
+            material.lines[seq] = Line(author, said)
     material.known = list(_facts_of(session).order_by("-said_at", "-pk")[:MAX_KNOWN])
     return material
 
