@@ -225,6 +225,40 @@ async def test_f3_the_vectors_of_the_earlier_model_serve_until_the_next_has_all(
     assert await nearest_entries(APP, person.pk, PET, 5), "the vectors of the first time are gone"
 
 
+async def test_f3_an_index_that_an_older_version_built_is_made_anew_beside_it(
+    person: User, model: str
+) -> None:
+    await remember(person, CAT)
+    await embedding.embed_waiting()
+    [name] = await in_thread(index_names)
+    await in_thread(change_index, f"{name} RESET (ef_construction)")
+    await in_thread(prepare_vectors)
+    assert await in_thread(build_of, name) == ["ef_construction=200"]
+    made = await in_thread(oid_of, name)
+    # As if the process had died between the last two steps.
+    await in_thread(change_index, f"{name} RENAME TO {name}_new")
+    await in_thread(prepare_vectors)
+    assert await in_thread(index_names) == [name]
+    assert await in_thread(oid_of, name) == made
+
+
+def change_index(change: str) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(f"ALTER INDEX {change}")
+
+
+def oid_of(index: str) -> int:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT %s::regclass::oid::int", [index])
+        return int(cursor.fetchone()[0])
+
+
+def build_of(index: str) -> list[str]:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT reloptions FROM pg_class WHERE relname = %s", [index])
+        return list(cursor.fetchone()[0])
+
+
 def index_names() -> list[str]:
     with connection.cursor() as cursor:
         cursor.execute("SELECT relname FROM pg_class WHERE relname LIKE 'memory_meaning_%'")
