@@ -27,6 +27,20 @@ class Page(NamedTuple):
     name: str
 
 
+class SettingsLink(NamedTuple):
+    """Link on the page of a user's settings to a page of an extension.
+
+    Attributes:
+        name: name of the page.
+        title: translated words of the link.
+        about: translated sentence on the page.
+    """
+
+    name: str
+    title: str
+    about: str
+
+
 class Extension(AppConfig):
     """Configuration of an optional app. Override the methods for the parts of the site that the app extends.
 
@@ -40,6 +54,10 @@ class Extension(AppConfig):
 
     def pages(self) -> Sequence[Page]:
         """Return pages of the site, in the namespace `chat`."""
+        return ()
+
+    def settings_links(self, user: Any) -> Sequence[SettingsLink]:
+        """Return links to pages of the extension that the user has a use for."""
         return ()
 
     def adk_routers(self) -> Sequence["Router"]:

@@ -45,6 +45,7 @@ from sessions_app.errors import (
     StateChangedError,
     http_status,
 )
+from sessions_app.extensions import extensions
 from sessions_app.invocations.answers.allowances import allowances_of
 from sessions_app.models import LinkedAccount, SavedCredential
 from sessions_app.process.threads import in_thread
@@ -237,6 +238,7 @@ def _page(
         "linked_accounts": LinkedAccount.objects.filter(user=user.pk).order_by("pk"),
         "allowances": _allowances(user),
         "instructions": _instructions(user.pk, entered),
+        "extension_links": [link for config in extensions() for link in config.settings_links(user)],
         "deletion_error": deletion_error,
     }
     return render(request, "chat/settings.html", context, status=status)

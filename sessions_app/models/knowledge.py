@@ -33,6 +33,13 @@ class KnowledgeBaseQuerySet(models.QuerySet["KnowledgeBase"]):
             of_people |= Q(people__in=groups.values("pk"))
         return self.filter(of_people, app_name__in=("", app_name))
 
+    def owned_by(self, user: Any) -> "KnowledgeBaseQuerySet":
+        """Return the bases whose documents the user may upload and delete outside of the admin."""
+        groups = getattr(user, "groups", None)
+        if groups is None:
+            return self.none()
+        return self.filter(owners__in=groups.values("pk"))
+
 
 class KnowledgeBase(models.Model):
     """Documents that agents search. An agent searches the bases that its toolset names, for people who may read them.
@@ -40,6 +47,7 @@ class KnowledgeBase(models.Model):
     Attributes:
         app_name: app in whose conversations the base is found; empty for all apps.
         people: group of the people for whom the base is found; None for everybody.
+        owners: group of the people who upload and delete documents; None for staff alone.
     """
 
     name = models.CharField(max_length=100, unique=True)
@@ -53,6 +61,15 @@ class KnowledgeBase(models.Model):
         null=True,
         blank=True,
         help_text="Group of the people who may read it; empty for everybody.",
+    )
+    owners = models.ForeignKey(
+        "auth.Group",
+        on_delete=models.SET_NULL,
+        related_name="+",
+        db_index=False,
+        null=True,
+        blank=True,
+        help_text="Group of the people who upload and delete documents in the chat's settings; empty for staff alone.",
     )
     created_at = models.DateTimeField(db_default=Now())
 

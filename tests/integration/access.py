@@ -97,6 +97,8 @@ class Things:
             "key_id": self.rows["apikey"].pk,
             "call_id": self.rows["answerrequest"].call_id,  # type: ignore[attr-defined]
             "passage_id": self.rows["knowledgepassage"].pk,
+            "base_id": (document := self.rows["owneddocument"]).base_id,  # type: ignore[attr-defined]
+            "document_id": document.pk,
             "token": self.rows["sharelink"].token,  # type: ignore[attr-defined]
         }
         return str(values[name] if name in values else self.rows[model or "session"].pk)
@@ -181,6 +183,7 @@ def rows_of_account(owner: User) -> dict[str, Model]:
             reason="Asked for",
             finished_at=LATER,
         ),
+        "owneddocument": make_document(make_owned_base(owner)),
         "accessattempt": AccessAttempt.objects.create(
             username=f"not {owner.username}", failures_since_start=1
         ),
@@ -210,9 +213,16 @@ def rows_of_staff() -> dict[str, Model]:
     }
 
 
-def make_document() -> KnowledgeDocument:
+def make_owned_base(owner: User) -> KnowledgeBase:
+    """Store a base that the person owns."""
+    owners = Group.objects.create(name=uuid4().hex)
+    owner.groups.add(owners)
+    return KnowledgeBase.objects.create(name=owners.name, owners=owners)
+
+
+def make_document(base: KnowledgeBase | None = None) -> KnowledgeDocument:
     """Store a document with a current version."""
-    base = KnowledgeBase.objects.get_or_create(name="Handbook", app_name=APP)[0]
+    base = base or KnowledgeBase.objects.get_or_create(name="Handbook", app_name=APP)[0]
     document = KnowledgeDocument.objects.create(base=base, name=uuid4().hex)
     KnowledgeVersion.objects.create(document=document, number=1, size=1, status="current")
     return document

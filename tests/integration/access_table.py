@@ -27,6 +27,12 @@ GET    405       405    405   405   405       -          /settings/sign-ins/<cre
 POST   login     302    302   302   302       -          /settings/sign-ins/<credential_id>/forget/
 GET    405       405    405   405   405       -          /settings/linked-accounts/<account_id>/unlink/
 POST   login     302    302   302   302       -          /settings/linked-accounts/<account_id>/unlink/
+GET    login     200    200   200   200       -          /knowledge/
+POST   405       405    405   405   405       -          /knowledge/
+GET    login     404    200   404   404       -          /knowledge/<base_id>/
+POST   login     404    302   404   404       -          /knowledge/<base_id>/
+GET    405       405    405   405   405       -          /knowledge/<base_id>/documents/<document_id>/delete/
+POST   login     404    302   404   404       -          /knowledge/<base_id>/documents/<document_id>/delete/
 GET    login     404    200   404   404       -          /knowledge/passages/<passage_id>/
 POST   405       405    405   405   405       -          /knowledge/passages/<passage_id>/
 GET    login     404    404   404   404       -          /slack/link/<token>/
@@ -322,7 +328,11 @@ TO_HIDDEN = {
     "GET /shared/<token>/": "404",
     "GET /shared/<token>/artifacts/<filename>": "404",
     "GET /shared/<token>/preview/<filename>": "404",
-    "POST /keys/<key_id>/revoke/": "302",  # the owner's key is no part of a conversation
+    # The owner's key and base are no part of a conversation.
+    "POST /keys/<key_id>/revoke/": "302",
+    "GET /knowledge/<base_id>/": "200",
+    "POST /knowledge/<base_id>/": "302",
+    "POST /knowledge/<base_id>/documents/<document_id>/delete/": "302",
 }
 """What the owner gets of a hidden agent, where this is not what the table says of another person."""
 TEXTS = {

@@ -11,7 +11,7 @@ from django import forms
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
 from django.core.files.uploadedfile import UploadedFile
-from django.db.models import Count, Exists, OuterRef, Prefetch, Q, QuerySet
+from django.db.models import Count, Exists, OuterRef, Prefetch, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.utils.html import format_html, format_html_join
@@ -23,7 +23,7 @@ from sessions_app.admin.filters import AppFilter, ValueFilter
 from sessions_app.admin.keyset_list import KeysetAdmin
 from sessions_app.admin.permissions import OF_APP, RemitPaths, has_whole_app, may, within_remits
 from sessions_app.admin.staff_records import RecordedActsMixin
-from sessions_app.contrib.knowledge.documents import check_file, upload_file
+from sessions_app.contrib.knowledge.documents import check_file, passages_of, upload_file
 from sessions_app.errors import FilesUnavailableError, InvalidInputError, TooLargeError
 from sessions_app.models import (
     Event,
@@ -48,16 +48,16 @@ def progress_of(version: KnowledgeVersion) -> str:
         return version.error
     if version.status != VersionStatus.EMBEDDING:
         return ""
-    passages = version.passages.aggregate(all=Count("pk"), done=Count("pk", filter=Q(vectors__gt=0)))
-    return f"{passages['done']} of {passages['all']} passages have vectors"
+    done, total = passages_of(version)
+    return f"{done} of {total} passages have vectors"
 
 
 @admin.register(KnowledgeBase)
 class KnowledgeBaseAdmin(RecordedActsMixin):
-    list_display = ("name", "apps", "readers")
-    list_select_related = ("people",)
+    list_display = ("name", "apps", "readers", "owners")
+    list_select_related = ("people", "owners")
     ordering = ("name",)
-    fields = ("name", "description", "app_name", "people")
+    fields = ("name", "description", "app_name", "people", "owners")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[KnowledgeBase]:
         return within_remits(request, super().get_queryset(request), OF_APP)

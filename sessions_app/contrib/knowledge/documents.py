@@ -7,7 +7,7 @@ from typing import Any
 from celery import current_app
 from django.core.files.uploadedfile import UploadedFile
 from django.db import transaction
-from django.db.models import F, Max
+from django.db.models import Count, F, Max, Q
 from django.db.models.functions import Now
 
 from sessions_app.contrib.knowledge.read_file import READERS
@@ -60,6 +60,12 @@ def upload_file(base: KnowledgeBase, upload: "UploadedFile[Any]", user_pk: Any) 
         version.save()
         transaction.on_commit(lambda: send_version(version))
     return version
+
+
+def passages_of(version: KnowledgeVersion) -> tuple[int, int]:
+    """Return the number of passages of the version that have vectors, and of all."""
+    counts = version.passages.aggregate(all=Count("pk"), done=Count("pk", filter=Q(vectors__gt=0)))
+    return counts["done"], counts["all"]
 
 
 def send_version(version: KnowledgeVersion) -> None:

@@ -17,7 +17,7 @@ def passage_page(request: HttpRequest, passage_id: int) -> HttpResponse:
     passage = found_passage(request.user, passage_id)
     if passage is None:
         raise Http404("There is no such passage here.")
-    return render(request, "chat/passage.html", {"passage": passage})
+    return render(request, "chat/passage.html", {"person": request.user, "passage": passage})
 
 
 def found_passage(user: Any, passage_pk: int) -> KnowledgePassage | None:
