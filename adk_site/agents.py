@@ -12,6 +12,7 @@ import secrets
 from django.conf import settings
 
 from adk_site.demo.guides import find_guide_for
+from adk_site.demo.handbook import BASE
 from adk_site.demo.model import DemoModel
 from adk_site.demo.orders import (
     Grouping,
@@ -29,7 +30,8 @@ from runtime.agents import LlmAgent
 from runtime.apps import App
 from runtime.context import ReadonlyContext
 from runtime.models import LLMRegistry
-from runtime.tools import FunctionTool, ToolContext, get_user_choice
+from runtime.tools import FunctionTool, ToolContext, get_user_choice, load_memory
+from runtime.tools.retrieval import KnowledgeToolset
 from sessions_app.jobs import confirm, job_tool, progress, save_artifact
 from sessions_app.scheduling import (
     cancel_scheduled_task,
@@ -235,6 +237,7 @@ help_desk = LlmAgent(
     tools=[
         *(remember_name, show_profile, open_ticket, close_ticket, write_report, get_user_choice),
         *(schedule_task, list_scheduled_tasks, cancel_scheduled_task),
+        *(load_memory, KnowledgeToolset(bases=[BASE])),
     ],
     sub_agents=[orders, technical, returns],
 )
@@ -253,6 +256,6 @@ starters = [
     "Refund order 1001",
     "Return order 20990",
     "Write a report on last year's sales",
-    "Show an answer with sources",
+    "What does the handbook say about late returns?",
     "Draw four pictures of the sea",
 ]

@@ -73,6 +73,9 @@ ADK: dict[str, Any] = {
     "reload_agents": DEV,
     "webhooks_to_localhost": DEV,
 }
+if DEV:
+    # The help desk of the demo remembers what people tell it, soon after a chat has ended.
+    ADK["apps"] = {"help_desk": {"remember_facts": True, "remember_after_seconds": 60}}
 X_FRAME_OPTIONS = "DENY"
 # Nothing is loaded from other sites, and no inline script runs: text of a model cannot become code in the page.
 CONTENT_SECURITY_POLICY: dict[str, Any] = {

@@ -15,7 +15,7 @@ from importlib.util import find_spec
 from typing import Any, ClassVar
 
 from adk_site.demo import DEMO_MODEL
-from adk_site.demo.recalled import TELLS, facts_in, told_in
+from adk_site.demo.recalled import TELLS, facts_in, passage_in, told_in
 from adk_site.demo.sourced import SOURCED, grounding
 from runtime import types
 from runtime.events.quotation import is_quotation
@@ -43,6 +43,7 @@ SCRIPT = {
     "remember_name": r"(?:my name is|call me(?= (?-i:[A-Z]))) (?P<name>[^\W\d][\w'-]*(?: [^\W\d][\w'-]*)?)",
     "show_profile": r"who am I\??|show (?:me )?my profile",
     "load_memory": r"what do (?P<query>I (?:like|prefer))\??",
+    "search_knowledge": r"what does the handbook say (?:about|on) (?P<query>[^?]+)\??",
     "list_scheduled_tasks": r"(?:list|show) (?:me )?my (?:reminders|scheduled tasks)",
 }
 """Pattern of a whole message, by the tool that it requests. Named groups are arguments."""
@@ -63,6 +64,9 @@ EXAMPLES = [
     ("help_desk", "Remind me in 10 minutes to call the supplier"),
     ("help_desk", "Every day at 9, look up order 1003"),
     ("help_desk", "Open a ticket: no light"),
+    ("help_desk", "What does the handbook say about late returns?"),
+    ("help_desk", "I like green tea"),
+    ("help_desk", "What do I like?"),
     ("", "Show code, a table and a formula"),
     ("", "Draw four pictures of the sea"),
     ("", "Show an answer with sources"),
@@ -254,6 +258,8 @@ class _Script:
         tool = f"**{(response.name or '').replace('_', ' ')}**"
         if response.name == "load_memory":
             return told_in(result)
+        if response.name == "search_knowledge":
+            return passage_in(result)
         if result.get("error"):
             return f"{tool} did not work: {result['error']}"
         if response.name in self.long_running and result.get("status") in ("queued", "pending"):

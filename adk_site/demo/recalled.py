@@ -1,4 +1,4 @@
-"""What the demo model remembers by a script: likes that a person has told it."""
+"""What the demo model looks up by a script: likes that a person has told it, and passages of the handbook."""
 
 import json
 import re
@@ -30,3 +30,10 @@ def told_in(result: dict[str, Any]) -> str:
     if not told:
         return "I do not know that. Tell me, such as: I like green tea."
     return f"You told me: {'; '.join(told)}."
+
+
+def passage_in(result: dict[str, Any]) -> str:
+    """Return the answer to a result of `search_knowledge`. The site lists the sources below it."""
+    if not result["passages"]:
+        return "The handbook says nothing about that."
+    return f"The handbook says:\n\n> {result['passages'][0]['text']}"

@@ -58,7 +58,11 @@ def _run(data: Path, address: Address) -> None:
         django.setup()
         _check_agents()
         call_command("migrate", verbosity=0)
+        # Models can be imported now.
+        from adk_site.demo.handbook import ensure_handbook
+
         passwords = _ensure_accounts(data / "credentials.json")
+        ensure_handbook(get_user_model().objects.get(username=PERSON))
         # The processes are forked: a connection must not be shared with them.
         connections.close_all()
         run_processes(address, _welcome(address, passwords))

@@ -16,6 +16,7 @@ from runtime.events import Event
 from runtime.events.quotation import HEADING, quote
 from runtime.models import LlmRequest, LlmResponse
 from runtime.tools import BaseTool, FunctionTool, LongRunningFunctionTool
+from runtime.tools.retrieval import KnowledgeToolset
 from runtime.tools.transfer_to_agent_tool import TransferToAgentTool
 from sessions_app.history.event_marks import wake_up
 from sessions_app.rendering.markdown import render_markdown
@@ -47,7 +48,8 @@ def make_request(
 def request_of(agent: LlmAgent, *contents: types.Content | str) -> LlmRequest:
     """Return the request of one of the demo agents."""
     others = [other.name for other in (help_desk, orders, technical, returns) if other is not agent]
-    return make_request(*contents, tools=agent.tools, agents=others)
+    tools = [tool.tool if isinstance(tool, KnowledgeToolset) else tool for tool in agent.tools]
+    return make_request(*contents, tools=tools, agents=others)
 
 
 def response_content(name: str, response: dict[str, Any]) -> types.Content:
@@ -96,6 +98,12 @@ async def calls_of(request: LlmRequest) -> Calls:
         (help_desk, "my name is Ada", [("remember_name", {"name": "Ada"})]),
         (help_desk, "Call me Ada", [("remember_name", {"name": "Ada"})]),
         (help_desk, "Who am I?", [("show_profile", {})]),
+        (help_desk, "What do I like?", [("load_memory", {"query": "I like"})]),
+        (
+            help_desk,
+            "What does the handbook say about late returns?",
+            [("search_knowledge", {"query": "late returns"})],
+        ),
         (help_desk, "open a ticket: no light", [("open_ticket", {"problem": "no light"})]),
         (help_desk, "close the ticket", [("close_ticket", {})]),
         (help_desk, "Write a report on last year's sales", [("write_report", {"topic": "sales"})]),
