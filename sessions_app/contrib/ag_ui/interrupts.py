@@ -7,6 +7,7 @@ from ag_ui.core import Interrupt, ResumeEntry
 from django.urls import reverse
 
 from runtime import types
+from runtime.engine.human_input.confirmation import default_hint
 from runtime.events.calls import (
     FRAMEWORK_CALLS,
     REQUEST_CONFIRMATION,
@@ -15,6 +16,7 @@ from runtime.events.calls import (
     id_of_requested_call,
 )
 from runtime.events.tool_confirmation import PERSON
+from runtime.events.tool_confirmation import question_in as confirmation_in
 from runtime.tools.client_toolset import client_functions
 from sessions_app.api.v1.approvals import arguments_of, with_arguments
 from sessions_app.errors import InvalidInputError
@@ -52,18 +54,29 @@ def _interrupt_of(row: Any) -> Interrupt:
     request = types.FunctionCall(id=row.call_id, name=row.tool_name, args=row.call_args or {})
     if row.kind == RequestKind.CREDENTIAL:
         return _credential_interrupt(request)
+    message = row.job.question["text"] if row.job else row.effect
+    metadata: dict[str, Any] = {
+        "kind": row.kind,
+        "tool": row.tool_name,
+        "arguments": arguments_of(row),
+    }
     interrupt_id = f"{QUESTION}{row.job.pk}:{len(row.job.answers)}" if row.job else row.call_id
     if row.kind == RequestKind.CONFIRMATION:
         tool_call_id = id_of_requested_call(request)
+        asked = confirmation_in(request.args or {})
+        metadata["payload"] = asked.get("payload")
+        # The default hint says less than the effect.
+        if asked.get("hint") and asked["hint"] != default_hint(row.tool_name):
+            message = asked["hint"]
     else:
         tool_call_id = None if row.tool_name in FRAMEWORK_CALLS else row.call_id
     return Interrupt(
         id=interrupt_id,
         reason="tool_call" if row.kind == RequestKind.CONFIRMATION else "input_required",
-        message=row.job.question["text"] if row.job else row.effect,
+        message=message,
         tool_call_id=tool_call_id,
         response_schema=_schema_of(row),
-        metadata={"kind": row.kind, "tool": row.tool_name, "arguments": arguments_of(row)},
+        metadata=metadata,
     )
 
 

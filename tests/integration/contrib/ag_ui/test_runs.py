@@ -11,7 +11,7 @@ import pytest
 
 from runtime.agents import LlmAgent
 from runtime.events.request_input import RequestInput
-from runtime.tools import FunctionTool
+from runtime.tools import FunctionTool, ToolContext
 from runtime.tools.client_toolset import ClientToolset
 from runtime.workflow import Workflow
 from sessions_app.models import Invocation, Session
@@ -60,9 +60,19 @@ def refund(euros: int) -> str:
     return f"{euros} refunded"
 
 
+def book(nights: int, tool_context: ToolContext) -> dict[str, Any]:
+    """Book a room."""
+    answer = tool_context.tool_confirmation
+    if answer is None:
+        tool_context.request_confirmation(hint="Which room?", payload={"room": "", "nights": nights})
+        return {"status": "asked"}
+    payload: dict[str, Any] = answer.payload or {}
+    return {"booked": payload["room"]}
+
+
 @pytest.fixture
 def tools() -> list[Any]:
-    return [FunctionTool(refund, require_confirmation=True), ClientToolset()]
+    return [FunctionTool(refund, require_confirmation=True), book, ClientToolset()]
 
 
 @pytest.mark.parametrize(("approved", "outcome"), [(True, "5 refunded"), (False, "rejected")])
@@ -82,6 +92,19 @@ async def test_an_approval_is_an_interrupt(
     assert ended["error"] is None and ended["interrupts"] == [] and ended["requests"] > 1
     assert [role for role, _ in texts_of(ended)] == ["user", "assistant", "tool", "assistant"]
     assert outcome in texts_of(ended)[2][1] and texts_of(ended)[3][1] == "Done."
+
+
+async def test_a_page_gets_the_words_and_the_payload_of_a_tools_own_question(
+    page: Page, model: ScriptedModel
+) -> None:
+    model.turns += [call("book", nights=2), "Booked."]
+    [interrupt] = (await page.run("A room"))["interrupts"]
+    assert interrupt["message"] == "Which room?"
+    assert interrupt["metadata"]["payload"] == {"room": "", "nights": 2}
+    answer = {"approved": True, "payload": {"room": "blue", "nights": 2}}
+    entry = {"interruptId": interrupt["id"], "status": "resolved", "payload": answer}
+    ended = await page.run(resume=[entry])
+    assert "blue" in texts_of(ended)[2][1]
 
 
 async def test_a_different_second_answer_is_refused(
