@@ -25,7 +25,6 @@ from django.utils.translation import gettext
 from markdown_it import MarkdownIt
 from markdown_it.common.utils import escapeHtml
 from markdown_it.parser_inline import ParserInline
-from markdown_it.renderer import RendererProtocol
 from markdown_it.rules_core import StateCore
 from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
@@ -86,7 +85,8 @@ def show_citations(markdown: MarkdownIt) -> None:
     """
     markdown.core.ruler.after("inline", "citation_places", _find_places)
     markdown.core.ruler.push("citations", _insert_citations)
-    markdown.add_render_rule("citation", _render_citation)
+    # Static: a rule would be bound to the renderer, and none needs it.
+    markdown.add_render_rule("citation", staticmethod(_render_citation))
 
 
 def parse_inline(parser: ParserInline, state: StateCore, block: Token) -> None:
@@ -304,9 +304,7 @@ def _citation_token(citations: Iterable[Citation]) -> Token:
     return Token("citation", "sup", 0, meta={"sources": list(sources)})
 
 
-def _render_citation(
-    renderer: RendererProtocol, tokens: Sequence[Token], index: int, options: OptionsDict, env: Any
-) -> str:
+def _render_citation(tokens: Sequence[Token], index: int, options: OptionsDict, env: Any) -> str:
     links = [_link(source) for source in tokens[index].meta["sources"]]
     return f'<sup class="citation">{" ".join(links)}</sup>'
 

@@ -15,7 +15,6 @@ from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext
 from markdown_it import MarkdownIt
 from markdown_it.common.utils import escapeHtml
-from markdown_it.renderer import RendererProtocol
 from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
 from markdown_it.utils import OptionsDict
@@ -160,9 +159,7 @@ def _show_task_boxes(state: StateCore) -> None:
             item.attrSet("class", "task")
 
 
-def _fence(
-    renderer: RendererProtocol, tokens: Sequence[Token], index: int, options: OptionsDict, env: Any
-) -> str:
+def _fence(tokens: Sequence[Token], index: int, options: OptionsDict, env: Any) -> str:
     """Render a code block with its language."""
     token = tokens[index]
     words = token.info.split()
@@ -176,31 +173,23 @@ def _code_block(text: str, attributes: str = "", place: str = "") -> str:
     return f'<pre tabindex="0"{attributes}><code>{escapeHtml(text)}{place}</code></pre>\n'
 
 
-def _text(
-    renderer: RendererProtocol, tokens: Sequence[Token], index: int, options: OptionsDict, env: Any
-) -> str:
+def _text(tokens: Sequence[Token], index: int, options: OptionsDict, env: Any) -> str:
     return escapeHtml(OVERRIDES.sub("", tokens[index].content))
 
 
-def _image(
-    renderer: RendererProtocol, tokens: Sequence[Token], index: int, options: OptionsDict, env: Any
-) -> str:
+def _image(tokens: Sequence[Token], index: int, options: OptionsDict, env: Any) -> str:
     source = str(tokens[index].attrs["src"])
     return f'<a href="{escapeHtml(source)}">{escapeHtml(tokens[index].content or source)}</a>'
 
 
-def _heading(
-    renderer: RendererProtocol, tokens: Sequence[Token], index: int, options: OptionsDict, env: Any
-) -> str:
+def _heading(tokens: Sequence[Token], index: int, options: OptionsDict, env: Any) -> str:
     """Render a heading one level lower, because `h1` is the title of the page."""
     token = tokens[index]
     slash = "/" if token.nesting < 0 else ""
     return f"<{slash}h{min(6, int(token.tag[1]) + 1)}>"
 
 
-def _cell(
-    renderer: RendererProtocol, tokens: Sequence[Token], index: int, options: OptionsDict, env: Any
-) -> str:
+def _cell(tokens: Sequence[Token], index: int, options: OptionsDict, env: Any) -> str:
     """Render a table cell with classes for its alignment and length.
 
     The content security policy forbids styles. A column with a long text gets room for some words on a line.
@@ -213,15 +202,11 @@ def _cell(
     return f'<{token.tag} class="{classes}">' if classes else f"<{token.tag}>"
 
 
-def _table_open(
-    renderer: RendererProtocol, tokens: Sequence[Token], index: int, options: OptionsDict, env: Any
-) -> str:
+def _table_open(tokens: Sequence[Token], index: int, options: OptionsDict, env: Any) -> str:
     return f'<div class="scroll" tabindex="0" role="region" aria-label="{escapeHtml(gettext("Table"))}"><table>\n'
 
 
-def _table_close(
-    renderer: RendererProtocol, tokens: Sequence[Token], index: int, options: OptionsDict, env: Any
-) -> str:
+def _table_close(tokens: Sequence[Token], index: int, options: OptionsDict, env: Any) -> str:
     return "</table></div>\n"
 
 
@@ -250,7 +235,8 @@ def _make_markdown() -> MarkdownIt:
         "table_close": _table_close,
     }
     for name, rule in rules.items():
-        markdown.add_render_rule(name, rule)
+        # Static: a rule would be bound to the renderer, and none needs it.
+        markdown.add_render_rule(name, staticmethod(rule))
     limit_markdown(markdown)
     return markdown
 

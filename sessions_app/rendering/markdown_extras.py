@@ -16,7 +16,6 @@ from typing import Any
 from django.utils.translation import gettext_lazy
 from markdown_it import MarkdownIt
 from markdown_it.common.utils import escapeHtml
-from markdown_it.renderer import RendererProtocol
 from markdown_it.rules_block import StateBlock
 from markdown_it.rules_core import StateCore
 from markdown_it.rules_inline import StateInline
@@ -86,7 +85,8 @@ def show_footnotes(markdown: MarkdownIt) -> None:
     """Extend the parser: show marks of footnotes raised, and each note as a paragraph that begins with its mark."""
     markdown.block.ruler.before("reference", "footnote", _note, {"alt": ["paragraph", "reference"]})
     markdown.inline.ruler.before("link", "footnote_mark", _mark)
-    markdown.add_render_rule("footnote_mark", _render_mark)
+    # Static: a rule would be bound to the renderer, and none needs it.
+    markdown.add_render_rule("footnote_mark", staticmethod(_render_mark))
 
 
 def _note(state: StateBlock, start: int, end: int, silent: bool) -> bool:
@@ -129,9 +129,7 @@ def _mark(state: StateInline, silent: bool) -> bool:
     return True
 
 
-def _render_mark(
-    renderer: RendererProtocol, tokens: Sequence[Token], index: int, options: OptionsDict, env: Any
-) -> str:
+def _render_mark(tokens: Sequence[Token], index: int, options: OptionsDict, env: Any) -> str:
     return f"<sup>{escapeHtml(tokens[index].content)}</sup>"
 
 

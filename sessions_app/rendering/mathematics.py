@@ -17,7 +17,6 @@ from django.utils.translation import gettext
 from latex2mathml.converter import convert_to_element
 from markdown_it import MarkdownIt
 from markdown_it.common.utils import escapeHtml
-from markdown_it.renderer import RendererProtocol
 from markdown_it.rules_block import StateBlock
 from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
@@ -73,7 +72,8 @@ def show_mathematics(markdown: MarkdownIt) -> None:
     markdown.block.ruler.before(
         "fence", "formula", _parse_lines, {"alt": ["paragraph", "reference", "blockquote", "list"]}
     )
-    markdown.add_render_rule("formula", _formula)
+    # Static: a rule would be bound to the renderer, and none needs it.
+    markdown.add_render_rule("formula", staticmethod(_formula))
 
 
 def _parse_in_line(state: StateInline, silent: bool) -> bool:
@@ -174,9 +174,7 @@ def _last_line(state: StateBlock, start: int, mark: str) -> int | None:
     return last
 
 
-def _formula(
-    renderer: RendererProtocol, tokens: Sequence[Token], index: int, options: OptionsDict, env: Any
-) -> str:
+def _formula(tokens: Sequence[Token], index: int, options: OptionsDict, env: Any) -> str:
     token = tokens[index]
     source = token.content
     env[_LEFT] = env.get(_LEFT, MAX_TOTAL_LENGTH) - len(source)

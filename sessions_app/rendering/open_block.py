@@ -11,7 +11,6 @@ from typing import Any
 
 from markdown_it import MarkdownIt
 from markdown_it.common.utils import escapeHtml
-from markdown_it.renderer import RendererProtocol
 from markdown_it.rules_core import StateCore
 from markdown_it.rules_inline import StateInline
 from markdown_it.rules_inline.state_inline import Delimiter
@@ -61,9 +60,10 @@ def draw_open_ends(markdown: MarkdownIt) -> None:
     markdown.inline.ruler.before("backticks", "open_code", _parse_code)
     markdown.inline.ruler.after("link", "open_link", _parse_link)
     markdown.inline.ruler2.after("balance_pairs", "open_emphasis", _close_emphasis)
-    markdown.add_render_rule("place", _render_place)
-    markdown.add_render_rule("open_code", _render_code)
-    markdown.add_render_rule("no_place", _render_nothing)
+    # Static: a rule would be bound to the renderer, and none needs it.
+    markdown.add_render_rule("place", staticmethod(_render_place))
+    markdown.add_render_rule("open_code", staticmethod(_render_code))
+    markdown.add_render_rule("no_place", staticmethod(_render_nothing))
 
 
 def completed(text: str) -> tuple[str, bool]:
@@ -217,19 +217,13 @@ def _is_open(mark: Delimiter) -> bool:
     return mark.marker in EMPHASIS and mark.open and mark.end < 0 and not is_within_a_word
 
 
-def _render_place(
-    renderer: RendererProtocol, tokens: Sequence[Token], index: int, options: OptionsDict, env: Any
-) -> str:
+def _render_place(tokens: Sequence[Token], index: int, options: OptionsDict, env: Any) -> str:
     return PLACE
 
 
-def _render_code(
-    renderer: RendererProtocol, tokens: Sequence[Token], index: int, options: OptionsDict, env: Any
-) -> str:
+def _render_code(tokens: Sequence[Token], index: int, options: OptionsDict, env: Any) -> str:
     return f"<code>{escapeHtml(tokens[index].content)}{PLACE}</code>"
 
 
-def _render_nothing(
-    renderer: RendererProtocol, tokens: Sequence[Token], index: int, options: OptionsDict, env: Any
-) -> str:
+def _render_nothing(tokens: Sequence[Token], index: int, options: OptionsDict, env: Any) -> str:
     return ""
