@@ -6,7 +6,8 @@ from contextlib import aclosing
 from runtime._tasks import merge
 from runtime.agents.base_agent import BaseAgent
 from runtime.context import InvocationContext
-from runtime.engine.cancellation import SEAL_REASON, seal_events
+from runtime.engine.cancellation import SEAL_REASON
+from runtime.engine.seal import seal_events
 from runtime.events.event import Event, child_of
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from runtime import types
-from runtime.engine.cancellation import interrupted_event, seal_events, seal_waiting_calls
+from runtime.engine.seal import interrupted_event, seal_events, seal_waiting_calls
 from runtime.events.calls import ids_answered_by, response_ids
 from runtime.events.event import Event
 from runtime.events.event_actions import EventActions

@@ -26,7 +26,7 @@ from hypothesis import strategies as st
 from runtime import types
 from runtime.apps import App, ResumabilityConfig
 from runtime.engine.build_events import CALL_ID_PREFIX
-from runtime.engine.cancellation import seal_events
+from runtime.engine.seal import seal_events
 from runtime.events import Event
 from runtime.events.calls import answered_ids
 from runtime.models import LlmRequest

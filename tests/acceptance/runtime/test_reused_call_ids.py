@@ -7,7 +7,7 @@ from typing import Any
 
 from runtime import types
 from runtime.agents import LlmAgent
-from runtime.engine.cancellation import seal_events
+from runtime.engine.seal import seal_events
 from runtime.events import Event
 from runtime.events.calls import pending_calls
 from runtime.tools import LongRunningFunctionTool

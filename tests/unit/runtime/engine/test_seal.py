@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from runtime.engine.cancellation import seal_events
+from runtime.engine.seal import seal_events
 from tests.unit.runtime.engine.histories import answered, called, said, user
 
 
