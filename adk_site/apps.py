@@ -3,6 +3,7 @@
 from django.apps import AppConfig
 from django.contrib.auth.signals import user_login_failed
 
+import adk_site.celery  # noqa: F401  # every process of the site sends its tasks by this Celery app
 from adk_site.demo.model import DemoModel
 from adk_site.reloading import reload_in_workers
 from runtime.models import LLMRegistry
