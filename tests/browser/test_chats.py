@@ -223,6 +223,14 @@ def test_the_palette_finds_chats_and_acts_by_keyboard(chat: ChatPage) -> None:
     expect(palette.get_by_role("option").filter(has=chat.page.locator("svg"))).to_have_text(["Settings"])
     palette.get_by_role("combobox").fill("activ")
     expect(palette.get_by_role("option").filter(has=chat.page.locator("svg"))).to_have_text(["Activity"])
+    held: list[Route] = []
+    chat.page.route(re.compile(r"/chats/\?q=zzz"), lambda route: held.append(route))
+    palette.get_by_role("combobox").fill("zzz")
+    expect(palette.get_by_text("Loading…")).to_be_visible()
+    while not held:
+        chat.page.wait_for_timeout(20)
+    held[0].continue_()
+    expect(palette.get_by_text("Nothing found.")).to_be_visible()
     palette.get_by_role("combobox").fill("delete this")
     expect(palette.get_by_role("option")).to_have_text(["Delete this chat"])
     keyboard.press("Enter")

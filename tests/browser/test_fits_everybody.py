@@ -37,6 +37,22 @@ async () => {
 }
 """
 """Makes the page shorter than the person has scrolled."""
+SHORTEN_BEFORE_IT_GROWS = """
+async () => {
+  const { style } = document.getElementById("live");
+  const draw = (space) =>
+    new Promise((resolve) =>
+      requestAnimationFrame(() => {
+        style.paddingBlockEnd = space;
+        setTimeout(resolve);
+      }),
+    );
+  document.documentElement.style.overflowAnchor = "none"; // as in Safari, and where a block is drawn anew
+  for (const space of ["100px", "100px", "60px"]) await draw(space);
+  style.paddingBlockEnd = "400px"; // before the scroll event of the last frame
+}
+"""
+"""Makes the page shorter, and longer before it can hear that the browser has moved it to its new end."""
 WIDE_ANSWER = (
     "| "
     + " | ".join(["a long heading"] * 9)
@@ -212,6 +228,8 @@ def test_the_page_follows_the_answer_only_while_its_end_is_in_view(chat: ChatPag
     assert chat.page.evaluate(DISTANCE_TO_END) > 300
     new_messages.click()
     expect(new_messages).to_be_hidden()
+    chat.page.evaluate(SHORTEN_BEFORE_IT_GROWS)
+    chat.page.wait_for_function(f"() => {DISTANCE_TO_END} < 5")
     model.release()
     chat.wait_for_answer("the end")
     chat.page.wait_for_function(f"() => {DISTANCE_TO_END} < 5")

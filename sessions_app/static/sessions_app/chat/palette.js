@@ -100,17 +100,18 @@ class Palette {
     const query = this.field.value.trim();
     this.#shownQuery = null;
     const actions = this.#actions().filter(([label]) => label.toLowerCase().includes(query.toLowerCase()));
-    this.#show(actions);
+    this.#show(actions, t("Loading…"));
     const chats = await findChats(query).catch(() => null);
-    if (!chats || request !== this.#request) return;
+    if (request !== this.#request) return;
+    if (!chats) return this.#show(actions, t("There is no connection. Try again."));
     this.#shownQuery = query;
-    this.#show(query ? [...chats, ...actions] : [...actions, ...chats]);
+    this.#show(query ? [...chats, ...actions] : [...actions, ...chats], t("Nothing found."));
   }
 
-  // Show options: each has a label, an act, and an icon unless it is a chat.
-  #show(options) {
+  // Show options: each has a label, an act, and an icon unless it is a chat. Without any, show the sentence.
+  #show(options, sentence) {
     this.options.replaceChildren(...options.map((option) => this.#makeOption(...option)));
-    if (!options.length) this.options.append(make("p", "muted", t("Nothing found.")));
+    if (!options.length) this.options.append(make("p", "muted", sentence));
     this.#select(this.options.querySelector("[role=option]"));
   }
 

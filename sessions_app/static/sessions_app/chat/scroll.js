@@ -77,6 +77,9 @@ export class Scroll {
   }
 
   #onResize() {
-    if (this.isFollowing) this.toEnd();
+    if (!this.isFollowing) return;
+    this.toEnd();
+    // The scroll event of a page that has shrunk may come when it has grown again: it was not the person.
+    this.#lastScrollY = scrollY;
   }
 }
