@@ -63,6 +63,8 @@ async def test_single_turn_agents_work_at_once_each_on_its_own() -> None:
     events = await Conversation(root).say("go")
     assert [texts(poet, number) for number in (0, 1)] == [["1"], ["2"]]
     assert sorted(event.isolation_scope or "" for event in events) == ["", "", "", "c1", "c2"]
+    paths = {event.node_info.path for event in events if event.node_info}
+    assert len(paths) == 2
     [answer] = [event for event in events if event.get_function_responses()]
     assert [response.id for response in answer.get_function_responses()] == ["c1", "c2"]
 
@@ -146,6 +148,8 @@ async def test_a_question_of_an_agent_at_work_is_answered_in_the_same_invocation
     assert {event.invocation_id for event in events} == {question.invocation_id}
     assert outline(events)[-3:] == ["payer: I paid.", "root: =payer", "root: Paid."]
     assert paid == [3]
+    # The agent knows its task after the answer, too.
+    assert requests_of(payer)[-1].contents[0].parts == requests_of(payer)[0].contents[0].parts
 
 
 async def test_agents_at_work_are_no_targets_of_transfers() -> None:

@@ -12,7 +12,9 @@ from pydantic import BaseModel
 
 from runtime import types
 from runtime.agents import LlmAgent, SequentialAgent
+from runtime.agents.callback_context import CallbackContext
 from runtime.events import Event
+from runtime.run_config import RunConfig, StreamingMode
 from runtime.sessions.state import StateSchemaError
 from runtime.tools import AgentTool, FunctionTool
 from runtime.workflow import DEFAULT_ROUTE, JoinNode, Node, NodeContext, NodeDataError, Workflow, node
@@ -126,6 +128,20 @@ async def test_state_and_output_are_committed_in_one_event() -> None:
 
     [event] = await Conversation(Workflow(name="flow", edges=[("START", write)])).say("go")
     assert (event.output, event.actions.state_delta, event.actions.route) == ("written", {"seen": [1]}, "on")
+
+
+async def test_a_stored_event_keeps_the_state_that_code_changes_afterwards() -> None:
+    async def write(ctx: NodeContext) -> AsyncGenerator[Any, None]:
+        ctx.state["seen"] = [1]
+        yield Event(message="on the way")
+        ctx.state["seen"].append(2)
+        yield "written"
+
+    conversation = Conversation(Workflow(name="flow", edges=[("START", write)]))
+    await conversation.say("go")
+    session = await conversation.session()
+    assert [event.actions.state_delta for event in session.events[1:]] == [{"seen": [1]}, {"seen": [1, 2]}]
+    assert session.state == {"seen": [1, 2]}
 
 
 async def test_a_generator_shows_messages_on_the_way_and_has_one_output() -> None:
@@ -285,6 +301,26 @@ async def test_an_agent_gets_the_input_as_its_message_and_gives_its_answer() -> 
     assert isinstance(writer.model, ScriptedModel)
     [request] = writer.model.requests
     assert [content.parts[0].text for content in request.contents if content.parts] == ['{"subject": "rain"}']
+
+
+async def test_pieces_of_an_answer_are_no_output_and_a_callback_may_add_to_it() -> None:
+    def add(callback_context: CallbackContext) -> types.Content:
+        return types.Content(role="model", parts=[types.Part(text="And snow.")])
+
+    writer = LlmAgent(
+        name="writer", model=ScriptedModel(turns=["A poem about rain."]), after_agent_callback=add
+    )
+
+    def shout(node_input: str) -> str:
+        return node_input.upper()
+
+    flow = Workflow(name="flow", edges=[("START", writer, shout)])
+    events = await Conversation(flow).say("go", RunConfig(streaming_mode=StreamingMode.SSE))
+    pieces = [event for event in events if event.partial]
+    assert len(pieces) > 1
+    for event in pieces:
+        assert event.output is None and event.node_info and not event.node_info.message_as_output
+    assert ended(events)["flow@1/shout@1"] == "AND SNOW."
 
 
 async def test_an_agent_with_an_output_schema_gives_an_object() -> None:
