@@ -6,10 +6,20 @@ such an exception, and report an unrequested `CancelledError` as a failure.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Iterable, Mapping, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    Awaitable,
+    Callable,
+    Coroutine,
+    Generator,
+    Iterable,
+    Mapping,
+    Sequence,
+)
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import aclosing, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from queue import SimpleQueue
 from typing import Any, Generic, TypeVar
 
@@ -125,10 +135,11 @@ class TaskPool(Generic[T]):
         self._tasks: set[asyncio.Task[None]] = set()
         self._running = 0
 
-    def start(self, subject: str, coroutine: Coroutine[Any, Any, object]) -> None:
+    def start(self, subject: str, run: Callable[[], Awaitable[object]]) -> None:
         """Start a task; `subject` names its code in the messages of errors."""
         self._running += 1
-        task = asyncio.create_task(self._run(subject, coroutine))
+        # The task calls `run`: a coroutine would stay without an await if the task is cancelled before it begins.
+        task = asyncio.create_task(self._run(subject, run))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
@@ -161,11 +172,11 @@ class TaskPool(Generic[T]):
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _run(self, subject: str, coroutine: Coroutine[Any, Any, object]) -> None:
+    async def _run(self, subject: str, run: Callable[[], Awaitable[object]]) -> None:
         adopt_write_scope()
         try:
             with exceptions_only(subject):
-                await coroutine
+                await run()
         except Exception as error:  # noqa: BLE001  # raised where the items are consumed
             self._entries.put_nowait(_End(error))
         else:
@@ -198,7 +209,7 @@ async def merge(streams: Mapping[str, AsyncGenerator[T, None]]) -> AsyncGenerato
                 await pool.emit(item)
 
     for name, stream in streams.items():
-        pool.start(name, pump(stream))
+        pool.start(name, partial(pump, stream))
     async with aclosing(pool.items()) as items:
         async for item in items:
             yield item

@@ -279,7 +279,7 @@ async def run_group(
             ctx = replace(step.ctx, emit=pool.emit)
             batch = await run_function_calls(step.agent, ctx, calls, tools, confirmations)
 
-        pool.start("A sub-agent", run())
+        pool.start("A sub-agent", run)
         async with aclosing(pool.items()) as events:
             async for event in events:
                 yield event

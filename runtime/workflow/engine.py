@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from pydantic import BaseModel
@@ -78,7 +79,7 @@ class WorkflowEngine:
 
     def _start_next(self) -> None:
         for run in self._plan.next_runs(self._ctx.node_runs()):
-            self._pool.start(f"Node {run.node.name!r}", self.run(run, self._slots))
+            self._pool.start(f"Node {run.node.name!r}", partial(self.run, run, self._slots))
 
     async def run(self, run: NodeRun, slots: Slots) -> RunRecord:
         """Run a node until it has ended or waits for an answer; return its record.

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable
 from contextlib import aclosing
 
 import pytest
 
-from runtime._tasks import first_failure, merge, settle
+from runtime._tasks import TaskPool, first_failure, merge, settle
 
 
 async def answer(value: int, after: asyncio.Event | None = None) -> int:
@@ -129,6 +129,29 @@ async def test_a_failing_stream_cancels_the_others() -> None:
         async for _ in merge({"a": Stream("a", 1, ValueError("broken")).items(), "b": other.items()}):
             pass
     assert other.is_closed and other.passed < 1000
+
+
+async def test_a_task_that_is_cancelled_before_it_begins_makes_no_coroutine() -> None:
+    """Python would warn of a coroutine that nobody has awaited."""
+    pool = TaskPool[int]()
+    late: list[str] = []
+
+    async def give() -> None:
+        await pool.emit(1)
+
+    async def fail() -> None:
+        raise OSError
+
+    def begin_late() -> Awaitable[None]:
+        late.append("begun")
+        return give()
+
+    pool.start("give", give)
+    pool.start("fail", fail)
+    with pytest.raises(OSError):
+        async for _ in pool.items():
+            pool.start("late", begin_late)
+    assert late == []
 
 
 async def test_closing_the_merged_stream_closes_all() -> None:
