@@ -64,6 +64,7 @@ async def home(request: HttpRequest) -> HttpResponse:
         "agent_problems": _agent_problems(user),
         "apps": [(app, registry.starters(app.name)) for app in apps],
         "several_apps": len(apps) > 1,
+        "has_agents": bool(registry.apps()),
         "list": page,
         "is_archive": "archived" in request.GET,
         "is_first_page": "before" not in request.GET,

@@ -145,6 +145,17 @@ async def test_lists_of_agents_have_those_that_the_person_may_use(
 
 
 @pytest.mark.django_db
+def test_people_without_any_agent_are_not_told_to_write_one(
+    person: User, client: Client, served: Served, settings: Settings
+) -> None:
+    served(LlmAgent(name="shop", model=ScriptedModel()))
+    close(settings, "shop")
+    client.force_login(person)
+    page = client.get("/").content.decode()
+    assert "There are no agents that you may use." in page and "agents.py" not in page
+
+
+@pytest.mark.django_db
 def test_a_person_reads_a_closed_conversation_and_is_told_why_nothing_can_be_written(
     person: User, client: Client, served: Served, settings: Settings
 ) -> None:
