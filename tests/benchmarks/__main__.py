@@ -29,6 +29,7 @@ NAMES = (
     "shapes",
     "alone",
     "admin_pages",
+    "search_pages",
     "searches",
     "packs",
 )

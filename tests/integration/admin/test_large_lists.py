@@ -239,6 +239,14 @@ def test_a_broken_position_leads_to_the_first_page(staff: Client, model: str, po
     assert response.status_code == 200
 
 
+def test_a_list_of_a_day_reads_no_newer_invocations(staff: Client, sample: None) -> None:
+    url = list_url("invocation", "?created_at__gte=2020-01-01T00:00Z&created_at__lt=2020-01-02T00:00Z")
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE sessions_app_invocation")
+    (statement,) = (sql for sql in statements_of(staff, url) if "2020-01-01" in sql)
+    assert "invocation_by_time" in plan_of(statement)
+
+
 def test_a_statement_that_takes_too_long_ends_with_a_sentence(staff: Client, settings: Any) -> None:
     settings.ADK = {**settings.ADK, "audit_statement_seconds": 0.2}
     with psycopg.connect(**connection.get_connection_params() | {"cursor_factory": None}) as rival:
