@@ -10,7 +10,6 @@ from threading import Barrier
 
 import pytest
 from django.contrib.auth.models import User
-from django.core.checks import run_checks
 from django.test import Client
 
 from adk_site.embedded.paths import CHECKOUT
@@ -19,7 +18,7 @@ from runtime.apps import App
 from sessions_app.agent_apps import registry
 from sessions_app.agent_apps.loading.faces import Face
 from sessions_app.rendering.faces import app_face
-from tests.integration.agent_apps.reported_problems import problems
+from tests.integration.agent_apps.reported_problems import messages, problems
 from tests.integration.conftest import WriteFolder
 
 AGENT = """
@@ -227,7 +226,7 @@ def test_a_flaw_of_a_folder_is_a_warning_that_lets_the_site_start(
     agent = "root_agent = Agent(name='forecaster', model='demo', tools=tools)\n"
     write_folder("weather", agent=imports + dedent(source) + agent)
     assert problems() == [f"sessions_app.W005 {expected}"]
-    (warning,) = run_checks(tags=["agents"])
+    (warning,) = messages(tags=["agents"])
     assert not warning.is_serious()
 
 

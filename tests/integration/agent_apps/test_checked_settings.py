@@ -6,10 +6,11 @@ import sys
 from collections.abc import Callable
 
 import pytest
+from django.core.checks import run_checks
 
 from sessions_app.agent_apps.checks import settings as checked_settings
 from sessions_app.conf import conf
-from tests.integration.agent_apps.reported_problems import problems
+from tests.integration.agent_apps.reported_problems import WORDS_ONLY, problems
 from tests.integration.conftest import WriteFolder
 
 
@@ -84,10 +85,11 @@ def test_f3_a_site_whose_memory_finds_words_only_is_told_so(
     configure: Callable[..., None], write_folder: WriteFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_folder("pal", agent=PAL)
-    assert any("I001 Agents of pal recall from memory, which finds words only." in one for one in problems())
+    (note,) = [message for message in run_checks(tags=["agents"]) if message.id == WORDS_ONLY]
+    assert "pal recall from memory, which finds words only." in note.msg
     configure(embeddings={"gemini-embedding-001": 8})
     monkeypatch.setenv("GOOGLE_API_KEY", "test")
-    assert [one for one in problems() if "emory" in one] == []
+    assert [message for message in run_checks(tags=["agents"]) if "emory" in message.msg] == []
     monkeypatch.setattr(checked_settings, "find_spec", lambda name: None)
     assert any("W013 Memory finds words only: the package 'pgvector'" in one for one in problems())
 
