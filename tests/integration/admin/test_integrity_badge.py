@@ -70,7 +70,7 @@ def test_21_a_log_that_was_changed_in_sql_is_red_at_its_place(
     change, words, seq = CHANGES[name]
     tamper(change)
     sign_in(client, "session")
-    with django_assert_max_num_queries(12):
+    with django_assert_max_num_queries(13):
         html = badge_of(client, written)
     assert words in html and "audit-bad" in html and "audit-good" not in html
     assert f'href="{page_of(written)}?event={seq}#event-{seq}"' in html
