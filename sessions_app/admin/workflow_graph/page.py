@@ -7,7 +7,7 @@ from typing import Any
 from django.http import QueryDict
 
 from runtime.valid_text import storable
-from runtime.workflow.steps import Step
+from runtime.workflow.steps import OPEN_STATES, Step, StepState
 from sessions_app.admin.links import session_url, trace_url
 from sessions_app.admin.trace.step import number_in
 from sessions_app.admin.workflow_graph.drawing import draw
@@ -17,7 +17,7 @@ from sessions_app.rendering.audit_values import format_duration, format_json
 from sessions_app.rendering.steps import words_of
 
 MAX_RUNS = 200
-"""Largest number of runs in the list of a page; those of one node can be asked for."""
+"""Largest number of runs in the list of a page, and of later ones that staff may act on."""
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,8 @@ def _workflow(session: Session, loaded: InvocationSteps, number: int, node: str)
     steps = [step for below in run.step.steps for step in below.walk() if node in ("", step.name)]
     rows: list[RunRow] = []
     anchored: set[str] = set()
-    for step in steps[:MAX_RUNS]:
+    later = [step for step in steps[MAX_RUNS:] if step.state in OPEN_STATES or step.state is StepState.FAILED]
+    for step in [*steps[:MAX_RUNS], *later[:MAX_RUNS]]:
         rows.append(_row(session, loaded, step, "" if step.name in anchored else f"node-{step.name}"))
         anchored.add(step.name)
     return DrawnWorkflow(
@@ -130,7 +131,7 @@ def _workflow(session: Session, loaded: InvocationSteps, number: int, node: str)
         words=words_of(run.step),
         drawing=draw(run.graph, run.step.steps),
         rows=rows,
-        hidden=max(0, len(steps) - MAX_RUNS),
+        hidden=len(steps) - len(rows),
     )
 
 

@@ -88,6 +88,15 @@ def test_each_node_has_its_state_and_the_event_that_it_stands_in(auditor: Client
     assert trace_of(refunds).replace("&", "&amp;") in html
 
 
+def test_a_failed_node_is_listed_however_many_runs_there_are(
+    auditor: Client, refunds: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sessions_app.admin.workflow_graph.page.MAX_RUNS", 1)
+    html = read(auditor, graph_of(refunds))
+    assert re.findall(r'<tr id="node-(\w+)"', html) == ["look_up", "pay"]
+    assert "1 more run" in html
+
+
 def test_the_timeline_names_nodes_with_their_outputs_and_leads_to_the_graph(
     auditor: Client, refunds: Session
 ) -> None:
