@@ -1,6 +1,14 @@
 """RequestText: a text repeated by model requests, stored once. SessionText: the sessions with references to it."""
 
 from django.db import models
+from django.db.models.lookups import Exact
+
+_HALF_OF_HASH = models.Func(
+    "text",
+    template="substring(sha256(convert_to(%(expressions)s, 'UTF8')) FOR 16)",
+    output_field=models.BinaryField(),
+)
+_BYTES_OF_ID = models.Func("id", function="uuid_send", output_field=models.BinaryField())
 
 
 class RequestText(models.Model):
@@ -12,6 +20,15 @@ class RequestText(models.Model):
 
     id = models.UUIDField(primary_key=True, editable=False)
     text = models.TextField()
+
+    class Meta:
+        """Records of model requests name their texts by these ids, so no process can change what a record says."""
+
+        constraints = [
+            models.CheckConstraint(
+                condition=Exact(_BYTES_OF_ID, _HALF_OF_HASH), name="request_text_has_its_hash"
+            )
+        ]
 
     def __str__(self) -> str:
         return self.id.hex

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import json
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from typing import Any, TypedDict
@@ -128,3 +130,11 @@ async def run_on_two_loops(*functions: Callable[[], Awaitable[None]]) -> None:
             await shut_down()
 
     await asyncio.gather(run_here(functions[::2]), asyncio.to_thread(asyncio.run, run_in_thread()))
+
+
+def request_text(value: Any) -> str:
+    """Store a value as a text of model requests; return its name, as records have it."""
+    text = json.dumps(value)
+    name = hashlib.sha256(text.encode()).hexdigest()[:32]
+    models.RequestText.objects.get_or_create(pk=UUID(name), defaults={"text": text})
+    return name

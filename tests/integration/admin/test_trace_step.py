@@ -2,34 +2,26 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 import time
 from typing import Any
-from uuid import UUID
 
 import pytest
 from django.test import Client
 from django.urls import reverse
 from pytest_django import DjangoAssertNumQueries
 
-from sessions_app.models import Event, RequestText, Session
+from sessions_app.models import Event, Session
 from tests.integration.admin.audit_rows import HOSTILE, START, append_event, read
 from tests.integration.admin.test_trace_page import call, response, rows_of, trace_of
+from tests.integration.session_helpers import request_text
 
 pytestmark = pytest.mark.django_db
 
 FIRST = "You sell lamps.\nThe person is new.\nBe brief."
 SECOND = "You sell lamps.\nThe person is Ada.\nBe brief."
 TOOLS = [{"functionDeclarations": [{"name": "look_up", "description": "Look a lamp up."}]}]
-
-
-def stored(value: Any) -> str:
-    text = json.dumps(value)
-    name = hashlib.sha256(text.encode()).hexdigest()[:32]
-    RequestText.objects.get_or_create(pk=UUID(name), defaults={"text": text})
-    return name
 
 
 def answer(session: Session, text: str, instruction: str, **record: Any) -> Event:
@@ -45,7 +37,11 @@ def answer(session: Session, text: str, instruction: str, **record: Any) -> Even
         "actions": {},
     }
     body["content"] = {"role": "model", "parts": [{"text": text}]}
-    texts = {"system": stored(instruction), "tools": stored(TOOLS), "config": stored({"temperature": 0.5})}
+    texts = {
+        "system": request_text(instruction),
+        "tools": request_text(TOOLS),
+        "config": request_text({"temperature": 0.5}),
+    }
     call = {"agent": "clerk", "seq": session.last_seq - 1, "model": "gemini-2.5-flash", "at": at - 2}
     recorded = {**call, **texts, "first_word": 0.5, **record}
     return Event.objects.create(session=session, seq=session.last_seq, body=body, model_call=recorded)
@@ -90,10 +86,10 @@ def advised(session: Session) -> Session:
     use = {"modelVersion": "gemini-2.5-flash", "usageMetadata": {"promptTokenCount": 30}}
     append_event(session, {"text": "Is the lamp broken?"}, author="user")
     append_event(session, call("expert"), author="clerk")
-    contents = [stored({"role": "user", "parts": [{"text": text}]}) for text in ("Broken?", HOSTILE)]
-    child = {"agent": "expert", "model": "gemini-2.5-flash", "inside": ["c-1"], "system": stored(FIRST)}
+    contents = [request_text({"role": "user", "parts": [{"text": text}]}) for text in ("Broken?", HOSTILE)]
+    child = {"agent": "expert", "model": "gemini-2.5-flash", "inside": ["c-1"], "system": request_text(FIRST)}
     first = {**child, "at": START + 5.5, "contents": contents[:1], "usage": {"promptTokenCount": 10}}
-    answer = stored({"content": {"parts": [{"text": "It is whole. password=hunter2"}]}})
+    answer = request_text({"content": {"parts": [{"text": "It is whole. password=hunter2"}]}})
     second = {"at": START + 6, "end": START + 7, "contents": [[0, 1], contents[1]], "answer": answer}
     recorded = {"children": [first, {**child, **second, "error": "SAFETY"}]}
     append_event(session, response("expert"), author="clerk", model_call=recorded, **use)
@@ -196,7 +192,7 @@ def test_hostile_and_odd_records_are_inert(auditor: Client, asked: Session) -> N
         asked,
         "x",
         "y",
-        contents=[stored({"role": HOSTILE, "parts": [{"text": HOSTILE}]}), [0, 10**9], "gone"],
+        contents=[request_text({"role": HOSTILE, "parts": [{"text": HOSTILE}]}), [0, 10**9], "gone"],
     )
     answer(asked, "x", "y", seq="many", tools="gone", config=5)
     for seq in (5, 6):
@@ -209,7 +205,7 @@ def test_hostile_and_odd_records_are_inert(auditor: Client, asked: Session) -> N
 def test_a_request_of_ten_megabytes_makes_a_bounded_page_in_time(auditor: Client, asked: Session) -> None:
     large = {"role": "user", "parts": [{"text": "lamp " * 2_000_000}]}
     append_event(asked, {"text": "lamp " * 2_000_000}, author="user")
-    answer(asked, "Large.", "lamp " * 2_000_000, contents=[stored(large), [0, 5]])
+    answer(asked, "Large.", "lamp " * 2_000_000, contents=[request_text(large), [0, 5]])
     started = time.process_time()
     html = read(auditor, step_of(asked, 6))
     assert time.process_time() - started < 1.5, "the bound is 0.3 s on a machine that does nothing else"

@@ -28,7 +28,6 @@ from sessions_app.models import (
     LegalHold,
     Pack,
     RememberedSession,
-    RequestText,
     SavedCredential,
     Session,
     SessionFigures,
@@ -37,6 +36,7 @@ from sessions_app.models import (
 )
 from tests.integration.admin.audit_rows import append_event
 from tests.integration.data_protection.people import person_with_rows
+from tests.integration.session_helpers import request_text
 
 pytestmark = pytest.mark.usefixtures("transactional_db", "loop_end")
 
@@ -167,21 +167,20 @@ def test_an_export_overwrites_nothing(session: Session, tmp_path: Path) -> None:
 
 def test_the_records_of_model_requests_and_their_texts_are_exported(session: Session, tmp_path: Path) -> None:
     event = append_event(session, {"text": "Hello"})
-    event.model_call = {"system": "0" * 31 + "1", "seq": 0}
+    name = request_text({"apiKey": "s3cret", "text": "Be kind."})
+    request_text("Of another session.")
+    event.model_call = {"system": name, "seq": 0}
     event.pk = None
     event.seq, session.last_seq = 2, 2
     event.save()
     session.save()
-    for pk, of_session in ((1, True), (2, False)):
-        RequestText.objects.create(pk=UUID(int=pk), text='{"apiKey":"s3cret","text":"Be kind."}')
-        if of_session:
-            SessionText.objects.create(session=session, text_id=UUID(int=pk))
+    SessionText.objects.create(session=session, text_id=UUID(name))
     export_session(session.pk, tmp_path / "out")
     assert read(tmp_path / "out", "model_calls.json") == [
         {"session_id": str(session.pk), "seq": 2, "model_call": event.model_call}
     ]
     (text,) = read(tmp_path / "out", "request_texts.json")
-    assert text["id"] == "0" * 31 + "1"
+    assert text["id"] == name
     assert text["value"] == {"apiKey": "[masked]", "text": "Be kind."}
 
 

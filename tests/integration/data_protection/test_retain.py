@@ -32,6 +32,7 @@ from sessions_app.models import (
 from sessions_app.store import erasing
 from sessions_app.tasks import run_housekeeping
 from tests.integration.admin.audit_rows import append_event, make_artifact, make_job, make_scheduled_task
+from tests.integration.session_helpers import request_text
 
 pytestmark = pytest.mark.usefixtures("transactional_db", "background_end")
 
@@ -196,9 +197,8 @@ def test_texts_of_model_requests_that_no_session_needs_are_deleted(
 ) -> None:
     monkeypatch.setattr(erasing, "TEXTS_PER_TRANSACTION", 2)
     session = old("new", days=1)
-    for number in range(7):
-        RequestText.objects.create(pk=UUID(int=number), text='"Be kind."')
-    SessionText.objects.create(session=session, text_id=UUID(int=3))
+    texts = [UUID(request_text(f"Be kind {number} times.")) for number in range(7)]
+    SessionText.objects.create(session=session, text_id=texts[3])
     run_housekeeping()
     run_housekeeping()
-    assert RequestText.objects.get().pk == UUID(int=3)
+    assert RequestText.objects.get().pk == texts[3]

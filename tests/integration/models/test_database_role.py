@@ -53,6 +53,7 @@ from sessions_app.store.packs import open_pack
 from tests.fakes import ScriptedModel, call
 from tests.integration.invocations.rewind_helpers import go_back, remember, write
 from tests.integration.jobs.job_helpers import run_queue, run_task
+from tests.integration.session_helpers import request_text
 from tests.integration.tampering import tamper
 from tests.served_agents import Served
 from tests.stack.database import server_variables
@@ -257,6 +258,16 @@ def refused(connection: psycopg.Connection[Any], statement: str, *values: object
     with pytest.raises(psycopg.errors.RestrictViolation) as error, connection.transaction():
         connection.execute(statement.encode(), values)
     return str(error.value)
+
+
+def test_the_role_changes_no_text_of_a_recorded_model_request(role_url: str) -> None:
+    name = request_text("You sell lamps.")
+    change = "UPDATE sessions_app_requesttext SET text = %s WHERE id = %s"
+    with (
+        psycopg.connect(role_url) as connection,
+        pytest.raises(psycopg.errors.CheckViolation, match="request_text_has_its_hash"),
+    ):
+        connection.execute(change, ["You give lamps away.", name])
 
 
 def test_the_role_erases_a_session_only_with_a_record_of_it(role_url: str, written: Session) -> None:
