@@ -53,7 +53,7 @@ class InvalidMessageError(AdkError, ValueError):
 
 
 class InvalidAnswerError(AdkError, ValueError):
-    """An answer to a confirmation or credential request is malformed."""
+    """An answer to a request of the framework cannot be read, or does not fit what was asked."""
 
 
 class LlmCallsLimitExceededError(AdkError):

@@ -34,6 +34,7 @@ from runtime.context import AgentProtocol, Context, InvocationContext, new_invoc
 from runtime.engine.build_events import agent_event, failure_event, replaced_by, valid_content
 from runtime.engine.cancellation import CancellableRun
 from runtime.engine.human_input.credentials import extract_credentials
+from runtime.engine.human_input.inputs import check_inputs
 from runtime.engine.output import save_files
 from runtime.engine.rewind import rewind, undo_rewind
 from runtime.engine.start import (
@@ -136,7 +137,7 @@ class Runner:
             NestedRunError: the caller is code of an invocation of the same session.
             InvocationNotFoundError: there is neither a message nor an invocation to resume.
             InvalidMessageError: the message is not a content, or answers a call that is missing in the session.
-            InvalidAnswerError: an answer to a request of the framework cannot be read.
+            InvalidAnswerError: an answer to a request of the framework cannot be read, or does not fit its schema.
         """
         run = CancellableRun(invocation_id)
         with self._registered(run):
@@ -285,6 +286,7 @@ class Runner:
             invocation_id = find_answered_invocation(session.events, message) or invocation_id
         ctx = self._new_context(session, invocation_id or new_invocation_id(), run_config)
         if message is not None:
+            check_inputs(message, session.events)
             message, ctx.scope.credentials = extract_credentials(message, session.events)
         # `may_contain_invocation` spares a search through all events for an id that was made for this run.
         if invocation_id and session.may_contain_invocation(invocation_id) and ctx.events():

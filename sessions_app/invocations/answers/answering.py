@@ -14,6 +14,7 @@ from django.utils.translation import gettext_noop
 from runtime import types
 from runtime.engine.human_input.confirmation import read_confirmation
 from runtime.engine.human_input.credentials import extract_credentials
+from runtime.engine.human_input.inputs import check_inputs
 from runtime.errors import InvalidAnswerError
 from runtime.events.calls import (
     REQUEST_CONFIRMATION,
@@ -141,8 +142,8 @@ async def queue_answer(
 
     Raises:
         ConflictError: the call was answered already.
-        InvalidInputError: the answer to a request for a confirmation or a credential cannot be read, the answer
-            allows more than the question offers, or it is nested too deeply.
+        InvalidInputError: the answer to a request for a confirmation or a credential cannot be read, the answer to a
+            workflow does not fit the question's schema, allows more than the question offers, or is nested too deeply.
         NotFoundError: the session was deleted in the meantime.
     """
     part = types.FunctionResponse(id=call.id, name=call.name, response=response)
@@ -150,6 +151,7 @@ async def queue_answer(
     check_storable(Event(content=content), RESPONSE)
     _check_confirmation(call, response)
     try:
+        check_inputs(content, call.events)
         content, credentials = extract_credentials(content, call.events)
     except InvalidAnswerError as error:
         raise InvalidInputError(str(error), field=RESPONSE) from None

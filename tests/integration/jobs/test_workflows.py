@@ -19,7 +19,7 @@ from runtime.events.request_input import RequestInput
 from runtime.workflow import JoinNode, WaitNode, Workflow
 from sessions_app import use_cases
 from sessions_app.base import actors
-from sessions_app.errors import NotFoundError
+from sessions_app.errors import InvalidInputError, NotFoundError
 from sessions_app.history.effective_events import effective_events
 from sessions_app.history.workflow_steps import load_steps
 from sessions_app.invocations.rewind import rewind_before
@@ -169,6 +169,8 @@ def test_a_job_and_a_question_are_nodes_of_a_workflow(
     stranger = django_user_model.objects.create_user("mallory")
     with pytest.raises(NotFoundError):
         answer(stranger, session, asked.call_id, {"result": True})
+    with pytest.raises(InvalidInputError, match="does not fit the question"):
+        answer(person, session, asked.call_id, {"result": "perhaps"})
     answer(person, session, asked.call_id, {"result": True})
     assert threads.run(effective_events(session))[-1].text() == "Refunded."
     assert not AnswerRequest.objects.filter(session=session).exists()

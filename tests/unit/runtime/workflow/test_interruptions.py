@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pydantic import BaseModel
 
 from runtime import types
 from runtime.agents import BaseAgent, LlmAgent, LoopAgent
@@ -21,7 +22,7 @@ from runtime.apps.base_events_summarizer import BaseEventsSummarizer
 from runtime.auth import AuthConfig, AuthCredential, AuthCredentialTypes
 from runtime.auth.auth_schemes import APIKey, ApiKeyLocation
 from runtime.context import Context
-from runtime.errors import InvalidMessageError
+from runtime.errors import InvalidAnswerError, InvalidMessageError
 from runtime.events import Event, EventActions, EventCompaction
 from runtime.events.calls import REQUEST_INPUT, pending_calls
 from runtime.events.request_input import RequestInput
@@ -312,6 +313,38 @@ async def test_an_answer_that_is_an_object_is_the_output() -> None:
     [question] = await conversation.say("go")
     events = await conversation.say(answer_to(question, {"amount": 3, "note": ""}))
     assert ends(events) == {"flow@1/ask@1": {"amount": 3, "note": ""}}
+
+
+class Parcel(BaseModel):
+    """What a typed question asks for."""
+
+    kilos: int
+
+
+@pytest.mark.parametrize(
+    ("schema", "wrong", "right", "output"),
+    [
+        (int, "some", 3, 3),
+        (int, True, "3", "3"),
+        (Parcel, {"kilos": "\0" * 10**6}, {"kilos": 3}, {"kilos": 3}),
+        (Parcel, [], '{"kilos": 3}', '{"kilos": 3}'),
+        ({"enum": ["a", 1]}, "b", 1, 1),
+        ({"type": "nonsense"}, None, "any", "any"),
+        ({"$ref": "http://127.0.0.1:1/schema"}, None, "any", "any"),
+    ],
+)
+async def test_a_wrong_answer_to_a_typed_question_is_refused_and_the_question_stays_open(
+    schema: Any, wrong: Any, right: Any, output: Any
+) -> None:
+    ask = node(lambda: RequestInput(message="How much?", response_schema=schema), name="ask")
+    conversation = Conversation(Workflow(name="flow", edges=[("START", ask)]))
+    [question] = await conversation.say("go")
+    if wrong is not None:
+        with pytest.raises(InvalidAnswerError, match="does not fit the question") as refused:
+            await conversation.say(answer_to(question, {"result": wrong}))
+        assert len(str(refused.value)) < 500
+    events = await conversation.say(answer_to(question, {"result": right}))
+    assert ends(events) == {"flow@1/ask@1": output}
 
 
 async def test_a_node_that_reruns_asks_the_same_question_once() -> None:
