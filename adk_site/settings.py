@@ -61,7 +61,10 @@ SECURE_HSTS_SECONDS: int = env.int("SECURE_HSTS_SECONDS", default=0 if DEV else 
 SECURE_HSTS_INCLUDE_SUBDOMAINS = not DEV
 # Off by default: browsers ship their preload lists, and removing a domain takes months.
 SECURE_HSTS_PRELOAD: bool = env.bool("SECURE_HSTS_PRELOAD", default=False)
-SILENCED_SYSTEM_CHECKS = ["security.W021"]  # asks for HSTS preload
+SILENCED_SYSTEM_CHECKS = [
+    "security.W021",  # asks for HSTS preload
+    "sessions_app.I001",  # says that the help desk finds memory by words only, which is enough for a demo
+]
 # Safe only behind a proxy that overwrites this header: otherwise a client could claim HTTPS.
 if env.bool("BEHIND_HTTPS_PROXY", default=False):
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")

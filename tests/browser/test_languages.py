@@ -96,7 +96,9 @@ VALUE_DISTANCE = """() => {
 }"""
 """Space between an argument's label and its value, whichever direction the page has."""
 GAP_OF_FACE = """(face) => {
-    const [first, second] = [face, face.nextElementSibling].map((part) => part.getBoundingClientRect());
+    const name = document.createRange();
+    name.selectNode(face.nextSibling);
+    const [first, second] = [face, name].map((part) => part.getBoundingClientRect());
     return Math.max(second.left - first.right, first.left - second.right);
 }"""
 

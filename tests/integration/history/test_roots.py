@@ -226,6 +226,7 @@ def test_a_pack_is_no_difference_unless_its_events_were_changed(
     open_pack(session)
     assert "0 differences" in verify(sealing)
     rewrite(session, 2)
+    count_figures(5)
     assert pack_session(session.pk)
     found = verify(sealing)
     assert f"event {session.pk} 2: missing" in found and "1 difference" in found
