@@ -60,7 +60,7 @@ def _problem(value: Any, schema: Any) -> ValidationError | None:
     ):  # A node may store any dict as a schema: others are not enforced.
         Draft202012Validator.check_schema(schema)
         validator = Draft202012Validator(schema)
-        problem = best_match(validator.iter_errors(value))
+        problem: ValidationError | None = best_match(validator.iter_errors(value))
         if problem is not None and isinstance(value, str):
             with suppress(ValueError):
                 problem = best_match(validator.iter_errors(json.loads(value)))
