@@ -38,6 +38,7 @@ SEARCHES = {"sub", "subn", "search", "findall", "finditer", "split"}
 WHOLE = {"match", "fullmatch"}
 METHODS = SEARCHES | WHOLE | {"compile"}
 MADE_AT_RUN_TIME = {
+    ("runtime/engine/human_input/inputs.py", "of the author's schemas, if pydantic cannot read them"),
     ("runtime/models/registry.py", "of the author's model classes"),
     ("sessions_app/management/explanation.py", "for lines of the author's docstrings"),
     ("sessions_app/rendering/sentences.py", "for sentences up to a length"),

@@ -4,14 +4,20 @@ A wrong answer is refused before it is stored, so the question stays open. Store
 run.
 """
 
-import json
-from collections.abc import Sequence
-from contextlib import suppress
+import re
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from itertools import islice
 from typing import Any
 
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import SchemaError, ValidationError, best_match
+from jsonschema.protocols import Validator
+from jsonschema.validators import extend
+from pydantic_core import SchemaError as PatternError
+from pydantic_core import SchemaValidator, core_schema, from_json
 from referencing.exceptions import Unresolvable
+from referencing.jsonschema import EMPTY_REGISTRY
 
 from runtime import types
 from runtime.errors import InvalidAnswerError
@@ -19,6 +25,7 @@ from runtime.events.calls import REQUEST_INPUT, find_call_event, unwrapped
 from runtime.events.event import Event
 from runtime.valid_text import shortened
 
+_MAX_ERRORS = 100
 _MAX_PROBLEM_CHARACTERS = 300
 
 
@@ -34,7 +41,7 @@ def check_inputs(message: types.Content, events: Sequence[Event]) -> None:
             continue
         problem = _problem(unwrapped(response.response), _asked_schema(response, events))
         if problem is not None:
-            sentence = shortened(problem.message, _MAX_PROBLEM_CHARACTERS)
+            sentence = shortened(problem, _MAX_PROBLEM_CHARACTERS)
             raise InvalidAnswerError(
                 f"The answer does not fit the question: {sentence}. Answer it once more."
             )
@@ -48,21 +55,67 @@ def _asked_schema(response: types.FunctionResponse, events: Sequence[Event]) -> 
     return None
 
 
-def _problem(value: Any, schema: Any) -> ValidationError | None:
-    """Return why the value does not fit the schema, or None. A text may also be the JSON of a value that fits.
+def _problem(value: Any, schema: Any) -> str | None:
+    """Return why the value does not fit the schema, or None.
 
-    None is no answer: the node ends without an output.
+    None as the value is no answer: the node ends without an output.
     """
     if value is None or not isinstance(schema, dict):
         return None
-    with suppress(
-        SchemaError, Unresolvable
-    ):  # A node may store any dict as a schema: others are not enforced.
+    try:
         Draft202012Validator.check_schema(schema)
-        validator = Draft202012Validator(schema)
-        problem: ValidationError | None = best_match(validator.iter_errors(value))
-        if problem is not None and isinstance(value, str):
-            with suppress(ValueError):
-                problem = best_match(validator.iter_errors(json.loads(value)))
-        return problem
-    return None
+        # With its own registry, jsonschema would fetch the address in a `$ref`.
+        error = _error(value, _AnswerValidator(schema, registry=EMPTY_REGISTRY))
+    except (SchemaError, Unresolvable):
+        # A node may store any dict as a schema: others are not enforced.
+        return None
+    except (OverflowError, RecursionError):
+        return "it is nested too deeply, or has a number that is too large"
+    return error.message if error else None
+
+
+def _error(value: Any, validator: Validator) -> ValidationError | None:
+    """Return the error of the value, or None. A text may also be the JSON of a value that fits."""
+    error = _best_error(value, validator)
+    if error is None or not isinstance(value, str):
+        return error
+    try:
+        # As the node that follows reads the text.
+        read_value = from_json(value)
+    except (TypeError, ValueError):
+        return error
+    error_of_read = _best_error(read_value, validator)
+    # About the text "123", too short a postcode, "123 is not of type 'string'" would mislead.
+    if error_of_read is None or error.validator == "type":
+        return error_of_read
+    return error
+
+
+def _best_error(value: Any, validator: Validator) -> ValidationError | None:
+    # A long list may have an error for each item.
+    errors = islice(validator.iter_errors(value), _MAX_ERRORS)
+    error: ValidationError | None = best_match(errors)
+    return error
+
+
+def _check_pattern(validator: Validator, pattern: str, value: Any, schema: Any) -> Iterator[ValidationError]:
+    """Check a text by pydantic's expressions: their time grows with its length, and `re` may take for ever."""
+    if not isinstance(value, str):
+        return
+    try:
+        is_match = _compiled(pattern).isinstance_python(value)
+    except PatternError:
+        # They have no look-around.
+        is_match = re.search(pattern, value) is not None
+    if not is_match:
+        yield ValidationError(f"{value!r} does not match {pattern!r}")
+
+
+@lru_cache(maxsize=256)
+def _compiled(pattern: str) -> SchemaValidator:
+    return SchemaValidator(core_schema.str_schema(pattern=pattern))
+
+
+_AnswerValidator = extend(  # type: ignore[no-untyped-call]  # the stubs leave its types out
+    Draft202012Validator, {"pattern": _check_pattern}
+)

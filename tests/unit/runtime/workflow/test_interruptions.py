@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import sys
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Generator, Sequence
 from contextlib import contextmanager
 from types import FrameType
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from runtime import types
 from runtime.agents import BaseAgent, LlmAgent, LoopAgent
@@ -321,6 +322,15 @@ class Parcel(BaseModel):
     kilos: int
 
 
+NESTED = {
+    "$defs": {"Nested": {"type": "array", "items": {"$ref": "#/$defs/Nested"}}},
+    "$ref": "#/$defs/Nested",
+}
+DEEP = json.loads("[" * 500 + "]" * 500)
+Postcode = Annotated[str, Field(pattern=r"^(\d+)+$", min_length=5)]
+
+
+@pytest.mark.filterwarnings("ignore:Automatically retrieving")
 @pytest.mark.parametrize(
     ("schema", "wrong", "right", "output"),
     [
@@ -331,6 +341,14 @@ class Parcel(BaseModel):
         ({"enum": ["a", 1]}, "b", 1, 1),
         ({"type": "nonsense"}, None, "any", "any"),
         ({"$ref": "http://127.0.0.1:1/schema"}, None, "any", "any"),
+        ({"$ref": 'data:application/json,{"type":"integer"}'}, None, "any", "any"),
+        (int, "[" * 10**6, 3, 3),
+        (int, "\ud800", 3, 3),
+        (NESTED, DEEP, [[]], [[]]),
+        ({"type": "number", "multipleOf": 0.1}, "1e999", 1, 1),
+        (list[int], ["\ud800"] * 10**5, "[1]", "[1]"),
+        (Postcode, "1" * 40 + "a", "12345", "12345"),
+        ({"pattern": "^(?!x)"}, "xy", "y", "y"),
     ],
 )
 async def test_a_wrong_answer_to_a_typed_question_is_refused_and_the_question_stays_open(
