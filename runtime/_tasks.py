@@ -79,8 +79,8 @@ def stray_cancellation_error(subject: str) -> StrayCancellationError:
 async def settle(coroutines: Iterable[Coroutine[Any, Any, T]]) -> list[T | BaseException]:
     """Run the coroutines concurrently; after the first failure, cancel the others.
 
-    Return the result or the exception of each coroutine, in the order of the coroutines. An exception with which a
-    coroutine answers its cancellation counts as the cancellation: it would hide the failure behind it.
+    Return the result or the exception of each coroutine, in the order of the coroutines. A coroutine that raises an
+    exception after it was cancelled counts as cancelled: its exception follows from the failure, and would hide it.
     """
     tasks = [asyncio.create_task(_with_exceptions_only(coroutine)) for coroutine in coroutines]
     if not tasks:
