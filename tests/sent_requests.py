@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from runtime import types
 from runtime.engine.request_record import RebuiltRequest, as_json
-from runtime.models.declared_functions import json_schema_of
+from runtime.models.json_schema import json_schema_of
 
 
 def request_as_json(

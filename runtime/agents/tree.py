@@ -7,8 +7,8 @@ from runtime.agents.base_agent import BaseAgent
 from runtime.agents.llm_agent import LlmAgent
 from runtime.callbacks import close_each
 from runtime.errors import ConfigurationError, ToolsetError
+from runtime.events.answer_rules import PERSON, SITE
 from runtime.events.calls import FRAMEWORK_CALLS, REMOTE_QUESTIONS
-from runtime.events.tool_confirmation import PERSON, SITE
 from runtime.tools.agent_tool import AgentTool
 from runtime.tools.base_tool import BaseTool
 from runtime.tools.base_toolset import BaseToolset

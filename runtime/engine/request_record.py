@@ -26,7 +26,7 @@ from pydantic_core import PydanticSerializationError, to_json
 from runtime import types
 from runtime.engine.contents import derive_contents
 from runtime.events.event import Event
-from runtime.models.declared_functions import json_schema_of
+from runtime.models.json_schema import json_schema_of
 from runtime.run_config import ModelCall
 
 Json = Any

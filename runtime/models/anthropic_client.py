@@ -21,7 +21,6 @@ from runtime.models.client_answers import (
     response_of,
     text_of,
 )
-from runtime.models.declared_functions import Json
 from runtime.models.failures import (
     TRANSPORT_FAILURES,
     CallFailure,
@@ -33,6 +32,7 @@ from runtime.models.failures import (
     timed_out,
 )
 from runtime.models.http_llm import EventChunks
+from runtime.models.json_schema import Json
 from runtime.models.loop_clients import Access, LoopClients
 from runtime.models.request_contents import REDACTED_BY_CLAUDE, SIGNED_BY_CLAUDE
 

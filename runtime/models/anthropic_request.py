@@ -5,15 +5,13 @@ import base64
 from runtime import types
 from runtime.models.declared_functions import (
     CallIds,
-    Json,
     choice_of,
-    closed,
     functions_of,
     given_options,
-    output_schema,
     response_text,
     system_text,
 )
+from runtime.models.json_schema import Json, closed, output_schema
 from runtime.models.llm_request import LlmRequest
 from runtime.models.request_contents import (
     REDACTED_BY_CLAUDE,

@@ -33,7 +33,6 @@ from runtime import types
 from runtime.http_bodies import BodyTooLargeError
 from runtime.httpx_bodies import limit_body
 from runtime.models import openai_client
-from runtime.models.declared_functions import Json
 from runtime.models.failures import (
     MAX_ANSWER_BYTES,
     TRANSPORT_FAILURES,
@@ -47,6 +46,7 @@ from runtime.models.failures import (
     too_large,
 )
 from runtime.models.http_llm import EventChunks
+from runtime.models.json_schema import Json
 from runtime.models.openai_client import ChatChunks, whole_response
 
 litellm.telemetry = False

@@ -24,7 +24,6 @@ from runtime.models.client_answers import (
     response_of,
     text_of,
 )
-from runtime.models.declared_functions import Json
 from runtime.models.embeddings import Embeddings
 from runtime.models.failures import (
     TRANSPORT_FAILURES,
@@ -37,6 +36,7 @@ from runtime.models.failures import (
     timed_out,
 )
 from runtime.models.http_llm import EventChunks
+from runtime.models.json_schema import Json
 from runtime.models.loop_clients import Access, LoopClients
 from runtime.models.request_contents import REASONING_CONTENT, SIGNED_IN_CHAT
 

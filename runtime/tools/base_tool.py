@@ -1,16 +1,12 @@
 """The contract of a tool: its declaration to the model and its execution, by the runtime or by the provider."""
 
-import inspect
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 from runtime import types
 from runtime.artifacts.referenced_artifacts import is_shown, load_references
-from runtime.callbacks import call
 from runtime.context import Context, session_args
 from runtime.context import Context as ToolContext  # programs import it from here
 from runtime.models.llm_request import LlmRequest
-from runtime.tools.callables import is_context_parameter
 from runtime.tools.tool_configs import ToolArgsConfig
 from runtime.tools.tool_result import ToolError, files_in
 
@@ -139,29 +135,3 @@ class ModelSideTool(BaseTool):
         tools = llm_request.config.tools or []
         # A copy: callbacks may edit the request, and the tool object is shared by all sessions.
         llm_request.config.tools = [*tools, self._tool.model_copy()]
-
-
-Predicate = Callable[..., bool | Awaitable[bool]]
-"""Decides if a person must confirm a call (contract T7)."""
-
-
-async def is_confirmation_required(
-    rule: bool | Predicate, args: dict[str, Any], tool_context: Context
-) -> bool:
-    """Apply the rule to a call. Call a predicate with the arguments in its signature, and optionally the context."""
-    if isinstance(rule, bool):
-        return rule
-    # The predicate might decide otherwise in the rerun, but the person's answer stays valid.
-    if tool_context.tool_confirmation is not None:
-        return True
-    return bool(await call(rule, **_accepted_arguments(rule, args, tool_context)))
-
-
-def _accepted_arguments(predicate: Predicate, args: dict[str, Any], tool_context: Context) -> dict[str, Any]:
-    """Return the arguments in the predicate's signature."""
-    parameters = inspect.signature(predicate).parameters.values()
-    if any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters):
-        return args
-    accepted = {parameter.name: args[parameter.name] for parameter in parameters if parameter.name in args}
-    contexts = [p.name for p in parameters if is_context_parameter(predicate, p)]
-    return {**accepted, **dict.fromkeys(contexts, tool_context)}

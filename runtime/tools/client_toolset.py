@@ -13,7 +13,7 @@ from pydantic import BaseModel, Field, ValidationError, field_validator
 
 from runtime import types
 from runtime.context import Context, ReadonlyContext
-from runtime.events.tool_confirmation import PERSON
+from runtime.events.answer_rules import PERSON
 from runtime.models.llm_request import LlmRequest
 from runtime.tools.base_tool import BaseTool, is_reserved
 from runtime.tools.base_toolset import BaseToolset

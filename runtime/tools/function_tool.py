@@ -10,11 +10,12 @@ from runtime._pydantic_models import construct
 from runtime.context import Context
 from runtime.context import Context as ToolContext  # noqa: F401  # programs import it from here
 from runtime.errors import ConfigurationError
-from runtime.events.tool_confirmation import PERSON, check_confirmer
+from runtime.events.answer_rules import PERSON, check_confirmer
 from runtime.tools.arguments import BadArguments, bind
-from runtime.tools.base_tool import BaseTool, Predicate, is_confirmation_required
+from runtime.tools.base_tool import BaseTool
 from runtime.tools.callables import underlying_function
 from runtime.tools.function_signature import read_signature
+from runtime.tools.require_confirmation import Predicate, is_confirmation_required
 from runtime.tools.tool_result import ToolError
 from runtime.tools.tool_threads import run_in_tool_thread
 

@@ -1,6 +1,6 @@
 """The tool `get_user_choice`: asks the person to choose an option (contract T9)."""
 
-from runtime.events.tool_confirmation import PERSON
+from runtime.events.answer_rules import PERSON
 from runtime.tools.long_running_tool import LongRunningFunctionTool
 from runtime.tools.tool_context import ToolContext
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from runtime import types
-from runtime.events.tool_confirmation import SITE, check_answer_rule
+from runtime.events.answer_rules import SITE, check_answer_rule
 from runtime.tools.function_tool import FunctionTool
 
 PENDING_NOTE = (

@@ -13,7 +13,7 @@ from pydantic_core import CoreSchema, core_schema
 
 from runtime import types
 from runtime.errors import ConfigurationError
-from runtime.models.declared_functions import json_schema_of
+from runtime.models.json_schema import json_schema_of
 from runtime.tools.schema import adapter_of, schema_of, schema_of_json
 
 _FENCE = "```"

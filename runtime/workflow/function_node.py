@@ -17,7 +17,7 @@ from runtime import types
 from runtime.auth.auth_tool import AuthConfig
 from runtime.context import Context
 from runtime.errors import ConfigurationError
-from runtime.tools.base_tool import BaseTool, Predicate, is_confirmation_required
+from runtime.tools.base_tool import BaseTool
 from runtime.tools.callables import (
     annotation_of,
     docstring_of,
@@ -25,6 +25,7 @@ from runtime.tools.callables import (
     name_of,
     underlying_function,
 )
+from runtime.tools.require_confirmation import Predicate, is_confirmation_required
 from runtime.tools.tool_threads import run_in_tool_thread
 from runtime.workflow.base_node import BaseNode
 from runtime.workflow.errors import NodeDataError

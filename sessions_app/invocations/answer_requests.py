@@ -15,6 +15,7 @@ from django.db.models.functions import Now
 from django.utils import translation
 
 from runtime.agents.tree import answerer_of
+from runtime.events.answer_rules import SITE
 from runtime.events.calls import (
     REMOTE_QUESTIONS,
     REQUEST_CONFIRMATION,
@@ -24,7 +25,7 @@ from runtime.events.calls import (
     MadeCalls,
 )
 from runtime.events.event import Event
-from runtime.events.tool_confirmation import SITE, call_to_confirm, confirmer_of
+from runtime.events.tool_confirmation import call_to_confirm, confirmer_of
 from sessions_app.agent_apps import registry
 from sessions_app.base import client_ids
 from sessions_app.base.codec import json_object

@@ -14,7 +14,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from runtime.errors import ConfigurationError
-from runtime.events.tool_confirmation import PERSON
+from runtime.events.answer_rules import PERSON
 from runtime.valid_text import storable
 from sessions_app.base.actors import Act, ActionKind, Actor
 from sessions_app.conf import conf

@@ -5,7 +5,7 @@ from typing import Self
 from django.db import models
 from django.db.models import Exists, OuterRef, Q
 
-from runtime.events.tool_confirmation import PERSON, STAFF
+from runtime.events.answer_rules import PERSON, STAFF
 from sessions_app.base.statuses import InvocationStatus, JobStatus
 from sessions_app.models.invocation import Invocation
 from sessions_app.models.tool_job import ToolJob

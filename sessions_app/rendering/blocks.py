@@ -22,14 +22,9 @@ from runtime.artifacts.referenced_artifacts import ArtifactReference
 from runtime.engine.human_input.confirmation import default_hint
 from runtime.events import Event
 from runtime.events.allowances import used_allowance
+from runtime.events.answer_rules import PERSON
 from runtime.events.calls import REQUEST_CONFIRMATION, REQUEST_CREDENTIAL, CallFailure, call_seconds, parts_of
-from runtime.events.tool_confirmation import (
-    PERSON,
-    call_to_confirm,
-    confirmer_of,
-    offers_allowance,
-    question_in,
-)
+from runtime.events.tool_confirmation import call_to_confirm, confirmer_of, offers_allowance, question_in
 from sessions_app.base.actors import ActorKind
 from sessions_app.history.event_marks import answerer_in, scheduled_task_in
 from sessions_app.history.response_state import state_of, status_of

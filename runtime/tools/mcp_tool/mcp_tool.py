@@ -15,11 +15,11 @@ from runtime import types
 from runtime.artifacts.named_files import name_prefix
 from runtime.context import Context, ReadonlyContext
 from runtime.errors import AdkError
+from runtime.events.answer_rules import PERSON
 from runtime.events.calls import REQUEST_CREDENTIAL, CallFailure
-from runtime.events.tool_confirmation import PERSON
 from runtime.models.llm_response import parts_in
 from runtime.sessions.state import GROUNDING_KEY
-from runtime.tools.base_tool import BaseTool, Predicate, is_confirmation_required
+from runtime.tools.base_tool import BaseTool
 from runtime.tools.callables import underlying_function
 from runtime.tools.mcp_tool.connection import ConnectionLostError, McpConnectionError, SignInNeededError
 from runtime.tools.mcp_tool.elicitation import (
@@ -33,6 +33,7 @@ from runtime.tools.mcp_tool.elicitation import (
 from runtime.tools.mcp_tool.server import McpServer
 from runtime.tools.openapi_tool.http_exchange import ExchangeError
 from runtime.tools.progress import progress_receiver
+from runtime.tools.require_confirmation import Predicate, is_confirmation_required
 from runtime.tools.tool_result import ResultFile, ToolError
 from runtime.trace_context import trace_headers
 

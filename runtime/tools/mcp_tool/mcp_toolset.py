@@ -10,9 +10,9 @@ from mcp.types import BlobResourceContents, SamplingCapability, TextResourceCont
 from runtime.auth.auth_credential import AuthCredential
 from runtime.auth.auth_schemes import AuthScheme
 from runtime.context import ReadonlyContext
-from runtime.events.tool_confirmation import PERSON, check_confirmer
+from runtime.events.answer_rules import PERSON, check_confirmer
 from runtime.models.base_llm import SetupProblem
-from runtime.tools.base_tool import BaseTool, Predicate, is_reserved
+from runtime.tools.base_tool import BaseTool, is_reserved
 from runtime.tools.base_toolset import BaseToolset, ToolPredicate
 from runtime.tools.header_provider import HeaderProvider
 from runtime.tools.mcp_allow_list import refused_server_problem
@@ -35,6 +35,7 @@ from runtime.tools.mcp_tool.mcp_tool import (
     callable_name,
 )
 from runtime.tools.mcp_tool.server import McpServer
+from runtime.tools.require_confirmation import Predicate
 
 __all__ = [
     "MCPToolset",

@@ -19,7 +19,7 @@ from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 
 from runtime.errors import AdkError
-from runtime.events.tool_confirmation import PERSON, SITE, STAFF
+from runtime.events.answer_rules import PERSON, SITE, STAFF
 from sessions_app.admin.base import SessionRowAdmin
 from sessions_app.admin.confirmed_action import ReasonForm
 from sessions_app.admin.filters import AppFilter

@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from enum import StrEnum, auto
 
 from runtime import types
+from runtime.events.answer_rules import PERSON
 from runtime.events.calls import REQUEST_CREDENTIAL, MadeCall, made_calls
 from runtime.events.event import Event
-from runtime.events.tool_confirmation import PERSON
 from sessions_app.base import client_ids
 from sessions_app.base.codec import event_to_show, is_storable
 from sessions_app.errors import NotFoundError

@@ -10,8 +10,9 @@ from django.http import HttpRequest
 from ninja import Query, Router, Schema, Status
 from pydantic import Field, model_validator
 
+from runtime.events.answer_rules import PERSON
 from runtime.events.calls import REQUEST_CONFIRMATION
-from runtime.events.tool_confirmation import PERSON, call_to_confirm
+from runtime.events.tool_confirmation import call_to_confirm
 from sessions_app import use_cases
 from sessions_app.api.access.callers import actor_of, caller_of
 from sessions_app.api.pages import OLDEST_FIRST, Number, Page, PageQuery, RowSchema, read_page

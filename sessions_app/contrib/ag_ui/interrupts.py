@@ -8,6 +8,7 @@ from django.urls import reverse
 
 from runtime import types
 from runtime.engine.human_input.confirmation import default_hint
+from runtime.events.answer_rules import PERSON
 from runtime.events.calls import (
     FRAMEWORK_CALLS,
     REQUEST_CONFIRMATION,
@@ -15,7 +16,6 @@ from runtime.events.calls import (
     CallFailure,
     id_of_requested_call,
 )
-from runtime.events.tool_confirmation import PERSON
 from runtime.events.tool_confirmation import question_in as confirmation_in
 from runtime.tools.client_toolset import client_functions
 from sessions_app.api.v1.approvals import arguments_of, with_arguments

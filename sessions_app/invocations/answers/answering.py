@@ -16,6 +16,7 @@ from runtime.engine.human_input.confirmation import read_confirmation
 from runtime.engine.human_input.credentials import extract_credentials
 from runtime.engine.human_input.inputs import check_inputs
 from runtime.errors import InvalidAnswerError
+from runtime.events.answer_rules import PERSON, SITE, STAFF
 from runtime.events.calls import (
     REQUEST_CONFIRMATION,
     REQUEST_CREDENTIAL,
@@ -23,7 +24,7 @@ from runtime.events.calls import (
     find_pending_call,
 )
 from runtime.events.event import Event
-from runtime.events.tool_confirmation import PERSON, SITE, STAFF, offers_allowance
+from runtime.events.tool_confirmation import offers_allowance
 from runtime.valid_text import storable
 from sessions_app.base import client_ids
 from sessions_app.base.actors import Actor

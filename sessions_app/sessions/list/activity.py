@@ -6,7 +6,7 @@ from typing import TypeVar
 from django.db.models import JSONField, Model, QuerySet
 from django.db.models.expressions import RawSQL
 
-from runtime.events.tool_confirmation import STAFF
+from runtime.events.answer_rules import STAFF
 from sessions_app.models import AnswerRequest, Invocation, JobStatus, ScheduledTask, Session, ToolJob
 from sessions_app.sessions.list.listing import asked_of
 from sessions_app.sessions.ownership import User

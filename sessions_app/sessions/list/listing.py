@@ -12,7 +12,7 @@ from uuid import UUID
 from django.db.models import Exists, OuterRef, Q, Value
 from django.utils.translation import gettext_noop
 
-from runtime.events.tool_confirmation import PERSON
+from runtime.events.answer_rules import PERSON
 from sessions_app.base.timing import in_utc
 from sessions_app.conf import conf
 from sessions_app.errors import InvalidInputError
