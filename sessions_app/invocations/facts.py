@@ -55,6 +55,7 @@ from sessions_app.models.remembering import is_in_pause
 from sessions_app.process.celery_dispatch import send_ended_session
 from sessions_app.process.threads import create_task, in_thread
 from sessions_app.store.memory_service import as_words, withdraw_entries
+from sessions_app.store.packs import open_pack
 from sessions_app.store.sql.usage import Used, add_used
 
 logger = logging.getLogger(__name__)
@@ -185,6 +186,7 @@ def _read(session_pk: UUID) -> Material | None:
     progress = RememberedSession.objects.filter(session=session_pk).first()
     if session is None or progress is None or not conf().of_app(session.app_name).remember_facts:
         return None
+    open_pack(session)  # with a small `pack_days` and a user who had reached a limit
     after = progress.seq
     texts = session.events.after(after).exclude(text=None).exclude(text="")
     effective = texts.filter(find_rewinds(session_pk).in_effect, seq__lte=session.last_seq)

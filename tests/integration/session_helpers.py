@@ -16,6 +16,8 @@ from django.utils import timezone
 from runtime.events import Event, EventActions
 from runtime.sessions import Session
 from sessions_app import models
+from sessions_app.data_protection.packing import pack_session
+from sessions_app.history.figures.batches import count_figures, recount_all_sessions
 from sessions_app.shutdown import shut_down
 from sessions_app.store import DjangoSessionService
 from sessions_app.store.sql import invocation_queue, leases
@@ -138,3 +140,16 @@ def request_text(value: Any) -> str:
     name = hashlib.sha256(text.encode()).hexdigest()[:32]
     models.RequestText.objects.get_or_create(pk=UUID(name), defaults={"text": text})
     return name
+
+
+def count_all() -> None:
+    """Count the figures, with the words of all events."""
+    recount_all_sessions()
+    while count_figures(5):
+        pass
+
+
+def pack(session_pk: UUID | str) -> None:
+    """Pack a session that has ended, however short ago."""
+    count_all()
+    assert pack_session(UUID(str(session_pk)))

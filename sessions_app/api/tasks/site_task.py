@@ -30,6 +30,7 @@ from sessions_app.models import Invocation, InvocationStatus, JobStatus, Session
 from sessions_app.models.session import of_shown_apps
 from sessions_app.process.threads import in_thread
 from sessions_app.sessions.ownership import User
+from sessions_app.store.packs import open_if_packed, open_pack
 
 CONTINUATIONS = (client_ids.ANSWER, client_ids.JOB, client_ids.RETRY)
 """Prefixes of the client ids of invocations that continue a task."""
@@ -135,7 +136,9 @@ async def load_task(first: Invocation) -> SiteTask:
 
     Raises:
         NotFoundError: the session has been erased.
+        FilesUnavailableError, LostPackError: as `store.packs.open_pack`.
     """
+    await open_if_packed(first.session)
     try:
         rows, stored, jobs = await in_thread(_load, first)
     except Invocation.DoesNotExist:
@@ -166,7 +169,12 @@ async def load_task(first: Invocation) -> SiteTask:
 
 
 def first_invocation(row: Invocation) -> Invocation | None:
-    """Return the first invocation of the task of `row`, with its session loaded; None if it was deleted."""
+    """Return the first invocation of the task of `row`, with its session loaded; None if it was deleted.
+
+    Raises:
+        FilesUnavailableError, LostPackError: as `store.packs.open_pack`.
+    """
+    open_pack(row.session)
     for _ in range(MAX_ROUNDS):
         if not row.client_id.startswith(CONTINUATIONS):
             return row

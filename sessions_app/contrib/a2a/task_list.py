@@ -30,7 +30,7 @@ from django.db.models.functions import Coalesce
 from sessions_app.api.tasks.site_task import CONTINUATIONS, SiteTask, first_invocation, load_task
 from sessions_app.base.codec import is_storable
 from sessions_app.contrib.a2a.conversion import state_of
-from sessions_app.errors import NotFoundError
+from sessions_app.errors import LostPackError, NotFoundError
 from sessions_app.models import Invocation
 from sessions_app.process.threads import in_thread
 from sessions_app.sessions.ownership import User
@@ -105,8 +105,9 @@ def _invocations(user: User, app_name: str, request: ListTasksRequest) -> QueryS
 
 
 async def _task_that_ends_with(row: Invocation) -> SiteTask | None:
-    """Return the task whose last invocation is `row`; None if a later invocation continues the task."""
-    with suppress(NotFoundError):  # The session was erased after the rows were read.
+    """Return the task whose last invocation is `row`; None if a later invocation continues the task, or it is lost."""
+    # The session may have been erased after the rows were read. One lost pack must not hide the other tasks.
+    with suppress(NotFoundError, LostPackError):
         first = await in_thread(first_invocation, row)
         task = await load_task(first) if first else None
         return task if task and task.invocations[-1].pk == row.pk else None

@@ -38,6 +38,7 @@ from sessions_app.models import Invocation, InvocationStatus, Scope, Session, To
 from sessions_app.process.threads import fetch_rows, in_thread
 from sessions_app.sessions.agent_access import usable_app
 from sessions_app.sessions.ownership import NO_SESSION
+from sessions_app.store.packs import open_if_packed
 from sessions_app.store.uploads import FileName
 from sessions_app.use_cases import upload_bytes
 
@@ -114,8 +115,11 @@ class _Request:
     async def _find_session(self) -> Session | None:
         own = Session.objects.owned_by(self.user).filter(pk=self.session_id)
         session = await in_thread(own.first)
-        if session is not None and session.app_name != self.app_name:
+        if session is None:
+            return None
+        if session.app_name != self.app_name:
             raise NotFoundError(NO_SESSION)
+        await open_if_packed(session)
         return session
 
     @property

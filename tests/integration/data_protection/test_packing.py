@@ -17,7 +17,7 @@ from zipfile import ZipFile
 import pytest
 from django.contrib.auth.models import User
 from django.core.files.storage import storages
-from django.core.management import CommandError, call_command
+from django.core.management import call_command
 from django.db import DatabaseError, connection, transaction
 from django.http import StreamingHttpResponse
 from django.test import Client
@@ -29,7 +29,6 @@ from sessions_app.data_protection.erase import ErasureOrder, erase_session
 from sessions_app.data_protection.export import export_user
 from sessions_app.data_protection.packing import pack_session, pack_unused_sessions
 from sessions_app.errors import FilesUnavailableError, LostPackError
-from sessions_app.history.figures.batches import count_figures, recount_all_sessions
 from sessions_app.history.integrity import check_logs
 from sessions_app.models import (
     ErasedSession,
@@ -53,7 +52,8 @@ from tests.forked_program import ForkServer
 from tests.integration.admin.audit_rows import append_event, make_job, make_scheduled_task
 from tests.integration.invocations.rewind_helpers import ask
 from tests.integration.management.terminal import site_environment
-from tests.integration.tampering import tamper
+from tests.integration.session_helpers import count_all
+from tests.integration.tampering import tamper, verified
 from tests.served_agents import Served
 
 pytestmark = pytest.mark.usefixtures("transactional_db", "background_end")
@@ -92,13 +92,6 @@ def session(person: User) -> Session:
     return made
 
 
-def count_all() -> None:
-    """Count the figures, with the words of all events."""
-    recount_all_sessions()
-    while count_figures(5):
-        pass
-
-
 def packed(session: Session) -> Session:
     assert pack_session(session.pk)
     session.refresh_from_db()
@@ -108,15 +101,6 @@ def packed(session: Session) -> Session:
 
 async def whole(response: StreamingHttpResponse) -> str:
     return b"".join([chunk async for chunk in response]).decode()
-
-
-def verified() -> str:
-    out = StringIO()
-    try:
-        call_command("adk_verify", stdout=out)
-    except CommandError as error:
-        return f"{out.getvalue()}{error}"
-    return out.getvalue()
 
 
 def test_a_packed_session_comes_back_as_it_was_and_packs_again_without_a_new_file(session: Session) -> None:

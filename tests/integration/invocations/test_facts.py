@@ -34,6 +34,7 @@ from sessions_app.process.threads import in_thread
 from sessions_app.store.memory_service import DjangoMemoryService
 from tests.fakes import ScriptedModel
 from tests.integration.data_protection.people import found_in_database
+from tests.integration.session_helpers import pack
 from tests.served_agents import Served
 
 pytestmark = pytest.mark.usefixtures("loop_end")
@@ -111,6 +112,7 @@ async def test_a_fact_of_an_ended_chat_is_found_and_each_event_is_considered_onc
     response = await DjangoMemoryService().search_memory(app_name=APP, user_id=str(person.pk), query="tea")
     assert [found.id for found in response.memories] == [entry.event_id]
     await memory.say("And biscuits", session)
+    await in_thread(pack, session.pk)
     memory.found = []
     assert await memory.sweep() == 1
     assert memory.asked[1] == (

@@ -15,7 +15,7 @@ from uuid import uuid4
 import psycopg
 import pytest
 from django.contrib.auth.models import User
-from django.core.management import CommandError, call_command
+from django.core.management import call_command
 from django.db import DatabaseError, connections
 from django.db.backends.postgresql.base import DatabaseWrapper
 from django.utils import timezone
@@ -54,7 +54,7 @@ from tests.fakes import ScriptedModel, call
 from tests.integration.invocations.rewind_helpers import go_back, remember, write
 from tests.integration.jobs.job_helpers import run_queue, run_task
 from tests.integration.session_helpers import request_text
-from tests.integration.tampering import tamper
+from tests.integration.tampering import tamper, verified
 from tests.served_agents import Served
 from tests.stack.database import server_variables
 
@@ -290,16 +290,6 @@ def test_the_role_erases_a_session_only_with_a_record_of_it(role_url: str, writt
     Session.objects.all().delete()
     call_command("adk_verify", stdout=out)
     assert "1 session erased without a tombstone" in out.getvalue() and str(written.pk) in out.getvalue()
-
-
-def verified() -> str:
-    """Return what `adk_verify` writes, and its error."""
-    out = StringIO()
-    try:
-        call_command("adk_verify", stdout=out)
-    except CommandError as error:
-        return f"{out.getvalue()}{error}"
-    return out.getvalue()
 
 
 def test_the_role_chooses_no_time_and_no_end_of_evidence(role_url: str, written: Session) -> None:

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 from a2a.client import Client
-from a2a.types import ListTasksRequest, ListTasksResponse, Task, TaskState
+from a2a.types import GetTaskRequest, ListTasksRequest, ListTasksResponse, Task, TaskState
 from a2a.utils.errors import InvalidParamsError, InvalidRequestError
 from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
 
 from runtime import types
 from runtime.tools import FunctionTool, ToolContext
-from sessions_app.models import Invocation
+from sessions_app.models import Invocation, Pack
+from sessions_app.process.threads import in_thread
 from tests.fakes import ScriptedModel, call
 from tests.integration.contrib.a2a.conftest import program_of
 from tests.integration.contrib.a2a.talk import message, say, text_of
+from tests.integration.session_helpers import pack
 
 
 def refund(euros: int) -> str:
@@ -102,6 +105,20 @@ async def test_tasks_of_others_and_of_other_agents_are_not_listed(tasks: list[Ta
     async with program_of(eve, site) as other:
         assert await ids(other) == []
         assert await ids(other, context_id=tasks[0].context_id) == []
+
+
+async def test_tasks_of_packed_sessions_come_back_and_a_lost_pack_hides_no_others(
+    program: Client, model: ScriptedModel
+) -> None:
+    model.turns += ["One.", "Two."]
+    lost, task = await say(program, "a"), await say(program, "b")
+    await in_thread(pack, task.context_id)
+    assert text_of(await program.get_task(GetTaskRequest(id=task.id))) == "Two."
+    await in_thread(pack, task.context_id)
+    await in_thread(pack, lost.context_id)
+    Path((await Pack.objects.aget(pk=lost.context_id)).file.path).unlink()
+    listed = await program.list_tasks(ListTasksRequest(include_artifacts=True))
+    assert [(found.id, text_of(found)) for found in listed.tasks] == [(task.id, "Two.")]
 
 
 async def test_the_files_of_all_tasks_on_a_page_share_the_limit(

@@ -15,9 +15,11 @@ from runtime.tools import FunctionTool, ToolContext
 from runtime.tools.client_toolset import ClientToolset
 from runtime.workflow import Workflow
 from sessions_app.models import Invocation, Session
+from sessions_app.process.threads import in_thread
 from tests.ag_ui_page import NODE, Page, page_of
 from tests.fakes import ScriptedModel, call
 from tests.integration.contrib.ag_ui.conftest import APP, http_client, run_input
+from tests.integration.session_helpers import pack
 from tests.served_agents import Served
 
 
@@ -173,6 +175,7 @@ async def test_a_page_that_is_opened_again_gets_the_thread(
 ) -> None:
     model.turns.append("Good day.")
     first = await page.run("Hello")
+    await in_thread(pack, page.thread_id)
     async with page_of(durable, f"{site}/ag-ui/{APP}", key, page.thread_id) as again:
         result = await again.run()
     assert texts_of(result) == texts_of(first)
