@@ -1,4 +1,4 @@
-from django.contrib.postgres.operations import AddConstraintNotValid, ValidateConstraint
+from django.contrib.postgres.operations import AddConstraintNotValid
 from django.db import migrations, models
 from django.db.models.lookups import Exact
 
@@ -12,9 +12,6 @@ bytes_of_id = models.Func('id', function='uuid_send', output_field=models.Binary
 
 class Migration(migrations.Migration):
 
-    # The rows are checked after the commit of the constraint, while the site goes on to write.
-    atomic = False
-
     dependencies = [('sessions_app', '0039_invocation_by_time')]
 
     operations = [
@@ -22,5 +19,4 @@ class Migration(migrations.Migration):
             'requesttext',
             models.CheckConstraint(condition=Exact(bytes_of_id, half_of_hash), name='request_text_has_its_hash'),
         ),
-        ValidateConstraint('requesttext', 'request_text_has_its_hash'),
     ]

@@ -77,14 +77,27 @@ def squashed_head(transactional_db: None) -> Iterator[str]:
         admin.execute("DROP DATABASE squashed_head")
 
 
-def test_a_database_at_the_squashed_head_migrates_to_the_same_tables_as_a_new_one(squashed_head: str) -> None:
-    variables = {**server_variables(), "DATABASE_URL": squashed_head}
-    subprocess.run(
+def migrate(url: str) -> str:
+    """Migrate a database; return the errors that the command writes."""
+    variables = {**server_variables(), "DATABASE_URL": url}
+    done = subprocess.run(
         [sys.executable, "manage.py", "migrate", "--verbosity", "0"],
         cwd=CHECKOUT,
         env={**os.environ, **variables, "DJANGO_SETTINGS_MODULE": "adk_site.settings", "ADK_DEV": "1"},
-        check=True,
+        stderr=subprocess.PIPE,
+        text=True,
     )
+    return done.stderr if done.returncode else ""
+
+
+def test_a_database_at_the_squashed_head_migrates_to_the_same_tables_as_a_new_one(squashed_head: str) -> None:
+    with psycopg.connect(squashed_head) as site:
+        forged = "INSERT INTO sessions_app_requesttext (id, text) VALUES (gen_random_uuid(), 'Forged')"
+        site.execute(forged)
+    assert 'constraint "request_text_has_its_hash"' in migrate(squashed_head)
+    with psycopg.connect(squashed_head) as site:
+        site.execute("DELETE FROM sessions_app_requesttext")
+    assert migrate(squashed_head) == ""
     new = server_variables()["DATABASE_URL"]
     with psycopg.connect(new) as tests:
         tests.execute("DROP EXTENSION IF EXISTS vector")  # tests of memory leave it
