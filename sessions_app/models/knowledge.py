@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from django.conf import settings
+from django.contrib.auth.models import Group
 from django.contrib.postgres.indexes import GinIndex
 from django.db import models
 from django.db.models import Q
@@ -27,18 +28,19 @@ class KnowledgeBaseQuerySet(models.QuerySet["KnowledgeBase"]):
 
     def readable_by(self, user: Any, app_name: str) -> "KnowledgeBaseQuerySet":
         """Return the bases that the user may read in a conversation with the app."""
-        groups = getattr(user, "groups", None)
-        of_people = Q(people=None)
-        if groups is not None:
-            of_people |= Q(people__in=groups.values("pk"))
+        of_people = Q(people=None) | Q(people__in=_groups_of(user))
         return self.filter(of_people, app_name__in=("", app_name))
 
     def owned_by(self, user: Any) -> "KnowledgeBaseQuerySet":
         """Return the bases whose documents the user may upload and delete outside of the admin."""
-        groups = getattr(user, "groups", None)
-        if groups is None:
-            return self.none()
-        return self.filter(owners__in=groups.values("pk"))
+        return self.filter(owners__in=_groups_of(user))
+
+
+def _groups_of(user: Any) -> models.QuerySet[Group]:
+    groups: models.Manager[Group] | None = getattr(user, "groups", None)
+    if groups is None:  # a user model without permissions
+        return Group.objects.none()
+    return groups.all()
 
 
 class KnowledgeBase(models.Model):
