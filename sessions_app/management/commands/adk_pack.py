@@ -9,6 +9,7 @@ from django.template.defaultfilters import pluralize
 
 from sessions_app.conf import conf
 from sessions_app.data_protection.packing import pack_session, pack_unused_sessions, sessions_to_pack
+from sessions_app.errors import LostPackError
 from sessions_app.management.site_command import SiteCommand
 from sessions_app.models import Session
 from sessions_app.store.packs import open_pack
@@ -54,6 +55,15 @@ class Command(SiteCommand):
         if dry_run:
             self.stdout.write(f"{count} session{pluralize(count)} would be opened.")
             return
+        lost = 0
         for session in sessions.only("pk", "packed_at").iterator():
-            open_pack(session)
-        self.stdout.write(f"{count} session{pluralize(count)} opened.")
+            try:
+                open_pack(session)
+            except LostPackError:
+                lost += 1
+                self.stdout.write(f"session {session.pk}: its pack is missing or was changed")
+        opened = count - lost
+        summary = f"{opened} session{pluralize(opened)} opened."
+        if lost:
+            raise CommandError(f"{summary} {lost} pack{pluralize(lost)} lost.")
+        self.stdout.write(summary)

@@ -123,7 +123,7 @@ async def append(append: Append) -> Committed | Refusal:
         # A session whose history is cached here may have been packed: a load would have opened it.
         if await load(append.key, recent=0) is None:
             return Refusal.MISSING
-        row = await fetch_one(statement(), params)
+        row = await _write(append, params, statement)
     return Committed(**row) if row else await _refusal(params, is_conditional)
 
 

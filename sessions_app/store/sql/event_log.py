@@ -15,8 +15,7 @@ from runtime.sessions.state import ScopedState
 from sessions_app.base.statuses import JobStatus, sql_list
 from sessions_app.models import Session
 from sessions_app.process.pool import Row, fetch_all, fetch_one
-from sessions_app.process.threads import in_thread
-from sessions_app.store.packs import open_pack
+from sessions_app.store.packs import open_if_packed
 
 SessionKey = tuple[str, Any, str]
 """Name of the app, primary key of the user, session key."""
@@ -87,8 +86,8 @@ async def load(
     }
     statement = _LOAD_WITHOUT_SUMMED_UP if without_summed_up else _LOAD_AFTER
     row = await fetch_one(statement, params)
-    if row is not None and row["packed_at"] is not None:
-        await in_thread(open_pack, Session(pk=row["session_id"], packed_at=row["packed_at"]))
+    if row and row["packed_at"]:
+        await open_if_packed(Session(pk=row["session_id"], packed_at=row["packed_at"]))
         row = await fetch_one(statement, params)
     if row is None:
         return None
@@ -165,8 +164,16 @@ async def events_after(session_id: UUID, after: int, limit: int) -> list[tuple[i
     query = """
         SELECT seq, body::text AS body FROM sessions_app_event
         WHERE session_id = %(session)s AND seq > %(after)s ORDER BY seq LIMIT %(limit)s"""
-    rows = await fetch_all(query, {"session": session_id, "after": after, "limit": limit})
+    params = {"session": session_id, "after": after, "limit": limit}
+    rows = await fetch_all(query, params)
+    # Packed since the caller found the session: between two pages, or while a tab was away for long.
+    if not rows and (packed := await fetch_one(_PACKED, params)):
+        await open_if_packed(Session(pk=session_id, packed_at=packed["packed_at"]))
+        rows = await fetch_all(query, params)
     return [(row["seq"], row["body"]) for row in rows]
+
+
+_PACKED = "SELECT packed_at FROM sessions_app_session WHERE id = %(session)s AND packed_at IS NOT NULL"
 
 
 NO_IDS: frozenset[str] = frozenset()

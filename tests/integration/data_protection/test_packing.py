@@ -17,7 +17,7 @@ from zipfile import ZipFile
 import pytest
 from django.contrib.auth.models import User
 from django.core.files.storage import storages
-from django.core.management import call_command
+from django.core.management import CommandError, call_command
 from django.db import DatabaseError, connection, transaction
 from django.http import StreamingHttpResponse
 from django.test import Client
@@ -46,6 +46,7 @@ from sessions_app.sessions.list.search import search_sessions
 from sessions_app.sessions.sharing import make_link
 from sessions_app.store import DjangoSessionService
 from sessions_app.store.packs import open_pack
+from sessions_app.store.sql.event_log import events_after
 from sessions_app.tasks import run_housekeeping
 from tests.fakes import ScriptedModel
 from tests.forked_program import ForkServer
@@ -170,6 +171,7 @@ def test_whoever_may_read_a_session_finds_it_as_before(
         lambda: page(admin_client, f"/admin/sessions_app/session/{session.pk}/change/"),
         exported,
         lambda: str(threads.run(load())),
+        lambda: str(threads.run(events_after(session.pk, 0, 10))),  # as a tab that was away for long
     ]
     for number, read in enumerate(readers):
         packed(session)
@@ -274,8 +276,12 @@ def test_a_lost_file_is_told_and_can_be_erased(
     session: Session, person: User, admin_client: Client, is_missing: bool
 ) -> None:
     make_job(session, status="succeeded", delivered_at=timezone.now())
+    other = Session.objects.create(app_name="shop", user=person, key="other")
+    append_event(other, {"text": "Another chat."})
+    count_all()
+    packed(other)
     packed(session)
-    path = Path(Pack.objects.get().file.path)
+    path = Path(Pack.objects.get(pk=session.pk).file.path)
     content = path.read_bytes()
     if is_missing:
         path.unlink()
@@ -284,6 +290,8 @@ def test_a_lost_file_is_told_and_can_be_erased(
     with pytest.raises(LostPackError):
         open_pack(session)
     assert f"session {session.pk}, event 3: lost" in verified()
+    with pytest.raises(CommandError, match=r"1 session opened\. 1 pack lost"):
+        call_command("adk_pack", open=True)
     own = Client()
     own.force_login(person)
     told = own.get(f"/chat/{session.pk}/", headers={"accept": "text/html"})
@@ -291,7 +299,7 @@ def test_a_lost_file_is_told_and_can_be_erased(
     page = admin_client.get(f"/admin/sessions_app/session/{session.pk}/change/")
     assert page.status_code == 200 and "archive of this chat is missing" in page.content.decode()
     erase_session(session.pk, ErasureOrder(reason="She asked for it."))
-    assert not path.exists() and not Pack.objects.exists()
+    assert not path.exists() and not Pack.objects.filter(pk=session.pk).exists()
     assert Tombstone.objects.get().counts["events"] == 3
     assert ErasedSession.objects.values_list("last_seq", flat=True).get() == 3
 
