@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
 from a2a.client import Client
@@ -116,7 +117,7 @@ async def test_tasks_of_packed_sessions_come_back_and_a_lost_pack_hides_no_other
     assert text_of(await program.get_task(GetTaskRequest(id=task.id))) == "Two."
     await in_thread(pack, task.context_id)
     await in_thread(pack, lost.context_id)
-    Path((await Pack.objects.aget(pk=lost.context_id)).file.path).unlink()
+    Path((await Pack.objects.aget(pk=UUID(lost.context_id))).file.path).unlink()
     listed = await program.list_tasks(ListTasksRequest(include_artifacts=True))
     assert [(found.id, text_of(found)) for found in listed.tasks] == [(task.id, "Two.")]
 
