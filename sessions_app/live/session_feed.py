@@ -299,6 +299,10 @@ class SessionFeed:
             return None
         self._hub.drop_ended_text(self.session_id, streaming, session_status)
         self._known_work.replace(session_status)
+        # The reader gets these after the status, and the status may be older or newer.
+        for update in self._buffer:
+            if isinstance(update, NoticeUpdate):
+                self._known_work.note(update.notice)
         # The reader may claim events that do not exist yet.
         self.seq = self._buffered_seq = max(self.seq, min(self._after, session_status.last_seq))
         self._log_position = max(self._log_position, session_status.last_seq)

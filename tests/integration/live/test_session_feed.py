@@ -111,6 +111,27 @@ async def test_a_notice_that_comes_while_the_status_is_read_follows_the_events(
     assert kinds == [StatusUpdate, EventUpdate, EventUpdate, NoticeUpdate]
 
 
+async def test_a_lost_end_of_work_that_began_while_the_status_was_read_is_found(
+    session: Session, feed: SessionFeed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise the reader would take the session for busy until its next connection."""
+    read = event_log.session_status
+
+    async def read_slowly(session_id: UUID, user_id: int) -> SessionStatus | None:
+        publish(session, "running")
+        return await read(session_id, user_id)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(event_log, "session_status", read_slowly)
+        kinds = [type(update) for update in await take_all(feed)]
+    assert kinds == [StatusUpdate, NoticeUpdate]
+    idle = await read(session.pk, session.user_id)
+    assert idle is not None and not idle.active
+    for _ in range(2):
+        live().hub.receive_status(session.pk, idle)
+    assert [type(update) for update in await take_all(feed)] == [StatusUpdate]
+
+
 async def test_the_end_of_an_invocation_in_another_process_follows_its_events(
     session: Session, feed: SessionFeed
 ) -> None:
