@@ -164,6 +164,17 @@ async def test_a_generator_shows_messages_on_the_way_and_has_one_output() -> Non
     assert (await conversation.session()).state == {"half": True, "nearly": True}
 
 
+async def test_partial_events_of_a_node_are_no_output() -> None:
+    def write() -> Iterator[Any]:
+        for piece in ("do", "ne"):
+            yield Event(partial=True, message=piece, output=piece)
+        yield "done"
+
+    events = await Conversation(Workflow(name="flow", edges=[("START", write)])).say("go")
+    assert [event.text() for event in events if event.partial] == ["do", "ne"]
+    assert ended(events) == {"flow@1/write@1": "done"}
+
+
 async def test_two_outputs_of_a_node_are_refused() -> None:
     def twice() -> Iterator[int]:
         yield 1
