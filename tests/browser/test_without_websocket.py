@@ -42,6 +42,21 @@ SHOW_AND_BEAT = """
   return status.textContent;
 }
 """
+GREET_AGAIN = """
+async () => {
+  const { socket } = (await import("/static/sessions_app/chat/main.js")).page;
+  const handle = socket.onFrame;
+  await new Promise((resolve) => {
+    socket.onFrame = (frame) => {
+      handle(frame);
+      if (frame.type === "ready") resolve();
+    };
+    socket.hello();
+  });
+  socket.onFrame = handle;
+}
+"""
+"""Ask for the status of the session, as after a gap in the frames, and wait until it has come."""
 
 OpenBlocked = Callable[[], ChatPage]
 
@@ -145,6 +160,7 @@ def test_a_response_that_is_slower_than_the_stream_does_not_bring_back_an_ended_
     chat.wait_until_idle()
     [(route, response)] = held
     assert response.json()["status"] == "running"
+    chat.page.evaluate(GREET_AGAIN)
     others.clear()
     route.fulfill(response=response)
     while not others:  # The page sends what it has seen when it has handled the response.

@@ -14,7 +14,7 @@ export class EventStream {
   readyState = WebSocket.OPEN;
   checkTimeout = 6000; // the server answers no "ping", but sends a frame every five seconds
   #source = null;
-  #noticed = new Set(); // ids of the invocations in notices of the stream since the last "ready" frame
+  #noticed = new Set(); // ids of the invocations in notices of the stream since the last request was sent
   #sending = Promise.resolve(); // one request after the other keeps the order of the frames
 
   /** @param url - URL of the websocket, which changes when a new chat begins. */
@@ -54,6 +54,7 @@ export class EventStream {
 
   async #post(id, body) {
     if (this.readyState === WebSocket.CLOSED) return;
+    this.#noticed.clear();
     const { frames } = document.getElementById("main").dataset;
     const response = await postFrame(frames + this.url.search, body);
     if (response.status === 204) return;
@@ -68,13 +69,13 @@ export class EventStream {
     this.onmessage?.({ data: JSON.stringify({ type: "error", in_reply_to: id, message }) });
   }
 
-  // A notice that came over the stream first is newer than the reply to the message.
+  // A notice that came over the stream first is newer than the reply to the message, also if the server has greeted the
+  // page again since then.
   #receive(frame) {
     if (frame.type !== "invocation" || !this.#noticed.has(frame.id)) this.onmessage?.({ data: JSON.stringify(frame) });
   }
 
   #note({ type, id }) {
-    if (type === "ready") this.#noticed.clear();
     if (type === "invocation") this.#noticed.add(id);
   }
 
