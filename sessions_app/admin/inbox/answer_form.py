@@ -11,6 +11,7 @@ from sessions_app.admin.confirmed_action import ReasonForm
 from sessions_app.jobs.questions import JobAnswer
 from sessions_app.models import AnswerRequest, RequestKind
 from sessions_app.rendering.outline import one_line
+from sessions_app.rendering.questions import TEXT_QUESTIONS
 
 YES_OR_NO = (("yes", gettext_lazy("Approve")), ("no", gettext_lazy("Reject")))
 
@@ -18,7 +19,13 @@ YES_OR_NO = (("yes", gettext_lazy("Approve")), ("no", gettext_lazy("Reject")))
 def is_yes_or_no(request: AnswerRequest) -> bool:
     """Return True if the request is answered by yes or no."""
     question = (request.job and request.job.question) or {}
-    return request.kind in (RequestKind.CONFIRMATION, RequestKind.CALL) or question.get("kind") == "confirm"
+    return _has_status(request) or question.get("kind") == "confirm"
+
+
+def _has_status(request: AnswerRequest) -> bool:
+    """Return True if the answer is a status with a reason."""
+    is_call = request.kind == RequestKind.CALL and request.tool_name not in TEXT_QUESTIONS
+    return is_call or request.kind == RequestKind.CONFIRMATION
 
 
 class AnswerForm(ReasonForm):
@@ -51,7 +58,7 @@ class AnswerForm(ReasonForm):
             self.fields["answer"] = forms.ChoiceField(
                 choices=options, widget=forms.RadioSelect, label=_("Answer")
             )
-        elif question.get("kind") == "text":
+        elif question.get("kind") == "text" or request.tool_name in TEXT_QUESTIONS:
             self.fields["answer"] = forms.CharField(
                 label=_("Answer"), widget=forms.Textarea(attrs={"rows": 3})
             )
@@ -62,7 +69,7 @@ class AnswerForm(ReasonForm):
         self.fields["reason"].help_text = _(
             "Recorded for staff. The person and the model read the answer only."
         )
-        if request.kind in (RequestKind.CONFIRMATION, RequestKind.CALL):
+        if _has_status(request):
             self.fields["reason"].help_text = _("Recorded, and shown to the person and the model.")
 
     @property

@@ -143,8 +143,9 @@ async def queue_answer(
 
     Raises:
         ConflictError: the call was answered already.
-        InvalidInputError: the answer to a request for a confirmation or a credential cannot be read, the answer to a
-            workflow does not fit the question's schema, allows more than the question offers, or is nested too deeply.
+        InvalidInputError: the answer to a request for a confirmation or a credential cannot be read, the answer does
+            not fit the schema of a workflow's question, it allows more than the question offers, or it is nested too
+            deeply.
         NotFoundError: the session was deleted in the meantime.
     """
     part = types.FunctionResponse(id=call.id, name=call.name, response=response)

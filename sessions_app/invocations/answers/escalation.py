@@ -21,9 +21,14 @@ from sessions_app.models import AnswerRequest, RequestKind
 from sessions_app.process import threads
 from sessions_app.process.group_mail import admin_link, mail_group
 from sessions_app.process.sweeping import BATCH_SIZE, OverdueRows, Repair
+from sessions_app.rendering.questions import TEXT_QUESTIONS
 
 TOO_LATE = gettext_noop("Nobody answered in time.")
-MAY_BE_REJECTED = Q(kind__in=(RequestKind.CONFIRMATION, RequestKind.CALL)) | Q(job__question__kind="confirm")
+MAY_BE_REJECTED = (
+    Q(kind=RequestKind.CONFIRMATION)
+    | Q(~Q(tool_name__in=TEXT_QUESTIONS), kind=RequestKind.CALL)
+    | Q(job__question__kind="confirm")
+)
 
 
 def escalations() -> list[Repair]:

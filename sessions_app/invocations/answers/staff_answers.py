@@ -16,6 +16,7 @@ from sessions_app.invocations.answers.answering import (
 from sessions_app.invocations.answers.form_answers import ConfirmationForm, OptionForm
 from sessions_app.jobs.questions import JobAnswer, answer_question
 from sessions_app.models import AnswerRequest, RequestKind, Session
+from sessions_app.rendering.questions import TEXT_QUESTIONS
 from sessions_app.sessions.ownership import User
 
 
@@ -25,8 +26,8 @@ async def answer_request(
     """Answer the call or the question of a request; the first answer counts.
 
     Args:
-        answer: True or False to approve or reject; an option or a text for the question of a job. The option of a
-            choice is its number, from 0, as text.
+        answer: True or False to approve or reject; an option or a text for the question of a job; a text for that of
+            a workflow or a remote agent. The option of a choice is its number, from 0, as text.
         user: the member of staff, checked against the rule of the call's tool; None for an answer of the site.
 
     Raises:
@@ -64,6 +65,8 @@ def _response(kind: RequestKind, call: WaitingCall, answer: JobAnswer, reason: s
         return OptionForm(number).response_to(call.args)
     if kind == RequestKind.CONFIRMATION:
         return ConfirmationForm(bool(answer), changes={}, reason=reason).response_to(call.args)
+    if call.name in TEXT_QUESTIONS:
+        return {"result": answer}
     if not isinstance(answer, bool):
         raise InvalidInputError(gettext_noop("Answer this question with yes or no."))
     return {"status": "approved" if answer else "rejected", "reason": reason}

@@ -36,7 +36,7 @@ from sessions_app.rendering.session_view import SessionView
 from tests.fakes import ScriptedModel, call
 from tests.integration.admin.audit_rows import HOSTILE, told
 from tests.integration.jobs.job_helpers import run_task, talk
-from tests.served_agents import Served
+from tests.served_agents import Served, asking_workflow
 
 pytestmark = pytest.mark.django_db(transaction=True)
 FINANCE = "staff:sessions_app.cancel_invocation"
@@ -222,6 +222,7 @@ def test_staff_with_the_general_permission_answer_choices_jobs_and_long_running_
     decide(client, row, "1")
     assert "<bdi>grace</bdi> (staff) chose" in chat_of(row) and "<script" not in chat_of(row)
     row = wait(person, model, call("approve_trip", city="Bern"), "Wait.", "Good trip.")
+    assert "shown to the person and the model" in client.get(page_of(row)).content.decode()
     decide(client, row, "yes", reason="Go")
     last = Event.objects.filter(session=row.session_id, author="user").latest("seq")
     response = last.body["content"]["parts"][0]["functionResponse"]["response"]
@@ -242,6 +243,19 @@ def test_staff_with_the_general_permission_answer_choices_jobs_and_long_running_
     assert [given["by"] for given in job.answers] == ["grace"] * 3
     acts = SessionAct.objects.filter(session=job.session_id, action="answer", actor_name="grace")
     assert list(acts.values_list("reason", flat=True)) == ["It is fair"] * 3
+
+
+def test_staff_answer_the_question_of_a_workflow_in_words(
+    client: Client, person: User, served: Served, background_end: None
+) -> None:
+    served(asking_workflow("desk"))
+    sign_in(client, "approve_answerrequest", "view_answerrequest", "view_text")
+    row = AnswerRequest.objects.get(session=talk(person, "desk", "Refund"))
+    assert "The person and the model read the answer only." in client.get(page_of(row)).content.decode()
+    assert "does not fit the question" in told(decide(client, row, "some"))
+    assert "Answered: How many?" in told(decide(client, row, "7"))
+    assert "<bdi>grace</bdi> (staff)" in chat_of(row)
+    assert Event.objects.filter(session=row.session_id).latest("seq").body["output"] == "'7' it is"
 
 
 def test_one_of_four_answers_at_once_decides_and_the_others_are_told_who(

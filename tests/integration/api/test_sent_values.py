@@ -25,7 +25,7 @@ from sessions_app.store import DjangoSessionService
 from tests.fakes import ScriptedModel, call
 from tests.integration.api.api_stream import open_stream
 from tests.integration.api.conftest import Program, body_of
-from tests.served_agents import Served
+from tests.served_agents import Served, asking_workflow
 
 pytestmark = pytest.mark.usefixtures("loop_end", "servers")
 DEPTHS = (200, 251, 260, 600)
@@ -96,6 +96,27 @@ async def test_an_answer_that_is_nested_too_deeply_is_refused_and_may_be_given_a
     assert (await post(program, f"/api/v1/approvals/{waiting.pk}/answer", {"response": {"a": 1}}))[0] == 204
     await worker().wait_until_idle()
     assert not await Invocation.objects.exclude(status="completed").aexists()
+
+
+@pytest.mark.parametrize("by", ["approval", "run"])
+async def test_the_question_of_a_workflow_is_answered_and_a_wrong_answer_may_be_given_again(
+    program: Program, person: User, session: Session, served: Served, by: str
+) -> None:
+    served(asking_workflow("shop"))
+    run_id, _ = await use_cases.send_message(actors.person(person), session.pk, "m-1", "go")
+    await worker().wait_until_idle()
+    waiting = await AnswerRequest.objects.aget()
+    address = f"/api/v1/approvals/{waiting.pk}/answer"
+    if by == "run":
+        address = f"/api/v1/runs/{run_id}/responses"
+    sent = {"call_id": waiting.call_id} if by == "run" else {}
+    status, problem = await post(program, address, {**sent, "response": {"result": "some"}})
+    assert (status, "does not fit the question" in problem) == (400, True)
+    assert json.loads(problem)["errors"][0]["field"] == "body.response"
+    status, _ = await post(program, address, {**sent, "response": {"result": 3}})
+    await worker().wait_until_idle()
+    assert status in (202, 204)
+    assert (await Event.objects.filter(session=session).alatest("seq")).body["output"] == "3 it is"
 
 
 async def test_an_answer_belongs_to_the_run_that_asks(

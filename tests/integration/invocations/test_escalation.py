@@ -26,7 +26,7 @@ from sessions_app.rendering.html import render_event
 from sessions_app.rendering.session_view import SessionView
 from tests.fakes import ScriptedModel, call
 from tests.integration.jobs.job_helpers import talk
-from tests.served_agents import Served
+from tests.served_agents import Served, asking_workflow
 
 pytestmark = pytest.mark.django_db(transaction=True)
 MAIL = {"mail_seconds": 3600, "mail_group": "finance"}
@@ -122,6 +122,25 @@ def test_what_has_time_left_or_is_of_another_tool_is_left_alone(
     configure(answer_limits=limits)
     sweep()
     assert AnswerRequest.objects.open().exists() and mail.outbox == []
+
+
+@pytest.mark.parametrize("schema", [None, bool])
+def test_the_question_of_a_workflow_waits_on_and_staff_are_told_of_it(
+    person: User,
+    finance: Group,
+    served: Served,
+    configure: Callable[..., None],
+    background_end: None,
+    caplog: pytest.LogCaptureFixture,
+    schema: Any,
+) -> None:
+    configure(answer_limits={"": {**MAIL, "reject_seconds": 3600}})
+    served(asking_workflow("desk", schema))
+    talk(person, "desk", "My lamp is broken")
+    AnswerRequest.objects.update(asked_at=F("asked_at") - timedelta(hours=2))
+    sweep()
+    assert AnswerRequest.objects.open().exists() and len(mail.outbox) == 1
+    assert "could not repair" not in caplog.text
 
 
 def test_the_nightly_repair_stores_what_an_older_version_did_not_and_drops_what_waits_no_longer(

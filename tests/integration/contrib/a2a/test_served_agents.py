@@ -21,8 +21,9 @@ from runtime.models import LlmResponse
 from runtime.tools import FunctionTool, get_user_choice
 from sessions_app.models import Artifact, Invocation, Session
 from tests.fakes import ScriptedModel, call
-from tests.integration.contrib.a2a.conftest import program_of
+from tests.integration.contrib.a2a.conftest import APP, program_of
 from tests.integration.contrib.a2a.talk import apply_all, items, message, question_of, say, state_of, text_of
+from tests.served_agents import Served, asking_workflow
 
 
 def refund(euros: int, note: str) -> str:
@@ -110,6 +111,18 @@ async def test_a_choice_is_answered_by_one_of_its_options(program: Client, model
         await say(program, message("beer", task_id=asked.id))
     task = await say(program, message("tea", task_id=asked.id))
     assert (state_of(task), text_of(task)) == ("completed", "Enjoy.")
+
+
+async def test_the_question_of_a_workflow_is_answered_by_a_text_that_fits(
+    program: Client, served: Served
+) -> None:
+    served(asking_workflow(APP))
+    asked = await say(program, "Refund me")
+    assert state_of(asked) == "input_required" and "How many?" in question_of(asked)
+    with pytest.raises(InvalidParamsError, match="does not fit the question"):
+        await say(program, message("some", task_id=asked.id))
+    task = await say(program, message("3", task_id=asked.id))
+    assert (task.id, state_of(task), text_of(task)) == (asked.id, "completed", "'3' it is")
 
 
 async def test_a_task_that_fails_says_so(program: Client, model: ScriptedModel) -> None:
