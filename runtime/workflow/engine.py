@@ -29,7 +29,7 @@ from runtime.events.node_info import NodeInfo, child_path
 from runtime.events.node_runs import RunRecord
 from runtime.events.request_input import RequestInput
 from runtime.workflow.build import NodeBuilder
-from runtime.workflow.errors import NodeDataError, NodeTimeoutError, NodeWaitsError
+from runtime.workflow.errors import NodeDataError, NodeTimeoutError, NodeWaitsError, SeveralOutputsError
 from runtime.workflow.node_context import UNLIMITED, NodeContext, Slots
 from runtime.workflow.node_data import as_json, check_state, stored_route
 from runtime.workflow.plan import NodeRun, Plan
@@ -62,6 +62,7 @@ class WorkflowEngine:
         self._state_schema = state_schema
         self._plan = plan
         self._shows_output = shows_output
+        self._output_of = ""
         self._pool = TaskPool[Event]()
         self._slots: Slots = UNLIMITED
         if max_concurrency and max_concurrency > 0:
@@ -105,7 +106,8 @@ class WorkflowEngine:
                 failed_attempts = record.failed_attempts + 1
                 retry = run.node.retry_config
                 delay = retry.delay_after(failed_attempts, error) if retry else None
-                if delay is None:
+                # Another attempt would give a second output again.
+                if delay is None or isinstance(error, SeveralOutputsError):
                     self._ctx.scope.note_failure(error, self._ctx.agent.name, run.path)
                     raise
                 await self._emit_failure(run, failed_attempts, delay, error)
@@ -192,7 +194,10 @@ class WorkflowEngine:
 
     async def _emit_end(self, run: NodeRun, outcome: "_Outcome") -> None:
         content = outcome.content
-        is_shown = self._shows_output and self._plan.is_last(run)
+        is_last = self._plan.is_last(run)
+        if is_last and (outcome.is_message or outcome.output is not None):
+            self._check_is_only_output(run.node.name)
+        is_shown = self._shows_output and is_last
         if content is None and is_shown and isinstance(outcome.output, str):
             content = types.Content(role="model", parts=[types.Part(text=outcome.output)])
         event = agent_event(self._ctx_of(run), content, outcome.actions)
@@ -201,6 +206,18 @@ class WorkflowEngine:
             path=run.path, has_ended=True, message_as_output=outcome.is_message or None
         )
         await self._pool.emit(event)
+
+    def _check_is_only_output(self, name: str) -> None:
+        """Check that the output of the node, which no edge leaves, is the workflow's only one.
+
+        Raises:
+            SeveralOutputsError: another node has given one.
+        """
+        # The other's end may not be committed yet, and so not be in the plan.
+        for other in (*self._plan.outputs, self._output_of):
+            if other not in ("", name):
+                raise SeveralOutputsError(self._ctx.agent.name, [other, name])
+        self._output_of = name
 
     async def _emit_failure(self, run: NodeRun, failed_attempts: int, delay: float, error: Exception) -> None:
         """Commit a failed attempt: the wait for the next one outlives a restart."""

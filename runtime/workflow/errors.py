@@ -1,10 +1,22 @@
 """Errors of workflows."""
 
+from collections.abc import Sequence
+
 from runtime.errors import AdkError, ConfigurationError
 
 
 class GraphValidationError(ConfigurationError):
     """A graph cannot run. The message names the nodes and the remedy."""
+
+
+class SeveralOutputsError(ConfigurationError):
+    """More than one node that no edge leaves has given an output."""
+
+    def __init__(self, workflow_name: str, node_names: Sequence[str]) -> None:
+        names = " and ".join(map(repr, node_names))
+        super().__init__(
+            f"Workflow {workflow_name!r} has several outputs, of the nodes {names}. Let them lead to a JoinNode."
+        )
 
 
 class NodeDataError(AdkError, ValueError):

@@ -84,7 +84,10 @@ class Plan:
         self._follow(START.name, None, workflow_input, branch)
 
     def is_last(self, run: NodeRun) -> bool:
-        return self._graph.nodes.get(run.node.name) is run.node and self._graph.is_terminal(run.node.name)
+        """Return True if the run is of a node that no edge leaves."""
+        # The code of a node may run such a node, too.
+        is_own = run.path.rpartition("/")[0] == self._path
+        return is_own and self._graph.is_terminal(run.node.name)
 
     def next_runs(self, runs: NodeRuns) -> Iterator[NodeRun]:
         """Take in the runs that have ended since the last call; yield the runs that can begin now, each once."""

@@ -16,6 +16,7 @@ from runtime.workflow.agent_node import AgentNode
 from runtime.workflow.base_node import START, BaseNode
 from runtime.workflow.build import EdgeParser
 from runtime.workflow.engine import WorkflowEngine
+from runtime.workflow.errors import SeveralOutputsError
 from runtime.workflow.function_node import FunctionNode
 from runtime.workflow.graph import Graph
 from runtime.workflow.node_data import adapter_for, fit, fit_output
@@ -102,10 +103,8 @@ class Workflow(BaseAgent):
             async for event in events:
                 yield event
         if len(plan.outputs) > 1:
-            raise ConfigurationError(
-                f"Workflow {self.name!r} has several outputs, of the nodes {', '.join(map(repr, plan.outputs))}. Let "
-                "them lead to a JoinNode."
-            )
+            # The graph was another one when the nodes ended.
+            raise SeveralOutputsError(self.name, list(plan.outputs))
         for output in plan.outputs.values():
             checked = fit_output(output, self._output_adapter, f"The output of workflow {self.name!r}")
             if ctx.node is not None:

@@ -13,11 +13,21 @@ from pydantic import BaseModel
 from runtime import types
 from runtime.agents import LlmAgent, SequentialAgent
 from runtime.agents.callback_context import CallbackContext
+from runtime.errors import ConfigurationError
 from runtime.events import Event
 from runtime.run_config import RunConfig, StreamingMode
 from runtime.sessions.state import StateSchemaError
 from runtime.tools import AgentTool, FunctionTool
-from runtime.workflow import DEFAULT_ROUTE, JoinNode, Node, NodeContext, NodeDataError, Workflow, node
+from runtime.workflow import (
+    DEFAULT_ROUTE,
+    JoinNode,
+    Node,
+    NodeContext,
+    NodeDataError,
+    RetryConfig,
+    Workflow,
+    node,
+)
 from tests.fakes import ScriptedModel, call
 from tests.unit.runtime.conversation import Conversation, outline
 
@@ -282,15 +292,33 @@ async def test_max_concurrency_limits_the_nodes_at_once() -> None:
     assert most == 2
 
 
-async def test_several_outputs_of_last_nodes_are_refused() -> None:
-    def one() -> int:
-        return 1
+@pytest.mark.parametrize("are_parallel", [True, False])
+async def test_the_second_output_of_a_workflow_is_refused_before_it_is_stored(are_parallel: bool) -> None:
+    def one() -> str:
+        return "1"
 
-    def two() -> int:
-        return 2
+    @node(retry_config=RetryConfig(initial_delay=0))
+    def two() -> str:
+        ran.append("two")
+        return "2"
 
-    with pytest.raises(ValueError, match=r"'one', 'two'.*JoinNode"):
-        await outputs_of(("START", (one, two)))
+    def between() -> None:
+        return None
+
+    async def run_both(ctx: NodeContext) -> None:
+        await ctx.run_node(one)
+        await ctx.run_node(two)
+
+    ran: list[str] = []
+    edges: list[Any] = [("START", run_both, (one, between)), (between, two)]
+    if are_parallel:
+        edges = [("START", run_both, (one, two))]
+    conversation = Conversation(Workflow(name="flow", edges=edges))
+    with pytest.raises(ConfigurationError, match=r"of the nodes 'one' and 'two'.*JoinNode"):
+        await conversation.say("go")
+    ends = ended((await conversation.session()).events)
+    assert ends["flow@1/one@1"] == "1" and "flow@1/two@1" not in ends
+    assert ran == ["two", "two"]  # once by `run_both`, and not tried again
 
 
 async def test_an_agent_gets_the_input_as_its_message_and_gives_its_answer() -> None:
