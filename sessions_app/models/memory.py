@@ -1,5 +1,6 @@
 """MemoryEntry: the text of an event of an earlier session, found by its words, and by its meaning as a vector."""
 
+import hashlib
 from collections.abc import Iterable
 from typing import Any, Self, TypeVar
 
@@ -153,9 +154,23 @@ class TextVector(models.Model):
         abstract = True
 
 
-class MemoryVector(TextVector):
-    """Meaning of an entry."""
+MEMORY_PARTS = 32
+"""Parts of the index of memory. A search follows one of them, in which few vectors are of other users."""
 
+
+def memory_part(user_pk: Any) -> int:
+    """Return the part with the vectors of a user's entries, as the function `adk_part_of` of the database does."""
+    return hashlib.sha256(str(user_pk).encode()).digest()[0] % MEMORY_PARTS
+
+
+class MemoryVector(TextVector):
+    """Meaning of an entry.
+
+    Attributes:
+        part: `memory_part` of the entry's user, set by a trigger.
+    """
+
+    part = models.SmallIntegerField(db_default=0, editable=False)
     entry = models.ForeignKey(
         MemoryEntry, on_delete=models.DO_NOTHING, db_constraint=False, db_index=False, related_name="vectors"
     )

@@ -48,7 +48,7 @@ WORDS = 8
 VOCABULARY = 20_000
 NOISE = 5.0
 """Standard deviation of what the numbers of a vector have beside its sentences; those of a sentence are up to 127."""
-PEOPLE = {"usual": 0.0025, "few": 0.02, "many": 0.2, "others": 0.7775}
+PEOPLE = {"usual": 0.0025, "few": 0.02, "many": 0.2} | {f"other{n}": 0.0025 for n in range(311)}
 """Shares of the memory entries; a search looks for those of one of the first three people."""
 BASES = {"searched": 0.5, "other": 0.5}
 """Shares of the passages, which have the texts and vectors of the first entries."""
@@ -85,8 +85,8 @@ MAKE_NOISES = """
     FROM generate_series(0, %s) n
 """
 INSERT_VECTORS = """
-    INSERT INTO sessions_app_memoryvector (entry_id, model_id, numbers)
-    SELECT entry.id, %s, (mix.numbers + a.numbers + b.numbers)::real[]
+    INSERT INTO sessions_app_memoryvector (entry_id, model_id, part, numbers)
+    SELECT entry.id, %s, adk_part_of(user_id::text), (mix.numbers + a.numbers + b.numbers)::real[]
     FROM sessions_app_memoryentry entry
         JOIN mix ON mix.id = (hashint8(entry.id) & %s)
         JOIN noise a ON a.id = (hashint8extended(entry.id, 1) & %s)
@@ -131,7 +131,10 @@ def _fill(number: int, model: EmbeddingModel) -> list[str]:
         cursor.execute("SET session_replication_role = replica; SET work_mem = '64MB'")
         cursor.execute("SELECT indexdef FROM pg_indexes WHERE indexname = ANY(%s)", [[*INDEXES_OF_WORDS]])
         indexes_of_words = [definition for (definition,) in cursor.fetchall()]
-        indexes = [*INDEXES_OF_WORDS, *(f"{table.index}{model.pk}" for table in EMBEDDED_TABLES)]
+        indexes = [
+            *INDEXES_OF_WORDS,
+            *(name for table in EMBEDDED_TABLES for name in table.indexes_of(model.pk)),
+        ]
         cursor.execute(f"DROP INDEX {', '.join(indexes)}")
         _insert_texts(cursor, number, passages, model)
         _insert_vectors(cursor, model)
@@ -139,12 +142,13 @@ def _fill(number: int, model: EmbeddingModel) -> list[str]:
             cursor.execute(definition)
         cursor.execute("VACUUM ANALYZE")
         texts_made = postgres_cpu_seconds()
-        # Enough for the graph of a million vectors.
-        cursor.execute("SET maintenance_work_mem = '2GB'")
+        # Enough for the graph of the part with the person who has a fifth of a million vectors.
+        cursor.execute("SET maintenance_work_mem = '512MB'")
         begin = time.perf_counter()
         prepare_vectors()
         seconds = time.perf_counter() - begin
-        cursor.execute("SELECT pg_relation_size(%s)", [f"{MEMORY.index}{model.pk}"])
+        names = [*MEMORY.indexes_of(model.pk)]
+        cursor.execute("SELECT sum(pg_relation_size(name)) FROM unnest(%s::text[]) name", [names])
         (size,) = cursor.fetchone() or (0,)
     return [
         f"{number:,} entries and {passages:,} passages made in {texts_made - started:.0f} s of CPU",

@@ -7,6 +7,8 @@ import math
 import random
 import time
 from datetime import timedelta
+from importlib import import_module
+from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
@@ -19,9 +21,11 @@ from runtime.models.embeddings import Embeddings
 from runtime.sessions import Session
 from sessions_app.agent_apps.checks.vectors import check_vectors
 from sessions_app.models import EmbeddingModel, MemoryEntry, MemoryVector, PersonUsage
+from sessions_app.models.memory import memory_part
 from sessions_app.process import threads
 from sessions_app.process.threads import in_thread
 from sessions_app.store import DjangoMemoryService, DjangoSessionService, embedding, memory_vectors
+from sessions_app.store.embedded_tables import MEMORY
 from sessions_app.store.memory_vectors import nearest_entries, nearest_to, prepare_vectors
 from sessions_app.tasks import embed_memory
 from tests.embedded_sentences import DIMENSIONS, ENTRIES, QUESTIONS, vector_of
@@ -215,7 +219,7 @@ async def test_f3_the_vectors_of_the_earlier_model_serve_until_the_next_has_all(
     assert (await search(person, PET))[0] == CAT
     assert embedding_server.embeddings.bodies[-1]["model"] == "second"
     await in_thread(prepare_vectors)
-    assert len(await in_thread(index_names)) == 1
+    assert len(await in_thread(index_names)) == MEMORY.parts
     settings.ADK = {**settings.ADK, "embeddings": {model: DIMENSIONS}}
     await in_thread(prepare_vectors)
     monkeypatch.setattr(embedding, "BATCH_SIZE", 1)
@@ -225,12 +229,32 @@ async def test_f3_the_vectors_of_the_earlier_model_serve_until_the_next_has_all(
     assert await nearest_entries(APP, person.pk, PET, 5), "the vectors of the first time are gone"
 
 
+async def test_f3_vectors_of_an_older_version_move_to_the_parts_of_their_users(
+    model: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    migration = import_module("sessions_app.migrations.0043_move_memory_vectors")
+    monkeypatch.setattr(migration, "VECTORS_AT_ONCE", 2)
+    for number in range(5):
+        await remember(await User.objects.acreate(username=f"user{number}"), CAT)
+    await embedding.embed_waiting()
+    await MemoryVector.objects.aupdate(part=-1)
+    await in_thread(move_vectors, migration)
+    parts = MemoryVector.objects.values_list("part", "entry__user")
+    assert [part async for part, _ in parts] == [memory_part(user_pk) async for _, user_pk in parts]
+
+
+def move_vectors(migration: Any) -> None:
+    with connection.schema_editor(atomic=False) as editor:
+        migration.set_parts(None, editor)
+
+
 async def test_f3_an_index_that_an_older_version_built_is_made_anew_beside_it(
     person: User, model: str
 ) -> None:
     await remember(person, CAT)
     await embedding.embed_waiting()
-    [name] = await in_thread(index_names)
+    names = await in_thread(index_names)
+    name = names[7]
     await in_thread(change_index, f"{name} RESET (ef_construction)")
     await in_thread(prepare_vectors)
     assert await in_thread(build_of, name) == ["ef_construction=200"]
@@ -238,7 +262,7 @@ async def test_f3_an_index_that_an_older_version_built_is_made_anew_beside_it(
     # As if the process had died between the last two steps.
     await in_thread(change_index, f"{name} RENAME TO {name}_new")
     await in_thread(prepare_vectors)
-    assert await in_thread(index_names) == [name]
+    assert await in_thread(index_names) == names
     assert await in_thread(oid_of, name) == made
 
 
@@ -261,7 +285,7 @@ def build_of(index: str) -> list[str]:
 
 def index_names() -> list[str]:
     with connection.cursor() as cursor:
-        cursor.execute("SELECT relname FROM pg_class WHERE relname LIKE 'memory_meaning_%'")
+        cursor.execute("SELECT relname FROM pg_class WHERE relname LIKE 'memory_meaning_%' ORDER BY 1")
         return [name for (name,) in cursor.fetchall()]
 
 
