@@ -27,6 +27,7 @@ NAMES = (
     "memory",
     "cold",
     "shapes",
+    "long_session",
     "alone",
     "admin_pages",
     "search_pages",

@@ -1,8 +1,8 @@
 """Shapes of load on one web process, each beside the same work in a small form.
 
 Many open chats of which few are answered, many people who arrive together, many readers of one answer, readers who stop
-reading, and a person with many sessions. `cold` has sessions of many events, and `BENCH_JOBS=10000` gives `jobs` more
-jobs.
+reading, and a person with many sessions. `long_session` has a session of many events, and
+`BENCH_JOBS=10000` gives `jobs` more jobs.
 """
 
 from __future__ import annotations
@@ -64,13 +64,14 @@ async def measure() -> list[str]:
     """Return the lines of each shape: its small form first."""
     lines = []
     for shape in SHAPES:
-        async with _site() as (port, process):
+        async with site() as (port, process):
             lines += await shape(port, process)
     return lines
 
 
 @asynccontextmanager
-async def _site() -> AsyncIterator[tuple[int, psutil.Process]]:
+async def site() -> AsyncIterator[tuple[int, psutil.Process]]:
+    """Run a web process; yield its port and process."""
     with daphne("adk_site.asgi:application", "tests.benchmarks.settings") as (port, process):
         yield port, process
 
@@ -104,8 +105,8 @@ async def _arrivals(port: int, process: psutil.Process) -> list[str]:
         ) as browser:
             await asyncio.gather(*(_arrive(browser, port, door, pages, refused, seen) for door in doors))
         lines.append(
-            f"{count} people arrive within {SECONDS_OF_ARRIVING:.0f} s: page {_summarize(pages)}, "
-            f"first word {_summarize(seen.first_words)}, turn {_summarize(seen.turns)}, {len(refused)} sockets refused"
+            f"{count} people arrive within {SECONDS_OF_ARRIVING:.0f} s: page {summarize(pages)}, "
+            f"first word {summarize(seen.first_words)}, turn {summarize(seen.turns)}, {len(refused)} sockets refused"
         )
         lines.append(f"  {await costs.line(count, 'a person')}")
     return lines
@@ -150,7 +151,7 @@ async def _readers(port: int, process: psutil.Process) -> list[str]:
         for _ in range(ANSWERS_READ):
             began = await _send(tabs[0], Work(1, words=200))
             await asyncio.gather(*(read_answer(tab, seen, began) for tab in tabs))
-        lines.append(f"{count} readers of answers of 200 words: words {_summarize(seen.ages)} old")
+        lines.append(f"{count} readers of answers of 200 words: words {summarize(seen.ages)} old")
         lines.append(f"  {await costs.line(count * ANSWERS_READ, 'an answer and reader')}")
         for tab in tabs:
             await tab.close()
@@ -200,17 +201,24 @@ async def _many_sessions(port: int, process: psutil.Process) -> list[str]:
         async with httpx2.AsyncClient(headers={"Cookie": doors[0].cookie}, timeout=60) as browser:
             for path in (*PAGES, chat):
                 address = f"http://127.0.0.1:{port}/{path}"
-                await browser.get(address)
-                costs, seconds = Costs(process), []
-                for _ in range(VISITS):
-                    began = time.time()
-                    response = await browser.get(address)
-                    assert response.status_code == 200, (path, response.status_code)
-                    seconds.append(time.time() - began)
                 shown = path.replace(chat, "chat/…/")
-                lines.append(f"a person with {count} sessions, /{shown}: {_summarize(seconds)}")
-                lines.append(f"  {await costs.line(VISITS, 'a page')}")
+                lines.append(
+                    f"a person with {count} sessions, /{shown}: {await visit(browser, address, process)}"
+                )
     return lines
+
+
+async def visit(browser: httpx2.AsyncClient, address: str, process: psutil.Process) -> str:
+    """Load a page again and again, after a first time that fills caches; return its times and costs."""
+    await browser.get(address)
+    costs = Costs(process)
+    seconds = []
+    for _ in range(VISITS):
+        began = time.time()
+        response = await browser.get(address)
+        assert response.status_code == 200, (address, response.status_code)
+        seconds.append(time.time() - began)
+    return f"{summarize(seconds)}, {await costs.line(VISITS, 'a page')}"
 
 
 async def _send(tab: ClientConnection, work: Work) -> float:
@@ -248,7 +256,8 @@ def _connections() -> int:
         return int(cursor.fetchone()[0])
 
 
-def _summarize(seconds: list[float]) -> str:
+def summarize(seconds: list[float]) -> str:
+    """Return the median and the 95th percentile in milliseconds."""
     ordered = sorted(seconds)
     middle, most = percentile(ordered, 0.5), percentile(ordered, 0.95)
     return f"{1000 * middle:.0f} ms (95 % within {1000 * most:.0f})"
