@@ -65,6 +65,7 @@ class EventLinks:
         actors: rows with the actors of events, by seq.
         causes: addresses of the pages with the causes of failures, by seq and call id.
         large_answers: lines of the responses in events too large for the page, by seq and call id.
+        large_deltas: keys in the state deltas of events too large for the page, by seq.
     """
 
     calls: Mapping[str, int] = field(default_factory=dict)
@@ -76,6 +77,7 @@ class EventLinks:
     actors: Mapping[int, ActorColumns] = field(default_factory=dict)
     causes: Mapping[int, Mapping[str, str]] = field(default_factory=dict)
     large_answers: Mapping[int, Mapping[str, str]] = field(default_factory=dict)
+    large_deltas: Mapping[int, Sequence[str]] = field(default_factory=dict)
 
     def call_view(self, event: Event, call: Mapping[str, Any]) -> CallView:
         """Return a call of the event with its answers and its outcome."""
@@ -105,7 +107,7 @@ class EventLinks:
 
 
 def load_event_links(session: Session, shown: Sequence[tuple[Event, Any]]) -> EventLinks:
-    """Look up the rows and events related to these events with their bodies, in eleven queries at most."""
+    """Look up the rows and events related to these events with their bodies, in twelve queries at most."""
     calls = _seqs_by_id((event.seq, call_ids(body, "functionCall")) for event, body in shown)
     answers_here: list[tuple[str, CallResponse]] = []
     requests: dict[str, str] = {}
@@ -144,6 +146,7 @@ def load_event_links(session: Session, shown: Sequence[tuple[Event, Any]]) -> Ev
         actors=load_event_actors(session, bodies),
         causes=load_causes(session, bodies),
         large_answers=large_answers,
+        large_deltas=_find_large_deltas(session, too_large),
     )
 
 
@@ -213,6 +216,15 @@ def _later_parts(
         return rows
 
 
+def _find_large_deltas(session: Session, too_large: Sequence[int]) -> dict[int, list[str]]:
+    """Return the first keys in the state deltas of these events, or their beginnings, by seq."""
+    if not too_large:
+        return {}
+    with connection.cursor() as cursor:
+        cursor.execute(_LARGE_DELTAS, {"session": session.pk, "seqs": list(too_large)})
+        return dict(cursor.fetchall())
+
+
 def _find_calls(session: Session, ids: set[str]) -> SeqsByCallId:
     """Return the seqs of the session's events with these calls."""
     if not ids:
@@ -253,6 +265,14 @@ FROM sessions_app_event e, jsonb_path_query(e.body, '$.content.parts[*].function
 WHERE e.session_id = %(session)s AND e.kind IN ('call', 'response', 'error') AND given ->> 'id' <> '' AND (
     e.seq > %(seq)s AND given ->> 'id' = ANY(%(ids)s) OR e.seq = ANY(%(too_large)s::bigint[]))
 ORDER BY e.seq
+"""
+
+# `true` makes a delta that is no object one without keys.
+_LARGE_DELTAS = """
+SELECT seq, ARRAY(
+    SELECT left(key #>> '{}', 200)
+    FROM jsonb_path_query(body, '$.actions.stateDelta.keyvalue().key', '{}', true) key LIMIT 100)
+FROM sessions_app_event WHERE session_id = %(session)s AND seq = ANY(%(seqs)s::bigint[])
 """
 
 

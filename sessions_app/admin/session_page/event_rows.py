@@ -78,6 +78,7 @@ class Row:
         raw: the stored JSON; empty when the event is too large for the page.
         is_whole: False when the event is too large for the page.
         answered: ids of the calls that an event too large for the page answers.
+        large_delta: keys in the state delta of an event too large for the page.
         left_out: number of parts, keys and files not shown.
         sources: sources of the agent's answer.
         cause: address of the page with the exception behind the event's own error; empty without an exception.
@@ -97,6 +98,7 @@ class Row:
     body: Mapping[str, Any] = field(default_factory=dict)
     is_whole: bool = True
     answered: frozenset[str] = frozenset()
+    large_delta: Sequence[str] = ()
     left_out: int = 0
     sources: Sequence[Source] = ()
     actor: ActorColumns | None = None
@@ -127,7 +129,7 @@ class Row:
     @property
     def changed_keys(self) -> list[str]:
         """Keys in the state delta of the event."""
-        return [change.key for change in self.changes]
+        return [*self.large_delta, *(change.key for change in self.changes)]
 
 
 def read_stored_or_none(event: Event) -> AuditEvent | None:
@@ -163,12 +165,22 @@ def build_row(event: Event, stored: AuditEvent, *, gap: timedelta | None, links:
     undoes = links.undone_rewind(event.seq)
     # Too large for the page: only columns computed by PostgreSQL are shown.
     if not stored.is_parsed:
-        raw = format_beginning(stored.text or "", event.length or 0)  # type: ignore[attr-defined]
+        raw = ""
+        if stored.text is not None:
+            raw = format_beginning(stored.text, event.length or 0)  # type: ignore[attr-defined]
         answers = links.large_answers.get(event.seq, {})
         line = excerpt(" · ".join(answers.values()) or stored.line)
         actor = links.actors.get(event.seq)
         return Row(
-            event, waited, line, rewound_by, raw, is_whole=False, actor=actor, answered=frozenset(answers)
+            event,
+            waited,
+            line,
+            rewound_by,
+            raw,
+            is_whole=False,
+            actor=actor,
+            answered=frozenset(answers),
+            large_delta=links.large_deltas.get(event.seq, ()),
         )
     if not isinstance(stored.body, dict):
         raise TypeError("The event is no JSON object.")

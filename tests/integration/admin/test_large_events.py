@@ -99,6 +99,18 @@ def test_an_event_that_is_too_large_to_open_shows_its_beginning(staff: Client, s
     assert "too large for a page" in read(staff, page_of(session, "?event=1"))
 
 
+def test_an_event_whose_text_is_large_is_opened_and_names_its_keys_before(
+    staff: Client, session: Session
+) -> None:
+    # PostgreSQL compresses it below the size at which its length is not looked at.
+    append_event(session, {"text": "y" * 50_000}, actions={"stateDelta": {"topic": "tea", "step": 2}})
+    closed = read(staff, page_of(session))
+    assert "Open this large event" in closed and "too large for a page" not in closed
+    assert 'title="topic, step"' in closed or 'title="step, topic"' in closed
+    opened = read(staff, page_of(session, "?event=1"))
+    assert "Open this large event" not in opened and "&quot;tea&quot;" in opened
+
+
 def test_a_large_result_answers_its_call(staff: Client, session: Session) -> None:
     call = {"id": "c-1", "name": "refund", "args": {"order": 7}}
     append_event(session, {"functionCall": call})
