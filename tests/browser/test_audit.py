@@ -182,6 +182,25 @@ def test_long_words_make_no_page_of_the_admin_wider_than_a_phone(
         assert admin.evaluate("document.documentElement.scrollWidth") <= 360, page
 
 
+def test_marks_on_a_letter_make_no_page_wider_than_a_phone(
+    chat: ChatPage, open_tab: OpenTab, model: Model
+) -> None:
+    # No browser wraps a letter with its marks, and one without a font for them draws a box for each.
+    letter = "Z" + "\u0351\u0489" * 300
+    model.play(Turn(calls=[Call(name="remember_name", args={"name": letter})]), Turn(text=[letter]))
+    chat.page.set_viewport_size({"width": 360, "height": 740})
+    chat.send(letter)
+    chat.wait_for_answer(letter)
+    assert chat.page.evaluate("document.documentElement.scrollWidth") <= 360
+    admin = open_tab(STAFF).page
+    admin.set_viewport_size({"width": 360, "height": 740})
+    session = chat.address(f"/admin/sessions_app/session/{chat.session_id}/")
+    for page in ("change/?view=person", "change/?event=2", "state/"):
+        admin.goto(session + page)
+        expect(admin.get_by_text(letter[:50]).first).to_be_attached()
+        assert admin.evaluate("document.documentElement.scrollWidth") <= 360, page
+
+
 def call_missing_tool(chat: ChatPage, model: Model, tool: str) -> None:
     """Let the model call a tool that the agent does not have."""
     model.play(Turn(calls=[Call(name=tool)]), Turn(text=["Sorry."]))
