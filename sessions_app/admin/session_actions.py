@@ -78,6 +78,8 @@ ACTIONS = (EXPORT, UNMASK, ERASE)
 
 COLLECT = "admin:sessions_app_casefile_add"
 """Page that adds sessions to a case file."""
+HOLD = "admin:sessions_app_legalhold_add"
+"""Page that sets a legal hold."""
 
 
 class SessionActionsMixin(SecondPersonMixin):
@@ -109,6 +111,8 @@ class SessionActionsMixin(SecondPersonMixin):
             for action in ACTIONS
             if may(request, action.right)
         ]
+        if may(request, Right.SET_HOLD):
+            links.append((f"{reverse(HOLD)}?session={session.pk}", gettext_lazy("Legal hold…")))
         if may_collect(request):
             links.append((f"{reverse(COLLECT)}?item={session.pk}", gettext_lazy("Add to a case file…")))
         return links

@@ -41,6 +41,8 @@ EXPORT = Wording(
     title=_("Export all data of the person?"),
     confirm=_("Export it"),
 )
+# The name of a secret before the colon would mask the number.
+NAMES_OF_KINDS = {"credentials": "credentials that tools saved", "api_keys": "keys of the API"}
 
 
 class ErasingUserAdmin(SecondPersonMixin, BASE):  # type: ignore[misc]
@@ -114,9 +116,7 @@ class ErasingUserAdmin(SecondPersonMixin, BASE):  # type: ignore[misc]
         # kind.
         counts = {"users": 1}
         for kind, number in count_rows_of_user(user.pk).items():
-            # The name of a secret before the colon would mask the number.
-            name = "credentials that tools saved" if kind == "credentials" else kind.replace("_", " ")
-            counts[name] = number
+            counts[NAMES_OF_KINDS.get(kind) or kind.replace("_", " ")] = number
         held = [str(hold) for hold in LegalHold.objects.of_user(user.pk)]
         missing = set() if self.has_delete_permission(request) else {str(self.opts.verbose_name)}
         return [str(user)], counts, missing, held

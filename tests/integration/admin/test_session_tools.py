@@ -147,6 +147,8 @@ def test_a_page_that_asks_for_a_reason_leads_back_to_the_list_and_to_the_row(
 def test_each_tool_needs_its_own_right_and_is_offered_with_it(client: Client, session: Session) -> None:
     sign_in(client, "session", rights=("view_text",))
     html = read(client, page_of(session))
+    hold = f"{reverse('admin:sessions_app_legalhold_add')}?session={session.pk}"
+    assert hold not in html
     for name in ("export", "unmask", "erase"):
         assert tool_url(session, name) not in html
         assert client.get(tool_url(session, name)).status_code == 403
@@ -156,6 +158,7 @@ def test_each_tool_needs_its_own_right_and_is_offered_with_it(client: Client, se
     User.objects.update(is_superuser=True)
     html = read(client, page_of(session))
     assert all(tool_url(session, name) in html for name in ("export", "unmask", "erase"))
+    assert hold in html and f'value="{session.pk}"' in read(client, hold)
     for html in (read(client, url) for url in lists):
         assert tool_url(session, "export") in html and tool_url(session, "erase") in html
 
@@ -186,6 +189,7 @@ def test_the_data_of_a_person_are_exported_and_erased_from_the_list_of_users(
     SavedCredential.objects.create(user_id=session.user_id, **saved)
     html = read(client, pages["delete"])
     assert "<li>Sessions: 1</li>" in html and "<li>Credentials that tools saved: 1</li>" in html
+    assert "[masked]" not in html
     assert "This field is required" in client.post(pages["delete"], {"reason": " "}).content.decode()
     assert User.objects.filter(pk=session.user_id).exists()
     client.post(pages["delete"], {"reason": "They asked again."})
