@@ -16,6 +16,7 @@ from django.db.models.functions import Now
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
+from django.utils import timezone
 
 from sessions_app.admin.links import trace_url
 from sessions_app.models import Event, Invocation, LegalHold, Session
@@ -271,6 +272,8 @@ def test_the_sample_data_are_the_same_for_the_same_seed_and_refused_outside_of_d
         call_command("adk_verify", stdout=StringIO())
         bodies = Event.objects.order_by("session", "seq").values_list("body__content", flat=True)
         made.append(list(bodies))
+        # Lists in the order of the time would show what really happens below rows of the evening.
+        assert not Event.objects.filter(happened_at__gt=timezone.now()).exists()
         for made_session in Session.objects.all():
             delete_session_row(Session.objects.filter(pk=made_session.pk))
     assert made[0] == made[1] != made[2]
