@@ -228,18 +228,25 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 DATABASE_URL: str = env.str("DATABASE_URL", default="") or postgres_url(DATA_DIR)
 DATABASES: dict[str, dict[str, Any]] = {"default": env.db_url_config(DATABASE_URL)}
-if DATABASES["default"]["ENGINE"] != "django.db.backends.postgresql":
-    raise ImproperlyConfigured(
-        "DATABASE_URL must be the URL of a PostgreSQL database: postgresql://user:password@host/database"
+# A streaming replica, from which the pages of staff are read.
+if replica_url := env.str("DATABASE_REPLICA_URL", default=""):
+    DATABASES["replica"] = env.db_url_config(replica_url)
+    DATABASE_ROUTERS = ["sessions_app.process.replica.ReplicaRouter"]
+for alias, database in DATABASES.items():
+    if database["ENGINE"] != "django.db.backends.postgresql":
+        variable = "DATABASE_URL" if alias == "default" else "DATABASE_REPLICA_URL"
+        raise ImproperlyConfigured(
+            f"{variable} must be the URL of a PostgreSQL database: postgresql://user:password@host/database"
+        )
+    # Without this timeout, a process waits minutes for a server that does not answer at all.
+    database.setdefault("OPTIONS", {}).setdefault(
+        "connect_timeout", env.int("DATABASE_CONNECT_SECONDS", default=5)
     )
-# Without this timeout, a process waits minutes for a server that does not answer at all.
-DATABASES["default"].setdefault("OPTIONS", {}).setdefault(
-    "connect_timeout", env.int("DATABASE_CONNECT_SECONDS", default=5)
-)
 # Behind a pooler in transaction mode the next transaction may have another session of PostgreSQL, where neither cursors
 # nor prepared statements of this one exist. The pooler refuses the option by which web processes limit statements.
 if env.bool("DATABASE_POOLED", default=False):
-    DATABASES["default"]["DISABLE_SERVER_SIDE_CURSORS"] = True
+    for database in DATABASES.values():
+        database["DISABLE_SERVER_SIDE_CURSORS"] = True
     ADK |= {"prepared_statements": False, "statement_seconds": 0.0}
 REDIS_URL: str = env.str("REDIS_URL", default="") or redis_url(DATA_DIR)
 # PubSub, because nothing needs to be stored in Redis: a lost message only delays news.

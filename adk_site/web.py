@@ -15,25 +15,30 @@ from django.core.exceptions import ImproperlyConfigured  # noqa: E402
 from django.db import connections  # noqa: E402
 
 from sessions_app.conf import conf  # noqa: E402
+from sessions_app.process.replica import REPLICA  # noqa: E402
+
+REPLICA_WAIT_SECONDS = 2.0
+"""Longest wait for a connection to the replica: then the page is read from the primary."""
 
 
 def _limit_database_use() -> None:
     """Limit the connections of the ORM and the duration of all statements. Statements of workers may be long."""
     site = conf()
     # Changed before Daphne imports the application, which may open the first connection.
-    database = settings.DATABASES["default"]
-    database.update(ENGINE="adk_site.postgresql", CONN_MAX_AGE=0, CONN_HEALTH_CHECKS=False)
-    options = database.setdefault("OPTIONS", {})
-    # A page waits for a connection of the pool. Without a pool, each concurrent request would open its own.
-    options["pool"] = {
-        "min_size": 0,
-        "max_size": site.page_connections,
-        "timeout": site.page_wait_seconds,
-        "reconnect_timeout": site.page_wait_seconds,
-    }
-    if site.statement_seconds:
-        timeout = f"-c statement_timeout={round(site.statement_seconds * 1000)}"
-        options["options"] = f"{options.get('options', '')} {timeout}".strip()
+    for alias, database in settings.DATABASES.items():
+        database.update(ENGINE="adk_site.postgresql", CONN_MAX_AGE=0, CONN_HEALTH_CHECKS=False)
+        options = database.setdefault("OPTIONS", {})
+        wait = REPLICA_WAIT_SECONDS if alias == REPLICA else site.page_wait_seconds
+        # A page waits for a connection of the pool. Without a pool, each concurrent request would open its own.
+        options["pool"] = {
+            "min_size": 0,
+            "max_size": site.page_connections,
+            "timeout": wait,
+            "reconnect_timeout": wait,
+        }
+        if site.statement_seconds:
+            timeout = f"-c statement_timeout={round(site.statement_seconds * 1000)}"
+            options["options"] = f"{options.get('options', '')} {timeout}".strip()
 
 
 if __name__ == "__main__":
@@ -50,4 +55,5 @@ if __name__ == "__main__":
     mask_access_log()
     CommandLineInterface.entrypoint()
     # Threads of requests that will not be answered any more wait for a connection, and the process for these threads.
-    connections["default"].close_pool()  # type: ignore[attr-defined]  # of the PostgreSQL backend
+    for alias in settings.DATABASES:
+        connections[alias].close_pool()  # type: ignore[attr-defined]  # of the PostgreSQL backend

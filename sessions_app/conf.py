@@ -302,6 +302,8 @@ class ProcessConf:
     """Longest duration of a statement in a web process; 0 is no limit."""
     audit_statement_seconds: float = 10.0
     """Longest duration of a statement of an admin page; 0 is no limit."""
+    audit_replica_seconds: float = 60.0
+    """Admin pages are not read from a replica that is further behind."""
     prepared_statements: bool = True
     """Keep prepared statements. Turn off behind a connection pooler that does not track them."""
     download_threads: int = 8

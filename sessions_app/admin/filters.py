@@ -4,7 +4,6 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from django.contrib import admin
-from django.db import connection
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest
 from django.utils.functional import Promise
@@ -12,12 +11,14 @@ from django.utils.translation import gettext_lazy as _
 
 from sessions_app.admin.permissions import OF_SESSION, OWN, RemitPaths, remits_of, within_remits
 from sessions_app.models import Invocation, Session, ToolJob
+from sessions_app.process.replica import reading_connection
 
 MAX_CHOICES = 200
 
 
 def distinct_values(model: type[Model], column: str) -> list[str]:
     """Return the values of a column in order, `MAX_CHOICES` at most. The column must be the first of an index."""
+    connection = reading_connection()
     table = connection.ops.quote_name(model._meta.db_table)
     name = connection.ops.quote_name(column)
     # Each step looks up the next larger value in the index. DISTINCT would read the whole table for a few values.

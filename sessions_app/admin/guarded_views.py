@@ -2,9 +2,11 @@
 
 In each page secrets are masked and hidden characters become visible, whatever the view and its template have written:
 the guard works on the finished HTML, so no column can forget it. Statements of a reading request have a time limit: a
-search or a filter over large tables must not keep the database busy.
+search or a filter over large tables must not keep the database busy. If the project has a replica, reading requests are
+answered from it (`process.replica`), and the page says so.
 """
 
+import logging
 from collections.abc import Callable
 from functools import wraps
 from typing import Any, Never
@@ -13,7 +15,7 @@ from django.contrib import admin
 from django.contrib.admin.options import IncorrectLookupParameters
 from django.contrib.admin.views.main import PAGE_VAR, ChangeList
 from django.core.paginator import Paginator
-from django.db import OperationalError, connection, transaction
+from django.db import OperationalError, transaction
 from django.http import Http404, HttpRequest, HttpResponseBase
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
@@ -22,10 +24,22 @@ from django.utils.translation import gettext_lazy as _
 from psycopg.errors import QueryCanceled
 
 from sessions_app.conf import conf
+from sessions_app.process.replica import (
+    ReadFrom,
+    has_replica,
+    read_primary,
+    read_replica,
+    reading_connection,
+    written_position,
+)
 from sessions_app.rendering.hidden_characters import show_hidden_characters
 from sessions_app.secrets.masking import mask_html, masking
 
+logger = logging.getLogger(__name__)
 View = Callable[..., HttpResponseBase]
+WRITTEN_COOKIE = "adk_written"
+"""Position of the last write of a member of staff, who must see it on the next page."""
+WRITTEN_SECONDS = 600
 MAX_PAGES = 1_000_000
 
 
@@ -162,9 +176,32 @@ PostgreSQL's default cost is that of spinning disks, with which it would read wh
 def _respond_in_time(view: View, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
     """Return the response; for a reading request rendered, and with a time limit for its statements."""
     if request.method not in ("GET", "HEAD"):
-        return view(request, *args, **kwargs)
+        response = view(request, *args, **kwargs)
+        if has_replica():
+            position = written_position()
+            response.set_cookie(
+                WRITTEN_COOKIE, position, WRITTEN_SECONDS, secure=request.is_secure(), httponly=True
+            )
+        return response
+    with read_replica(request.COOKIES.get(WRITTEN_COOKIE, "")) as read_from:
+        try:
+            return _read_in_time(view, request, read_from, *args, **kwargs)
+        except OperationalError as error:
+            if not read_from.is_replica or isinstance(error.__cause__, QueryCanceled):
+                raise
+            # It was stopped, or cancelled the statement to replay a change of the rows that the statement read.
+            logger.warning("The replica failed, so the page is read from the primary: %s", error)
+            read_primary()
+            return _read_in_time(view, request, ReadFrom(), *args, **kwargs)
+
+
+def _read_in_time(
+    view: View, request: HttpRequest, read_from: ReadFrom, *args: Any, **kwargs: Any
+) -> HttpResponseBase:
+    request.read_from = read_from  # type: ignore[attr-defined]
     milliseconds = round(conf().audit_statement_seconds * 1000)
-    with transaction.atomic():
+    connection = reading_connection()
+    with transaction.atomic(connection.alias):
         with connection.cursor() as cursor:
             # For this transaction only: a connection pooler may give the connection to another process.
             cursor.execute(_SETTINGS, [str(milliseconds)])

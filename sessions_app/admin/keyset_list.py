@@ -13,7 +13,6 @@ from typing import Any, ClassVar, cast
 from django.contrib.admin.options import IncorrectLookupParameters
 from django.contrib.admin.views.main import ORDER_VAR, PAGE_VAR, ChangeList
 from django.core.exceptions import ValidationError
-from django.db import connection
 from django.db.models import DateTimeField, ExpressionWrapper, F, Field, Model, Q, QuerySet
 from django.db.models.constants import LOOKUP_SEP
 from django.db.models.expressions import Combinable
@@ -28,6 +27,7 @@ from sessions_app.admin.guarded_views import UncountedChangeList
 from sessions_app.admin.permissions import Right, may, remits_of
 from sessions_app.base.timing import in_utc
 from sessions_app.history.word_search import END_OF_HIT, START_OF_HIT, Search, excerpts_of, search_list
+from sessions_app.process.replica import reading_connection
 
 SEPARATOR = "~"
 RECENT_ROWS = (2_000, 16_000)
@@ -279,7 +279,7 @@ def _mark_hits(excerpt: str | None) -> SafeString | None:
 
 def _estimated_rows(model: type[Model]) -> int:
     """Return the number of rows at PostgreSQL's last ANALYZE; -1 before the first ANALYZE."""
-    with connection.cursor() as cursor:
+    with reading_connection().cursor() as cursor:
         cursor.execute(
             "SELECT reltuples::bigint FROM pg_class WHERE oid = %s::regclass", [model._meta.db_table]
         )

@@ -26,12 +26,12 @@ from itertools import chain, islice
 from time import monotonic
 from uuid import UUID, uuid4
 
-from django.db import connection
 from django.db.models import TextField
 from django.db.models.expressions import RawSQL
 
 from sessions_app.errors import LostPackError
 from sessions_app.models import Event, Pack, Session, SessionFigures
+from sessions_app.process.replica import reading_connection
 from sessions_app.store.packs import read_lines
 
 SESSIONS_PER_QUERY = 200
@@ -63,7 +63,7 @@ def flaw_in(session_id: UUID) -> Flaw | None:
 
 def flaws(session_ids: list[UUID]) -> Iterator[Flaw]:
     """Yield the first flaw of each changed log in the tables, in one query."""
-    with connection.cursor() as cursor:
+    with reading_connection().cursor() as cursor:
         cursor.execute(_IN_TABLES + _FIRST_FLAWS, {"sessions": session_ids, "packed": False})
         for session_id, seq, problem in cursor.fetchall():
             yield Flaw(session_id, seq, problem)
@@ -81,7 +81,7 @@ def flaws_of_packs(session_ids: list[UUID]) -> Iterator[Flaw]:
         except LostPackError:
             yield Flaw(pack.pk, pack.last_seq, "lost")
             continue
-        with connection.cursor() as cursor:
+        with reading_connection().cursor() as cursor:
             parameters = {"session": pack.pk, "sessions": [pack.pk], "lines": lines, "packed": True}
             cursor.execute(_IN_PACK + _FIRST_FLAWS, parameters)
             for _, seq, problem in cursor.fetchall():
@@ -94,7 +94,7 @@ def changed_ends(session_ids: list[UUID]) -> list[tuple[UUID, str]]:
     An invocation that waits or runs again after its end has the error of this end, or none. Ends from before the
     migration 0029 have no record, and those from before 0033 none of the error alone.
     """
-    with connection.cursor() as cursor:
+    with reading_connection().cursor() as cursor:
         cursor.execute(_CHANGED_ENDS, [session_ids])
         return [(session_id, invocation_id) for session_id, invocation_id in cursor.fetchall()]
 
@@ -104,14 +104,14 @@ def changed_jobs(session_ids: list[UUID]) -> list[tuple[UUID, UUID]]:
 
     Jobs that ended before the migration 0034 have no record.
     """
-    with connection.cursor() as cursor:
+    with reading_connection().cursor() as cursor:
         cursor.execute(_CHANGED_JOBS, [session_ids])
         return [(session_id, job_id) for session_id, job_id in cursor.fetchall()]
 
 
 def changed_liftings() -> list[int]:
     """Return the primary keys of the lifted legal holds whose lifting is not the recorded one."""
-    with connection.cursor() as cursor:
+    with reading_connection().cursor() as cursor:
         cursor.execute(_CHANGED_LIFTINGS)
         return [pk for (pk,) in cursor.fetchall()]
 

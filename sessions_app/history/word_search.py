@@ -25,7 +25,6 @@ from typing import Any, Self
 
 from django.contrib.auth import get_user_model
 from django.contrib.postgres.search import SearchQuery, SearchVectorField
-from django.db import connection
 from django.db.models import Func, Model, Q, QuerySet, TextField, Value
 from django.db.models.expressions import Combinable
 from django.db.models.functions import Coalesce, Left
@@ -45,6 +44,7 @@ from sessions_app.models import (
 )
 from sessions_app.models.event import CONFIG, DETAILS, WordsOf
 from sessions_app.models.session import OF_OWN_KEY, WITH_OWN_TITLE
+from sessions_app.process.replica import reading_connection
 from sessions_app.secrets.masking import mask_json, mask_text
 
 MAX_FEW = 5_000
@@ -251,7 +251,7 @@ def excerpts_of(texts: Sequence[str], term: str) -> dict[int, str]:
     if not texts:
         return {}
     separated = [_ASCII_MARK.sub(rf"\g<0>{_END_OF_MARK}", text) for text in texts]
-    with connection.cursor() as cursor:
+    with reading_connection().cursor() as cursor:
         cursor.execute(_EXCERPTS, [CONFIG, _OPTIONS, separated, CONFIG, _ASCII_MARK.sub(" ", term)])
         return {place - 1: excerpt.replace(_END_OF_MARK, "") for place, excerpt in cursor.fetchall()}
 

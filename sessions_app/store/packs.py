@@ -24,6 +24,7 @@ from django.db import connection, transaction
 from sessions_app.errors import LostPackError
 from sessions_app.models import Pack, Session
 from sessions_app.models.stored_files import available_files
+from sessions_app.process.replica import read_primary
 from sessions_app.process.threads import in_thread
 
 logger = logging.getLogger(__name__)
@@ -48,6 +49,7 @@ def open_pack(session: Session) -> None:
         with transaction.atomic(), connection.cursor() as cursor:
             cursor.execute("SELECT adk_open_pack(%s, %s::text[])", [session.pk, lines])
         logger.info("Session %s was opened from its pack", session.pk)
+        read_primary()
     session.packed_at = None
 
 

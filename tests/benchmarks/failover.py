@@ -11,23 +11,22 @@ from __future__ import annotations
 
 import asyncio
 import os
-import shutil
 import sys
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from datetime import datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import psycopg
 
-from adk_site.embedded.paths import make_private_dir, socket_dir
-from adk_site.embedded.postgres import UNPRIVILEGED_USER, Postgres, postgres_url
-from adk_site.embedded.server import kill_servers, run_program
+from adk_site.embedded.paths import socket_dir
+from adk_site.embedded.postgres import Postgres, postgres_url
+from adk_site.embedded.server import kill_servers
 from tests.benchmarks.upgrade import ANSWERS, PHASE_SECONDS, SETTINGS, People
 from tests.browser.model import Model
 from tests.model_server import Turn
 from tests.stack.fleet import Fleet
+from tests.stack.replica import replica_of
 
 PEOPLE = 200
 SECONDS_UNTIL_PROMOTION = 5.0
@@ -38,38 +37,6 @@ INTERRUPTED = """
     FROM sessions_app_invocation WHERE created_at < %(at)s AND finished_at > %(at)s
 """
 """Invocations that began before the promotion and ended after it, with their times from the promotion on."""
-
-
-@contextmanager
-def replica_of(primary: Path) -> Iterator[Postgres]:
-    """Run a copy of the PostgreSQL of the data directory, for which its commits wait."""
-    with TemporaryDirectory() as directory:
-        data = Path(directory)
-        replica = Postgres(data)
-        source = [
-            "-h",
-            str(socket_dir(primary)),
-            "-U",
-            "postgres",
-            "--write-recovery-conf",
-            "--checkpoint=fast",
-        ]
-        cluster = data / "postgres"
-        cluster.mkdir(mode=0o700)
-        if os.getuid() == 0:
-            shutil.chown(cluster, UNPRIVILEGED_USER)
-        command = replica._command("pg_basebackup", "-D", str(cluster), *source)
-        run_program(command, "Copying PostgreSQL", data / "postgres.log")
-        make_private_dir(socket_dir(data))
-        replica.start()
-        try:
-            with psycopg.connect(postgres_url(primary), autocommit=True) as connection:
-                connection.execute("ALTER SYSTEM SET synchronous_standby_names = '*'")
-                connection.execute("SELECT pg_reload_conf()")
-            yield replica
-        finally:
-            replica.stop()
-            shutil.rmtree(socket_dir(data))
 
 
 def url_of_both(primary: Path, replica: Path) -> str:
@@ -116,7 +83,7 @@ def main() -> None:
         model.play(rules={"Question": Turn(text=["An ", "answer."], pause=PAUSE)})
         environment = {**model.environment, "DJANGO_SETTINGS_MODULE": SETTINGS}
         fleet = stack.enter_context(Fleet(data, environment))
-        replica = stack.enter_context(replica_of(data))
+        replica = stack.enter_context(replica_of(data, is_synchronous=True))
         fleet.environment["DATABASE_URL"] = url_of_both(data, replica.data)
         fleet.start("web1", "beat")
         fleet.variables = {"web": clock("-10m"), "worker": clock("+10m"), "jobs": clock("-10m")}

@@ -2,6 +2,8 @@
 
 A session of PostgreSQL serves the transactions of many connections there: prepared statements, cursors, advisory locks
 and settings that outlive a transaction would be lost, or would be somebody else's.
+
+Web processes have a replica besides, for the pages of staff.
 """
 
 from __future__ import annotations
@@ -10,15 +12,18 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
+import httpx
+import psycopg
 import pytest
 
-from adk_site.embedded.postgres import postgres_url
+from adk_site.embedded.postgres import Postgres, postgres_url
 from tests.browser.model import Model
 from tests.free_port import free_port
 from tests.model_server import Call, Turn
 from tests.stack.crowd import most_connections, talk_while_a_process_stops
-from tests.stack.fleet import Fleet
+from tests.stack.fleet import PASSWORD, Fleet
 from tests.stack.pgbouncer import SESSIONS, running_pgbouncer
+from tests.stack.replica import replica_of
 from tests.stack.settings import CONNECTIONS
 from tests.stack.websocket_tab import Tab
 
@@ -42,15 +47,28 @@ def pooler_port() -> int:
 
 
 @pytest.fixture(scope="module")
-def fleet(model: Model, pooler_port: int, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
+def unstarted(model: Model, pooler_port: int, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
     environment = {**model.environment, "DJANGO_SETTINGS_MODULE": "tests.stack.pooled_settings"}
     data = tmp_path_factory.mktemp("pooled")
-    with Fleet(data, environment) as running, running_pgbouncer(data, pooler_port):
-        for kind, database in DATABASES.items():
-            url = f"postgresql://site_web@127.0.0.1:{pooler_port}/{database}"
-            running.variables[kind] = {"DATABASE_URL": url, "DATABASE_POOLED": "1"}
-        running.start("web1", "web2", "worker1", "jobs1", "beat")
+    with Fleet(data, environment) as fleet, running_pgbouncer(data, pooler_port):
+        yield fleet
+
+
+@pytest.fixture(scope="module")
+def replica(unstarted: Fleet) -> Iterator[Postgres]:
+    with replica_of(unstarted.data) as running:
         yield running
+
+
+@pytest.fixture(scope="module")
+def fleet(unstarted: Fleet, replica: Postgres, pooler_port: int) -> Fleet:
+    for kind, database in DATABASES.items():
+        url = f"postgresql://site_web@127.0.0.1:{pooler_port}/{database}"
+        unstarted.variables[kind] = {"DATABASE_URL": url, "DATABASE_POOLED": "1"}
+    web = unstarted.variables["web"]
+    unstarted.variables["web"] = {**web, "DATABASE_REPLICA_URL": postgres_url(replica.data)}
+    unstarted.start("web1", "web2", "worker1", "jobs1", "beat")
+    return unstarted
 
 
 async def test_a_job_is_called_runs_and_is_answered(fleet: Fleet, model: Model) -> None:
@@ -98,3 +116,41 @@ def test_an_evaluation_ends_although_its_command_may_hear_no_notification(
     path.write_text(json.dumps({"eval_set_id": "hello", "eval_cases": [case]}))
     (tmp_path / "test_config.json").write_text('{"criteria": {"response_match_score": 1.0}}')
     assert "1 passed" in fleet.run("python", "manage.py", "adk_eval", "help_desk", str(path))
+
+
+def test_staff_read_a_replica_unless_it_lacks_what_they_wrote_or_is_gone(
+    fleet: Fleet, replica: Postgres
+) -> None:
+    with psycopg.connect(postgres_url(fleet.data)) as connection:
+        connection.execute(
+            "UPDATE auth_user SET is_staff = true, is_superuser = true WHERE username = 'demo'"
+        )
+
+    with httpx.Client(base_url=fleet.url("web1"), follow_redirects=True) as staff:
+
+        def token() -> dict[str, str]:
+            return {"csrfmiddlewaretoken": staff.cookies["csrftoken"]}
+
+        def shown() -> tuple[bool, str]:
+            """Return whether the list has the new row, and what its page says of the replica."""
+            page = staff.get("/admin/sessions_app/appstate/").text
+            return "a_new_app" in page, page.partition("Read from the replica, which ")[2][:6]
+
+        staff.get("/accounts/login/")
+        staff.post("/accounts/login/", data={"username": "demo", "password": PASSWORD, **token()})
+        with psycopg.connect(postgres_url(replica.data), autocommit=True) as replay:
+            assert shown() in ((False, "is up "), (False, "has ev"))
+            replay.execute("SELECT pg_wal_replay_pause()")
+            with psycopg.connect(postgres_url(fleet.data)) as connection:
+                connection.execute(
+                    "INSERT INTO sessions_app_appstate (app_name, state) VALUES ('a_new_app', '{}')"
+                )
+            assert shown() == (False, "has ev")
+            hold = {"user": "1", "reason": "A court asked.", **token()}
+            assert "was added" in staff.post("/admin/sessions_app/legalhold/add/", data=hold).text
+            assert shown() == (True, "")
+            del staff.cookies["adk_written"]
+            assert shown() == (False, "has ev")
+            replay.execute("SELECT pg_wal_replay_resume()")
+        replica.stop()
+        assert shown() == (True, "")

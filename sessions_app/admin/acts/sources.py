@@ -9,7 +9,6 @@ from datetime import UTC, date, datetime
 from typing import Any, ClassVar
 
 from django.contrib import admin
-from django.db import connection
 from django.db.models import Model, Q, QuerySet
 from django.http import HttpRequest
 from django.template.defaultfilters import filesizeformat
@@ -43,6 +42,7 @@ from sessions_app.models import (
     Tombstone,
 )
 from sessions_app.models.actor_columns import ActorColumns
+from sessions_app.process.replica import reading_connection
 from sessions_app.rendering.audit_values import ARGUMENT_LENGTH, excerpt, one_line_json, status_badge
 from sessions_app.secrets.masking import mask
 
@@ -367,7 +367,7 @@ class AnswerSource(Source):
         parameters: dict[str, Any] = {
             "events": list(rows), "most": MAX_ARGUMENT_BYTES, "distance": MAX_DISTANCE, "mark": ANSWER,
         }  # fmt: skip
-        with connection.cursor() as cursor:
+        with reading_connection().cursor() as cursor:
             cursor.execute(_ANSWERS, parameters)
             answers = [_Answer(*row) for row in cursor.fetchall()]
         asked = Invocation.objects.filter(invocation_id__in={answer.invocation_id for answer in answers})

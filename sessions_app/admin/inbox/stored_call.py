@@ -3,8 +3,6 @@
 from collections.abc import Iterable, Mapping
 from typing import Any, Self
 
-from django.db import connection
-
 from runtime.engine.human_input.confirmation import default_hint
 from runtime.events.tool_confirmation import call_to_confirm, question_in
 from sessions_app.admin.session_page.calls import MAX_ARGUMENT_BYTES, parse_object, parts_of
@@ -14,6 +12,7 @@ from sessions_app.admin.stored_events import with_stored
 from sessions_app.base.codec import json_object
 from sessions_app.models import AnswerRequest, Event
 from sessions_app.models.staff_act import DETAIL_LENGTH
+from sessions_app.process.replica import reading_connection
 from sessions_app.rendering.audit_values import format_json
 from sessions_app.secrets.masking import mask
 
@@ -74,7 +73,7 @@ class StoredCall:
     def of_all(cls, rows: Iterable[AnswerRequest]) -> dict[int, Self]:
         """Return the calls of requests by the primary key of the request, in one query, without their `seq`."""
         of_jobs = {row.pk: json_object(row.job.args) for row in rows if row.job is not None}
-        with connection.cursor() as cursor:
+        with reading_connection().cursor() as cursor:
             keys = [row.pk for row in rows if row.pk not in of_jobs]
             cursor.execute(_ARGUMENTS, {"requests": keys, "most": MAX_ARGUMENT_BYTES})
             of_calls = {key: parse_object(text) for key, text in cursor.fetchall()}

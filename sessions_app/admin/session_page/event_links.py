@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from django.db import connection
 from django.db.models import F, Func, JSONField, Q
 
 from runtime.events.calls import REQUEST_CONFIRMATION, SECONDS_KEY
@@ -36,6 +35,7 @@ from sessions_app.models import (
     ToolJob,
 )
 from sessions_app.models.actor_columns import ActorColumns
+from sessions_app.process.replica import reading_connection
 from sessions_app.rendering.audit_values import excerpt, format_call
 from sessions_app.secrets.masking import mask_json
 
@@ -210,7 +210,7 @@ def _later_parts(
         "seconds": SECONDS_KEY,
         "characters": RESULT_CHARACTERS,
     }
-    with connection.cursor() as cursor:
+    with reading_connection().cursor() as cursor:
         cursor.execute(statement, parameters)
         rows: list[tuple[Any, ...]] = cursor.fetchall()
         return rows
@@ -220,7 +220,7 @@ def _find_large_deltas(session: Session, too_large: Sequence[int]) -> dict[int, 
     """Return the first keys in the state deltas of these events, or their beginnings, by seq."""
     if not too_large:
         return {}
-    with connection.cursor() as cursor:
+    with reading_connection().cursor() as cursor:
         cursor.execute(_LARGE_DELTAS, {"session": session.pk, "seqs": list(too_large)})
         return dict(cursor.fetchall())
 

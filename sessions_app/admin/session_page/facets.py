@@ -3,9 +3,8 @@
 from dataclasses import dataclass, field
 from typing import Any, Self
 
-from django.db import connection
-
 from sessions_app.models import Session
+from sessions_app.process.replica import reading_connection
 
 MAX_BYTES = 100_000
 """Stored size of the largest event to read. Larger events are left out: a session may have many of them."""
@@ -29,7 +28,7 @@ class Facets:
         """Load the names and the files of a session in one query."""
         facets = cls()
         parameters: dict[str, Any] = {"session": session.pk, "bytes": MAX_BYTES, "names": MAX_NAMES}
-        with connection.cursor() as cursor:
+        with reading_connection().cursor() as cursor:
             cursor.execute(_FACETS, parameters)
             for kind, name, version, seq in cursor.fetchall():
                 match kind:

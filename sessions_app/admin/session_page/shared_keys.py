@@ -13,10 +13,9 @@ read all sessions of the app.
 from dataclasses import dataclass, field
 from typing import Any
 
-from django.db import connection
-
 from runtime.sessions.state import State
 from sessions_app.models import Session
+from sessions_app.process.replica import reading_connection
 
 MAX_WRITES = 20_000
 """Largest number of later writes to read, of all sessions together."""
@@ -54,7 +53,7 @@ def load_shared_keys(session: Session, seq: int, most_keys: int, most_characters
         "keys": most_keys,
         "characters": most_characters,
     }
-    with connection.cursor() as cursor:
+    with reading_connection().cursor() as cursor:
         cursor.execute(_VALUES, parameters)
         rows = cursor.fetchall()
     if not rows:

@@ -7,12 +7,11 @@ the page says whether it does.
 from dataclasses import dataclass
 from typing import Any
 
-from django.db import connection
-
 from runtime.sessions.state import State
 from sessions_app.admin.session_page.shared_keys import SharedKeys, load_shared_keys
 from sessions_app.history.state_changes import StateScope, scope_of
 from sessions_app.models import Event, Session
+from sessions_app.process.replica import reading_connection
 from sessions_app.rendering.audit_values import format_member
 
 MAX_KEYS = 400
@@ -121,7 +120,7 @@ def _fetch(statement: str, session: Session, seq: int | None) -> list[tuple[Any,
         "shared": f"^({State.APP_PREFIX}|{State.USER_PREFIX})",
         "unstored": State.TEMP_PREFIX,
     }
-    with connection.cursor() as cursor:
+    with reading_connection().cursor() as cursor:
         cursor.execute(statement, parameters)
         rows: list[tuple[Any, ...]] = cursor.fetchall()
         return rows

@@ -1,0 +1,49 @@
+"""A streaming replica of an embedded PostgreSQL."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import psycopg
+
+from adk_site.embedded.paths import make_private_dir, socket_dir
+from adk_site.embedded.postgres import UNPRIVILEGED_USER, Postgres, postgres_url
+from adk_site.embedded.server import run_program
+
+
+@contextmanager
+def replica_of(primary: Path, *, is_synchronous: bool = False) -> Iterator[Postgres]:
+    """Run a copy of the PostgreSQL of the data directory. The commits of that one wait for a synchronous copy."""
+    with TemporaryDirectory() as directory:
+        data = Path(directory)
+        replica = Postgres(data)
+        source = [
+            "-h",
+            str(socket_dir(primary)),
+            "-U",
+            "postgres",
+            "--write-recovery-conf",
+            "--checkpoint=fast",
+        ]
+        cluster = data / "postgres"
+        cluster.mkdir(mode=0o700)
+        if os.getuid() == 0:
+            shutil.chown(cluster, UNPRIVILEGED_USER)
+        command = replica._command("pg_basebackup", "-D", str(cluster), *source)
+        run_program(command, "Copying PostgreSQL", data / "postgres.log")
+        make_private_dir(socket_dir(data))
+        replica.start()
+        try:
+            if is_synchronous:
+                with psycopg.connect(postgres_url(primary), autocommit=True) as connection:
+                    connection.execute("ALTER SYSTEM SET synchronous_standby_names = '*'")
+                    connection.execute("SELECT pg_reload_conf()")
+            yield replica
+        finally:
+            replica.stop()
+            shutil.rmtree(socket_dir(data))
