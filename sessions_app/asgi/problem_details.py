@@ -13,6 +13,7 @@ from typing import Any, cast
 
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import render
+from django.utils.cache import patch_vary_headers
 
 from sessions_app.asgi.middleware import around_views
 from sessions_app.errors import AlteredFileError, FilesUnavailableError, error_code, http_status
@@ -62,8 +63,11 @@ def refuse(request: HttpRequest, status: int, sentence: str, code: str) -> HttpR
     """Return a page with the sentence if a person has opened the address in a browser, else problem details."""
     wanted = request.get_preferred_type([CONTENT_TYPE, HTML])
     if wanted == HTML and not is_for_programs(request.path_info):
-        return render(request, "chat/refused.html", {"sentence": sentence}, status=status)
-    return problem(status, sentence, code)
+        response = render(request, "chat/refused.html", {"sentence": sentence}, status=status)
+    else:
+        response = problem(status, sentence, code)
+    patch_vary_headers(response, ["Accept"])
+    return response
 
 
 def method_not_allowed(allowed: str) -> HttpResponse:

@@ -224,6 +224,7 @@ def test_while_the_store_is_down_pages_say_so_and_an_upload_leaves_no_row(
         browser.post(reverse("chat:export_data"), headers=of_browser),
     ):
         assert answer.status_code == 503 and f'<p role="alert">{DOWN}</p>' in answer.content.decode()
+        assert "Accept" in answer["Vary"].split(", ")
     assert DOWN in browser.get(reverse("chat:preview", args=[session.id, "a.csv"])).content.decode()
     upload = SimpleUploadedFile("b.csv", b"b", content_type="text/csv")
     sent = browser.post(reverse("chat:files", args=[session.id]), {"file": upload})
