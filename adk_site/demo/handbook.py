@@ -4,6 +4,7 @@ from pathlib import Path
 
 from django.contrib.auth.models import Group, User
 from django.core.files.uploadedfile import SimpleUploadedFile
+from django.db import transaction
 
 from sessions_app.contrib.knowledge.documents import upload_file
 from sessions_app.models import KnowledgeBase
@@ -12,6 +13,7 @@ BASE = "handbook"
 FILE = Path(__file__).with_name("handbook.md")
 
 
+@transaction.atomic
 def ensure_handbook(person: User) -> None:
     """Make the base with its document, unless it exists."""
     if KnowledgeBase.objects.filter(name=BASE).exists():
