@@ -29,7 +29,7 @@ from sessions_app.models import AccessKind, Artifact
 from sessions_app.models.stored_files import available_files
 from sessions_app.rendering.audit_values import NOTHING, TRUNCATE_AT
 from sessions_app.rendering.compared_lines import changes_block
-from sessions_app.rendering.previews import MAX_BYTES, text_of
+from sessions_app.rendering.files import MAX_BYTES, text_of
 from sessions_app.secrets.masking import beginning_of, is_unmasked, mask_text
 
 MAX_MASKED_BYTES = 10 * 1024**2

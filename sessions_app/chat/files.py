@@ -17,7 +17,7 @@ from sessions_app.chat.requests import error_response
 from sessions_app.errors import InvalidInputError
 from sessions_app.models import Artifact, Session, ToolJob
 from sessions_app.process.threads import download_threads, fetch_rows
-from sessions_app.rendering.previews import file_facts, file_link
+from sessions_app.rendering.files import file_facts, file_link
 from sessions_app.sessions.ownership import own_session_or_404
 from sessions_app.store.file_types import INLINE_IMAGES
 

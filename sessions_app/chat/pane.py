@@ -23,7 +23,7 @@ from sessions_app.errors import AlteredFileError, FilesUnavailableError
 from sessions_app.models import Artifact
 from sessions_app.process.threads import download_threads, in_thread
 from sessions_app.rendering.compared_lines import MAX_LINES, changes_block
-from sessions_app.rendering.previews import (
+from sessions_app.rendering.files import (
     KINDS,
     MAX_BYTES,
     MAX_CHARACTERS,

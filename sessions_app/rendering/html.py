@@ -36,9 +36,9 @@ from sessions_app.rendering.blocks import (
     blocks_of,
 )
 from sessions_app.rendering.faces import face_of
+from sessions_app.rendering.files import FileLink, file_links
 from sessions_app.rendering.once_filter import once
 from sessions_app.rendering.outline import one_line
-from sessions_app.rendering.previews import FileLink, file_links
 from sessions_app.rendering.sentences import in_language
 from sessions_app.rendering.session_view import SessionView
 from sessions_app.rendering.sources import sources_of

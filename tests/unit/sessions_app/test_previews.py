@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sessions_app.rendering.previews import (
+from sessions_app.rendering.files import (
     MAX_BYTES,
     MAX_CELL_LENGTH,
     MAX_CHARACTERS,
