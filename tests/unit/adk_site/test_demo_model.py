@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from adk_site.agents import help_desk, orders, starters, technical
-from adk_site.demo.model import EXAMPLES, REPORT_CHOICES, DemoModel
+from adk_site.demo.model import DemoModel
 from adk_site.demo.returns import returns
+from adk_site.demo.script import EXAMPLES, REPORT_CHOICES
 from runtime import types
 from runtime.agents import LlmAgent
 from runtime.events import Event
