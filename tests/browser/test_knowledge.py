@@ -34,6 +34,13 @@ def test_an_owner_uploads_a_pdf_that_an_agent_cites_replaces_and_deletes_it(open
     page.goto(tab.address("/settings/"))
     page.locator("#knowledge").get_by_role("link", name="Your knowledge bases").press("Enter")
     page.get_by_role("link", name="handbook").press("Enter")
+    choose(page, "section form", "large.pdf", bytes(11 * 1024**2))
+    expect(page.get_by_role("alert")).to_have_text("“large.pdf” has 11.0 MB; the limit is 10.0 MB.")
+    cookies = page.context.cookies()
+    page.context.clear_cookies(name="sessionid")
+    choose(page, "section form", "museum.pdf", pdf(PAGES))
+    expect(page.get_by_role("alert")).to_contain_text("The server did not take the file.")
+    page.context.add_cookies(cookies)  # type: ignore[arg-type]  # a TypedDict
     choose(page, "section form", "museum.pdf", pdf(PAGES))
     expect(page.locator("[data-outcome]")).to_be_focused()
     expect(page.get_by_role("status")).to_contain_text("The file is uploaded.")

@@ -10,7 +10,7 @@ from typing import Any
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.files.uploadedfile import UploadedFile
-from django.core.paginator import Paginator
+from django.core.paginator import Page, Paginator
 from django.db import transaction
 from django.db.models import Count, Prefetch
 from django.http import HttpRequest, HttpResponse
@@ -97,13 +97,14 @@ def base_page(request: HttpRequest, base_id: int) -> HttpResponse:
     base = _owned_base(request.user, base_id)
     if request.method == "POST":
         return _upload(request, base)
-    versions = KnowledgeVersion.objects.order_by("-number").select_related("uploaded_by")
-    documents = base.documents.order_by("-pk").prefetch_related(Prefetch("versions", versions))
-    page = Paginator(documents, DOCUMENTS_ON_PAGE).get_page(request.GET.get("page"))
+    newest = KnowledgeVersion.objects.order_by("-number").select_related("uploaded_by")[:SHOWN_VERSIONS]
+    documents = base.documents.order_by("-pk").prefetch_related(
+        Prefetch("versions", newest, to_attr="newest")
+    )
+    page: Page[Any] = Paginator(documents, DOCUMENTS_ON_PAGE).get_page(request.GET.get("page"))
     shown = []
     for document in page:
-        newest = document.versions.all()[:SHOWN_VERSIONS]
-        shown.append((document, [_shown(version) for version in newest]))
+        shown.append((document, [_shown(version) for version in document.newest]))
     context = {
         "person": request.user,
         "base": base,

@@ -24,7 +24,7 @@ export function upload(uploads, files, beginning = "") {
   const problems = [];
   for (const file of files) {
     const name = file.name.replace(NOT_PRINTABLE, "");
-    const problem = problemOf(shorten(name), file, uploads.region.dataset);
+    const problem = problemOf(file, uploads.region.dataset);
     if (uploads.items.length >= mostFiles) beyond.push(name);
     else if (problem) problems.push(problem);
     else send(uploads, { name, file, facts: inWords(file.size), beginning });
@@ -85,7 +85,10 @@ export function uploadText(uploads, text) {
   upload(uploads, [file], text.slice(0, MAX_BEGINNING).toWellFormed());
 }
 
-function problemOf(name, { size, type }, { mostBytes, accept }) {
+/** Return a sentence about a file that the server would refuse; an empty one for any other. */
+export function problemOf(file, { mostBytes, accept }) {
+  const { size, type } = file;
+  const name = shorten(file.name.replace(NOT_PRINTABLE, ""));
   if (NO_NAME.test(name)) return t("A file with the name “{name}” cannot be uploaded. Rename it.", { name });
   if (size === 0) return t("“{name}” is empty, or a folder. Choose another file.", { name });
   const most = Number(mostBytes);
