@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from threading import Thread
 from typing import Literal
+from urllib.parse import urlencode
 from uuid import uuid4
 
 import pytest
 from playwright.sync_api import Page, ViewportSize, expect
 
-from tests.browser.accessibility import TOO_SMALL, serious_problems
+from tests.browser.accessibility import SCHEMES, TOO_SMALL, serious_problems
 from tests.browser.chat_page import ChatPage
 from tests.browser.conftest import OpenTab
 from tests.browser.model import Model
@@ -73,6 +77,44 @@ def test_a_key_is_made_and_revoked_with_the_keyboard_on_a_phone(open_tab: OpenTa
     expect(page.get_by_role("heading", name="Ended keys")).to_be_visible()
     assert status_with(page, key) == 401
     tab.errors.clear()  # the refused request is one for the browser's console
+
+
+@pytest.fixture
+def program() -> Iterator[str]:
+    """The return address of a program on this computer."""
+    server = HTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler)
+    thread = Thread(target=server.serve_forever)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}/back"
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def test_a_program_that_signs_in_is_allowed_on_a_phone(open_tab: OpenTab, program: str) -> None:
+    tab = open_tab()
+    page = tab.page
+    about = {"client_name": "Editor of Ada", "redirect_uris": [program]}
+    registered = page.request.post(tab.address("/mcp/register"), data=about).json()
+    asked = {
+        "client_id": registered["client_id"],
+        "redirect_uri": program,
+        "response_type": "code",
+        "code_challenge": "c" * 43,
+        "code_challenge_method": "S256",
+        "resource": tab.address("/mcp"),
+    }
+    page.set_viewport_size(PHONE)
+    page.goto(tab.address(f"/authorize/?{urlencode(asked)}"))
+    for scheme, rules in SCHEMES.items():
+        page.emulate_media(color_scheme=scheme)
+        assert page.evaluate(OUTSIDE) == [] and page.evaluate(TOO_SMALL) == []
+        assert serious_problems(page, rules) == []
+    expect(page.get_by_role("main")).to_contain_text(f"You return to a program on this computer: {program}")
+    page.get_by_role("button", name="Allow").press("Enter")
+    # Chromium applies `form-action` to this redirect.
+    page.wait_for_url(re.compile(f"{program}\\?code=.+"), wait_until="commit")
+    tab.errors.clear()  # of axe, and the program's answer
 
 
 def test_notifications_are_chosen_for_this_browser_in_the_settings(open_tab: OpenTab) -> None:

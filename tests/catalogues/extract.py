@@ -23,13 +23,13 @@ ROOT = Path(__file__).parent.parent.parent
 SCRIPTS = "sessions_app/static/sessions_app/chat"
 TEMPLATES = ("*.html", "chat/*.html", "registration/*.html")
 WITHOUT_ADMIN = re.compile(
-    r"sessions_app/(admin/|contrib/(?!slack/|knowledge/(apps|documents|owner_pages))|management/|migrations/)|adk_site/(admin|dev|embedded|demo)"
+    r"sessions_app/(admin/|contrib/(?!slack/|mcp/consent|knowledge/(apps|documents|owner_pages))|management/|migrations/)|adk_site/(admin|dev|embedded|demo)"
 )
 ERRORS_FOR_PEOPLE = re.compile(
     r"sessions_app/(chat|invocations|sessions)/"
     r"|sessions_app/(use_cases/(answers|files|jobs|linked_accounts|messages|sessions|sign_in|user_state)"
     r"|base/client_ids)\.py"
-    r"|sessions_app/contrib/(slack/(incoming|client)|knowledge/(documents|owner_pages))\.py"
+    r"|sessions_app/contrib/(slack/(incoming|client)|mcp/consent|knowledge/(documents|owner_pages))\.py"
     r"|sessions_app/store/(uploads|artifact_service|erasing)\.py|sessions_app/jobs/questions\.py"
 )
 """Modules whose errors reach people; those of other modules are for developers, the log or the model."""

@@ -37,6 +37,8 @@ GET    login     404    200   404   404       -          /knowledge/passages/<pa
 POST   405       405    405   405   405       -          /knowledge/passages/<passage_id>/
 GET    login     404    404   404   404       -          /slack/link/<token>/
 POST   login     404    404   404   404       -          /slack/link/<token>/
+GET    login     400    400   400   400       -          /authorize/
+POST   login     400    400   400   400       -          /authorize/
 GET    login     400    400   400   400       -          /sign-in/callback/
 POST   405       405    405   405   405       -          /sign-in/callback/
 GET    login     404    404   404   404       -          /sign-in/<call_id>/

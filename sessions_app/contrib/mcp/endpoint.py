@@ -4,6 +4,7 @@ The SDK's server would answer some unusual requests with an internal error, so m
 here first.
 """
 
+from http import HTTPStatus
 from importlib.util import find_spec
 
 from django.core.exceptions import RequestAborted
@@ -17,6 +18,7 @@ from sessions_app.asgi.origin import is_from_own_page
 from sessions_app.asgi.problem_details import method_not_allowed
 from sessions_app.asgi.protocol import AsgiScope, Receive, Send, read_body, send_response
 from sessions_app.conf import conf
+from sessions_app.contrib.mcp.authorization import challenge
 from sessions_app.errors import NotInstalledError, PermissionDeniedError
 
 ROUTE = "mcp"
@@ -50,4 +52,7 @@ async def mcp(scope: AsgiScope, receive: Receive, send: Send) -> None:
     except RequestAborted:
         return  # The program has left.
     except Exception as error:  # noqa: BLE001 - logged, and told to the program
-        await send_response(send, problem_of(error))
+        response = problem_of(error)
+        if response.status_code == HTTPStatus.UNAUTHORIZED:
+            response["WWW-Authenticate"] = challenge(scope)
+        await send_response(send, response)

@@ -29,7 +29,7 @@ call_command("check")
 import sessions_app.tasks
 from celery import current_app
 from sessions_app.routing import STREAMS
-assert not [route for route in STREAMS if route.startswith(("a2a/", "ag-ui/", "mcp", "slack/"))]
+assert not [route for route in STREAMS if route.startswith(("a2a/", "ag-ui/", "mcp", "slack/", ".well-known/"))]
 assert not {"adk_chat", "adk_eval", "adk_run"} & get_commands().keys()
 assert "sessions_app.evaluate_case" not in current_app.tasks
 

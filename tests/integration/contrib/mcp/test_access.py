@@ -16,6 +16,7 @@ from django.utils import timezone
 from mcp.shared.exceptions import MCPError
 from mcp_types import ElicitResult
 
+from sessions_app.contrib.mcp.authorization import APPLICATIONS
 from sessions_app.contrib.mcp.endpoint import ROUTE
 from sessions_app.live.process import live
 from sessions_app.models import ApiKey, Invocation, Session
@@ -43,8 +44,9 @@ def http_with(key: str = "", **headers: str) -> httpx2.AsyncClient:
 
 
 def test_there_is_no_other_address() -> None:
-    """The rows of the access matrix are the tests of this file."""
-    assert {route for route in STREAMS if route.startswith("mcp")} == {ROUTE}
+    """The rows of the access matrix are the tests of this file; those of the sign-in are in `test_oauth.py`."""
+    routes = {route for route in STREAMS if route.startswith(("mcp", ".well-known"))}
+    assert routes == {ROUTE, *APPLICATIONS}
 
 
 async def test_only_a_key_opens_it(person: User, site: str, browser: AsyncClient) -> None:
@@ -52,7 +54,8 @@ async def test_only_a_key_opens_it(person: User, site: str, browser: AsyncClient
     for http in (http_with(), http_with("adk_wrong"), http_with(origin=site, cookie=cookie)):
         async with http:
             refused = await http.post(f"{site}/mcp", json=rpc())
-            assert (refused.status_code, refused.headers["www-authenticate"]) == (401, "Bearer")
+            challenge = f'Bearer resource_metadata="{site}/.well-known/oauth-protected-resource/mcp"'
+            assert (refused.status_code, refused.headers["www-authenticate"]) == (401, challenge)
     key = await sync_to_async(make_key)(person)
     async with http_with(key) as http:
         assert (await http.post(f"{site}/mcp", json=rpc())).status_code == 200
