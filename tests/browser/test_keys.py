@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, HTTPServer
-from threading import Thread
 from typing import Literal
 from urllib.parse import urlencode
 from uuid import uuid4
@@ -13,6 +10,7 @@ from uuid import uuid4
 import pytest
 from playwright.sync_api import Page, ViewportSize, expect
 
+from tests import oauth_mcp_server
 from tests.browser.accessibility import SCHEMES, TOO_SMALL, serious_problems
 from tests.browser.chat_page import ChatPage
 from tests.browser.conftest import OpenTab
@@ -79,21 +77,12 @@ def test_a_key_is_made_and_revoked_with_the_keyboard_on_a_phone(open_tab: OpenTa
     tab.errors.clear()  # the refused request is one for the browser's console
 
 
-@pytest.fixture
-def program() -> Iterator[str]:
-    """The return address of a program on this computer."""
-    server = HTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler)
-    thread = Thread(target=server.serve_forever)
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}/back"
-    server.shutdown()
-    thread.join()
-    server.server_close()
-
-
-def test_a_program_that_signs_in_is_allowed_on_a_phone(open_tab: OpenTab, program: str) -> None:
+def test_a_program_that_signs_in_is_allowed_on_a_phone(
+    open_tab: OpenTab, notes: oauth_mcp_server.Service
+) -> None:
     tab = open_tab()
     page = tab.page
+    program = f"{notes.url}/authorize"  # any address of this computer
     about = {"client_name": "Editor of Ada", "redirect_uris": [program]}
     registered = page.request.post(tab.address("/mcp/register"), data=about).json()
     asked = {
