@@ -62,6 +62,18 @@ def question_in(request_args: Mapping[str, Any]) -> dict[str, Any]:
     return _object_in(request_args, "toolConfirmation")
 
 
+def default_hint(tool_name: str) -> str:
+    """Return the hint of the framework's question about a call of the tool."""
+    return f"May {tool_name} run with these arguments?"
+
+
+def own_hint(request_args: Mapping[str, Any]) -> str:
+    """Return the words of the tool itself in a confirmation request; empty if the framework asks."""
+    hint = str(question_in(request_args).get("hint") or "")
+    tool_name = str(call_to_confirm(request_args).get("name") or "")
+    return "" if hint == default_hint(tool_name) else hint
+
+
 def offers_allowance(request_args: Mapping[str, Any]) -> bool:
     """Return True if the arguments of a confirmation request offer to allow later calls."""
     return question_in(request_args).get("forSession") is True

@@ -25,7 +25,7 @@ from runtime.events.calls import (
     MadeCalls,
 )
 from runtime.events.event import Event
-from runtime.events.tool_confirmation import call_to_confirm, confirmer_of
+from runtime.events.tool_confirmation import call_to_confirm, confirmer_of, own_hint
 from sessions_app.agent_apps import registry
 from sessions_app.base import client_ids
 from sessions_app.base.codec import json_object
@@ -151,6 +151,7 @@ def _effect(app_name: str, made: MadeCall, kind: RequestKind, tool_name: str, ar
         return f"Give a credential to {as_words(made.event.author)}"[:EFFECT_LENGTH]
     with masking():
         args = mask(args)
+        hint = one_line(own_hint(mask(made.call.args or {})))
     if tool_name == REQUEST_INPUT:
         return one_line(args.get("message") or "An answer is needed.")[:EFFECT_LENGTH]
     if tool_name in REMOTE_QUESTIONS:
@@ -162,4 +163,7 @@ def _effect(app_name: str, made: MadeCall, kind: RequestKind, tool_name: str, ar
         words = describe_call(find_tool(app_name, made.event.author, tool_name), tool_name, args)
     brief = ", ".join(one_line(args[name])[:60] for name in sorted(args)[:8])
     effect = f"{words.plain}: {brief}" if brief and not words.names_arguments else words.plain
+    if hint:
+        # The words may be those of another server, so what a yes does comes first.
+        effect = f"{effect[: EFFECT_LENGTH // 2]}. {hint}"
     return effect[:EFFECT_LENGTH]

@@ -19,12 +19,17 @@ from django.utils.translation import gettext
 
 from runtime import types
 from runtime.artifacts.referenced_artifacts import ArtifactReference
-from runtime.engine.human_input.confirmation import default_hint
 from runtime.events import Event
 from runtime.events.allowances import used_allowance
 from runtime.events.answer_rules import PERSON
 from runtime.events.calls import REQUEST_CONFIRMATION, REQUEST_CREDENTIAL, CallFailure, call_seconds, parts_of
-from runtime.events.tool_confirmation import call_to_confirm, confirmer_of, offers_allowance, question_in
+from runtime.events.tool_confirmation import (
+    call_to_confirm,
+    confirmer_of,
+    offers_allowance,
+    own_hint,
+    question_in,
+)
 from sessions_app.base.actors import ActorKind
 from sessions_app.history.event_marks import answerer_in, scheduled_task_in
 from sessions_app.history.response_state import state_of, status_of
@@ -425,14 +430,11 @@ def _confirmation_request_block(
     tool = str(original.get("name") or "")
     words, whole_args = _words_and_arguments(view, event.author, tool, args, whole=True)
     labels = labels_of(args)
-    hint = str(question.get("hint") or "")
-    # The default hint, in English, says no more than the words of the call, in the reader's language.
-    if hint == default_hint(tool):
-        hint = ""
     return ConfirmationRequestBlock(
         call_id=call.id or "",
         asking_call_id=str(original.get("id") or ""),
-        hint=hint,
+        # The framework's hint, in English, says no more than the words of the call, in the reader's language.
+        hint=own_hint(request),
         words=words,
         args=[ShownArgument(labels[name], text) for name, text in whole_args],
         agent=event.author,

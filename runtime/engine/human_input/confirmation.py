@@ -14,7 +14,7 @@ from runtime.errors import InvalidAnswerError
 from runtime.events.allowances import ToolOfAgent
 from runtime.events.calls import REQUEST_CONFIRMATION, CallFailure
 from runtime.events.event_actions import EventActions
-from runtime.events.tool_confirmation import ToolConfirmation, make_request_args
+from runtime.events.tool_confirmation import ToolConfirmation, default_hint, make_request_args
 from runtime.tools.base_tool import BaseTool
 
 PENDING = {
@@ -54,11 +54,6 @@ def name_confirmer(tool: BaseTool, context: Context) -> None:
     question = context.actions.requested_tool_confirmations.get(context.function_call_id or "")
     if question is not None:
         question.confirmed_by = tool.confirmed_by
-
-
-def default_hint(tool_name: str) -> str:
-    """Return the hint of the framework's question about a call of the tool."""
-    return f"May {tool_name} run with these arguments?"
 
 
 def confirmation_requests(

@@ -3,8 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any, Self
 
-from runtime.engine.human_input.confirmation import default_hint
-from runtime.events.tool_confirmation import call_to_confirm, question_in
+from runtime.events.tool_confirmation import call_to_confirm, own_hint, question_in
 from sessions_app.admin.session_page.calls import MAX_ARGUMENT_BYTES, parse_object, parts_of
 from sessions_app.admin.session_page.event_links import find_call
 from sessions_app.admin.session_page.event_rows import read_stored_or_none
@@ -43,9 +42,7 @@ class StoredCall:
         self.args = mask(args)
         asked = call_to_confirm(self.args)
         question = question_in(self.args)
-        self.hint = str(question.get("hint") or "")
-        if self.hint == default_hint(str(asked.get("name") or "")):
-            self.hint = ""
+        self.hint = own_hint(self.args)
         values = {**json_object(asked, "args")} if asked else {**self.args}
         if question.get("payload") is not None:
             values["payload"] = question["payload"]

@@ -7,7 +7,6 @@ from ag_ui.core import Interrupt, ResumeEntry
 from django.urls import reverse
 
 from runtime import types
-from runtime.engine.human_input.confirmation import default_hint
 from runtime.events.answer_rules import PERSON
 from runtime.events.calls import (
     FRAMEWORK_CALLS,
@@ -16,6 +15,7 @@ from runtime.events.calls import (
     CallFailure,
     id_of_requested_call,
 )
+from runtime.events.tool_confirmation import own_hint
 from runtime.events.tool_confirmation import question_in as confirmation_in
 from runtime.tools.client_toolset import client_functions
 from sessions_app.api.v1.approvals import arguments_of, with_arguments
@@ -65,9 +65,7 @@ def _interrupt_of(row: Any) -> Interrupt:
         tool_call_id = id_of_requested_call(request)
         asked = confirmation_in(request.args or {})
         metadata["payload"] = asked.get("payload")
-        # The default hint says less than the effect.
-        if asked.get("hint") and asked["hint"] != default_hint(row.tool_name):
-            message = asked["hint"]
+        message = own_hint(request.args or {}) or row.effect
     else:
         tool_call_id = None if row.tool_name in FRAMEWORK_CALLS else row.call_id
     return Interrupt(

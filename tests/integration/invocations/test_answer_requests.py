@@ -46,6 +46,12 @@ def log_in(password: str) -> None:
     """Log in."""
 
 
+def visit(shop: str, tool_context: ToolContext) -> dict[str, str]:
+    """Visit a shop."""
+    tool_context.request_confirmation(hint=f"{shop} asks: Open\nhttps://shop.example, password={SECRET}")
+    return {"status": "asked"}
+
+
 def approve(euros: int) -> None:
     """Have an expense approved."""
 
@@ -70,6 +76,7 @@ def model(served: Served) -> ScriptedModel:
         LongRunningFunctionTool(approve, answered_by=FINANCE),
         get_user_choice,
         look_up,
+        visit,
     ]
     app = App(name="desk", root_agent=LlmAgent(name="clerk", model=scripted, tools=tools))
     served(app)
@@ -106,6 +113,15 @@ async def staff(*codenames: str, name: str = "grace") -> User:
         (
             [call("sign", contract=f"Lease, password={SECRET}", api_key=SECRET)],
             ("confirmation", "sign", "Sign: [masked], Lease, password=[masked]", "person"),
+        ),
+        (
+            [call("visit", shop="Tea"), "Wait."],
+            (
+                "confirmation",
+                "visit",
+                "Visit: Tea. Tea asks: Open https://shop.example, password=[masked]",
+                "person",
+            ),
         ),
         (
             [call("log_in", password=SECRET)],

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 from django.utils import translation
 
-from runtime.engine.human_input.confirmation import REJECTED, REJECTED_BECAUSE, default_hint
+from runtime.engine.human_input.confirmation import REJECTED, REJECTED_BECAUSE
 from runtime.events import Event
 from runtime.events.calls import CallFailure
+from runtime.events.tool_confirmation import default_hint
 from sessions_app.history.event_marks import INTERRUPTED_CALL
 from sessions_app.rendering.html import render_event
 from sessions_app.rendering.markdown import render_markdown
