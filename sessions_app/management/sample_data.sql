@@ -61,7 +61,8 @@ INSERT INTO sessions_app_session
 SELECT s.id, s.app, s.user_id, s.id::text, left(format('My %%s from order %%s %%s', s.item, s.ordered, s.problem), 80),
     jsonb_build_object('order', s.ordered, 'item', s.item, 'refunded', true), '{}', 10, 10,
     s.began, s.began + interval '90 seconds', s.began + interval '90 seconds'
-FROM sample s;
+-- In the order of the apps: other processes add their states at the same time.
+FROM sample s ORDER BY s.app;
 
 INSERT INTO sessions_app_invocation
     (session_id, invocation_id, client_id, message, status, attempts, error_code, error_message, created_at, started_at, finished_at)
@@ -91,5 +92,3 @@ INSERT INTO sessions_app_feedback (session_id, user_id, seq, rating, comment, cr
 SELECT s.id, s.user_id, 8, CASE WHEN s.opinion = 0 THEN 'bad' ELSE 'good' END,
     CASE WHEN s.opinion = 0 THEN 'It took too long.' ELSE '' END, s.began, s.began
 FROM sample s WHERE s.opinion < 2;
-
-DROP TABLE sample, sample_event;

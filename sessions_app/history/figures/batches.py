@@ -13,7 +13,7 @@ locks the row of `FiguresProgress`, so a second sweep at the same time counts no
 
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import date, timedelta
 from itertools import groupby
 from uuid import UUID
@@ -138,6 +138,15 @@ def count_figures(seconds: float) -> bool:
     return False
 
 
+def count_new_sessions(ids: Sequence[UUID]) -> None:
+    """Count all events of sessions that the transaction of the caller has made: no other process sees them yet."""
+    amounts = BatchAmounts()
+    for start in range(0, len(ids), BATCH_SIZE):
+        _count(ids[start : start + BATCH_SIZE], amounts)
+    # At the end: processes that make sessions at the same time add to the same days.
+    add_amounts(amounts)
+
+
 def recount_all_sessions() -> None:
     """Let the next sweeps look at all sessions."""
     # An imported session keeps its old `updated_at`, which is before `newest`: no other sweep would look at it.
@@ -160,7 +169,9 @@ def _count_batch() -> bool:
         if is_looking_back:
             ids = {*_earlier(progress)}
         if ids:
-            _count(ids)
+            amounts = BatchAmounts()
+            _count(ids, amounts)
+            add_amounts(amounts)
         progress.words_newest = progress.newest
         progress.save()
     return bool(ids) or is_looking_back
@@ -202,7 +213,7 @@ def _with_uncounted_events(sessions: QuerySet[Session]) -> QuerySet[Session]:
     return sessions.filter(Q(figures=None) | Q(is_behind, figures__is_settled=True))
 
 
-def _count(ids: Iterable[UUID]) -> None:
+def _count(ids: Iterable[UUID], amounts: BatchAmounts) -> None:
     """Count the uncounted events of the sessions, and the current outcomes of their invocations."""
     SessionFigures.objects.bulk_create([SessionFigures(session_id=pk) for pk in ids], ignore_conflicts=True)
     # Before the events: the log of an invocation that has ended here is complete when the events are read.
@@ -213,7 +224,6 @@ def _count(ids: Iterable[UUID]) -> None:
     is_all = len(facts) < log_facts.MAX_EVENTS
     words, has_all_words = store_words(ids, log_facts.MAX_EVENTS)
     events = {pk: list(group) for pk, group in groupby(facts, lambda event: event.session_id)}
-    amounts = BatchAmounts()
     for session in sessions:
         counter = SessionCounter(session, session.figures, amounts, conf())
         counter.add_events(events.get(session.pk, ()))
@@ -233,7 +243,6 @@ def _count(ids: Iterable[UUID]) -> None:
         unique_fields=["session"],
         update_fields=_COUNTED,
     )
-    add_amounts(amounts)
 
 
 def _invocations_of(ids: Iterable[UUID]) -> tuple[defaultdict[UUID, Outcomes], set[UUID]]:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 from django.core.management import call_command
+from django.db.models import Model
 from django.utils import timezone
 
 from runtime.engine.human_input.confirmation import REJECTED
@@ -20,11 +21,14 @@ from sessions_app.history.figures import batches
 from sessions_app.history.figures.batches import count_figures, recount_all_sessions
 from sessions_app.history.figures.days import bucket_of, delete_old_days, local_day, percentile
 from sessions_app.history.figures.log_facts import MAX_SENTENCE, cause_of
+from sessions_app.management.commands import adk_sample_data
 from sessions_app.models import (
     ActiveDay,
     CallError,
     DayFigure,
     DayMetric,
+    Event,
+    EventWords,
     Failure,
     FiguresProgress,
     Invocation,
@@ -357,3 +361,45 @@ def test_the_figures_of_all_sessions_are_the_sums_over_their_events() -> None:
         == sum(SessionFigures.objects.values_list("tokens", flat=True))
     )
     assert sum(amounts(DayMetric.INVOCATIONS).values()) == Invocation.objects.count()
+
+
+COUNTED: tuple[type[Model], ...] = (SessionFigures, DayFigure, Failure, ActiveDay, EventWords)
+
+
+def counted_rows() -> dict[str, list[str]]:
+    """Return the rows of the figures without the times and keys of their counting."""
+    left_out = {"id", "counted_at", "event_id"}
+    found = {}
+    for model in COUNTED:
+        rows = [
+            {name: row[name] for name in row.keys() - left_out} for row in model._default_manager.values()
+        ]
+        found[model.__name__] = sorted(str(sorted(row.items())) for row in rows)
+    return found
+
+
+@pytest.mark.django_db(transaction=True)
+def test_sample_data_of_several_connections_are_those_of_one_and_counted_as_the_sweep_counts(
+    settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.DEV = True
+    monkeypatch.setattr(adk_sample_data, "SESSIONS_PER_BATCH", 20)  # three batches
+    monkeypatch.setattr(batches, "BATCH_SIZE", 7)
+    hashes, figures = [], []
+    for connections in (2, 1):
+        call_command("adk_sample_data", events=600, connections=connections, stdout=StringIO())
+        call_command("adk_verify", stdout=StringIO())
+        hashes.append(list(Event.objects.order_by("session", "seq").values_list("session", "text", "hash")))
+        figures.append(counted_rows())
+        if connections == 2:
+            for session in Session.objects.all():
+                delete_session_row(Session.objects.filter(pk=session.pk))
+            DayFigure.objects.all().delete()
+            ActiveDay.objects.all().delete()
+    for model in COUNTED:
+        model._default_manager.all().delete()
+    recount_all_sessions()
+    count()
+    assert len(hashes[0]) == 600 and hashes[0] == hashes[1]
+    assert figures[0] == figures[1] == counted_rows()
+    assert figures[0]["EventWords"] and figures[0]["Failure"]
