@@ -41,7 +41,7 @@ from sessions_app.admin.workflow_graph.page import load_graph_page
 from sessions_app.asgi.downloads import json_download
 from sessions_app.base.codec import parse_uuid
 from sessions_app.errors import LostPackError
-from sessions_app.history.integrity import check_logs
+from sessions_app.history.integrity import check_logs, check_packs
 from sessions_app.invocations.rebuilt_requests import rebuild_child_request, rebuild_request
 from sessions_app.models import AccessKind, Artifact, Event, Invocation, LegalHold, Session
 from sessions_app.models.figures import TOOL, names_of
@@ -289,7 +289,8 @@ class SessionAdmin(StateCorrectionMixin, SessionActionsMixin, SessionExportMixin
             raise PermissionDenied
         require(request, Right.VIEW_TEXT)
         holds = LegalHold.objects.of_session(OuterRef("pk"), OuterRef("user_id"))
-        sessions = self.get_queryset(request).select_related("user").annotate(is_held=Exists(holds))
+        sessions = self.get_queryset(request).annotate(is_held=Exists(holds))
+        sessions = sessions.select_related("user", "pack").defer("pack__acts")
         session = sessions.filter(pk=session_id).first() if session_id else None
         if session is None:
             raise Http404("There is no such session.")
@@ -314,12 +315,15 @@ WORDS: dict[str, str | Promise] = {
     "unsealed": _("Event #%(seq)d was not written by the site"),
     "cut off": _("Events up to #%(seq)d were cut off"),
     "state": _("The state is not that of the events up to #%(seq)d"),
+    "lost": _("The file of the events up to #%(seq)d is missing or was changed"),
 }
 
 
 def integrity_badge(session: Session) -> dict[str, object]:
     """Check the whole log and the files, and return the context of the badge."""
-    for flaw in check_logs([session.pk]):
+    # A pack that could not be opened is missing or was changed.
+    check = check_packs if session.packed_at else check_logs
+    for flaw in check([session.pk]):
         return {"session": session, "flaw": flaw, "words": str(WORDS[flaw.problem]) % {"seq": flaw.seq}}
     return {"session": session, "altered": _first_altered_file(session)}
 

@@ -20,13 +20,13 @@ The outcome of a check is noted in the figures, for the home page of the admin. 
 tells whether a log is as written.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain, islice
 from time import monotonic
 from uuid import UUID, uuid4
 
-from django.db.models import TextField
+from django.db.models import QuerySet, TextField
 from django.db.models.expressions import RawSQL
 
 from sessions_app.errors import LostPackError
@@ -117,14 +117,24 @@ def changed_liftings() -> list[int]:
 
 
 def check_logs(session_ids: list[UUID]) -> list[Flaw]:
-    """Return the first flaw of each changed log, and note the flaws.
+    """Return the first flaw of each changed log in the tables, and note the flaws."""
+    return _note(flaws(session_ids), Session.objects.filter(pk__in=session_ids, packed_at=None))
+
+
+def check_packs(session_ids: list[UUID]) -> list[Flaw]:
+    """Do as `check_logs` for the logs in packs.
 
     Raises:
         FilesUnavailableError: the storage of packs does not answer.
     """
-    found = [*flaws(session_ids), *flaws_of_packs(session_ids)]
+    packed = Session.objects.filter(pk__in=session_ids, packed_at__isnull=False)
+    return _note(flaws_of_packs(session_ids), packed)
+
+
+def _note(found: Iterable[Flaw], sessions: QuerySet[Session]) -> list[Flaw]:
+    found = list(found)
     flawed = [flaw.session_id for flaw in found]
-    noted = SessionFigures.objects.filter(session__in=session_ids, flaw_seq__isnull=False)
+    noted = SessionFigures.objects.filter(session__in=sessions, flaw_seq__isnull=False)
     noted.exclude(session__in=flawed).update(flaw_seq=None)
     SessionFigures.objects.bulk_create(
         [SessionFigures(session_id=flaw.session_id, flaw_seq=flaw.seq) for flaw in found],
@@ -146,6 +156,7 @@ def check_some_logs() -> None:
         if not batch:
             return
         check_logs(batch)
+        check_packs(batch)
 
 
 def last_hash(session_id: UUID) -> str:

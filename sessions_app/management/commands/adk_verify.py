@@ -15,6 +15,7 @@ from django.db.models.functions import Cast
 from django.template.defaultfilters import pluralize
 
 from sessions_app.data_protection.bundles.checking import Finding, check_bundle
+from sessions_app.errors import FilesUnavailableError
 from sessions_app.history.definitions import changed_definitions
 from sessions_app.history.integrity import (
     SESSIONS_PER_QUERY,
@@ -22,6 +23,7 @@ from sessions_app.history.integrity import (
     changed_jobs,
     changed_liftings,
     check_logs,
+    check_packs,
 )
 from sessions_app.history.roots import Erased, differences, load_public_key, roots_at
 from sessions_app.management.site_command import SiteCommand
@@ -102,7 +104,7 @@ class Command(SiteCommand):
         checked = flawed = changed = 0
         while batch := list(islice(ids, SESSIONS_PER_QUERY)):
             checked += len(batch)
-            for flaw in self._found(check_logs, batch):
+            for flaw in [*self._found(check_logs, batch), *self._found(check_packs, batch)]:
                 flawed += 1
                 self.stdout.write(f"session {flaw.session_id}, event {flaw.seq}: {flaw.problem}")
             for session_id, invocation_id in self._found(changed_ends, batch):
@@ -114,13 +116,17 @@ class Command(SiteCommand):
         return checked, flawed, changed
 
     def _found(self, check: Callable[..., Iterable[T]], *args: Any) -> list[T]:
-        """Return what a check finds; write a line if it is impossible because the database is not as it should be."""
+        """Return what a check finds.
+
+        Write a line if it is impossible, because the database is not as it should be, or the storage does not answer.
+        """
+        if check.__name__ in self._impossible:
+            return []
         try:
             with transaction.atomic():
                 return list(check(*args))
-        except ProgrammingError as error:
-            if check.__name__ not in self._impossible:
-                self.stdout.write(f"{check.__name__}: impossible: {error}")
+        except (ProgrammingError, FilesUnavailableError) as error:
+            self.stdout.write(f"{check.__name__}: impossible: {error}")
             self._impossible.add(check.__name__)
             return []
 

@@ -298,6 +298,8 @@ def test_a_lost_file_is_told_and_can_be_erased(
     assert told.status_code == 409 and "archive of this chat is missing" in told.content.decode()
     page = admin_client.get(f"/admin/sessions_app/session/{session.pk}/change/")
     assert page.status_code == 200 and "archive of this chat is missing" in page.content.decode()
+    badge = admin_client.get(f"/admin/sessions_app/session/{session.pk}/integrity/")
+    assert "The file of the events up to #3 is missing or was changed" in badge.content.decode()
     erase_session(session.pk, ErasureOrder(reason="She asked for it."))
     assert not path.exists() and not Pack.objects.filter(pk=session.pk).exists()
     assert Tombstone.objects.get().counts["events"] == 3

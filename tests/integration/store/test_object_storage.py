@@ -37,15 +37,20 @@ from sessions_app import use_cases
 from sessions_app.base import actors
 from sessions_app.data_protection import leftovers
 from sessions_app.data_protection.erase import ErasureOrder, erase_session
+from sessions_app.errors import FilesUnavailableError
 from sessions_app.history import roots
 from sessions_app.invocations.worker import worker
-from sessions_app.models import Artifact, Invocation, Session
+from sessions_app.models import Artifact, Invocation, Pack, Session
 from sessions_app.process.threads import in_thread
 from sessions_app.store.object_storage import ObjectStorage
+from sessions_app.store.packs import open_pack
 from sessions_app.store.uploads import store_upload
 from tests.fakes import ScriptedModel, call
 from tests.free_port import free_port
+from tests.integration.admin.audit_rows import append_event
 from tests.integration.chat.pages.page_helpers import body_of, file_url, save_artifact
+from tests.integration.session_helpers import pack
+from tests.integration.tampering import verified
 from tests.served_agents import Served
 
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -273,6 +278,35 @@ def test_an_erased_session_leaves_no_object_also_when_the_store_was_down(
     monkeypatch.setattr(leftovers, "ORPHAN_AGE", timedelta(0))
     assert leftovers.delete_orphaned_files() == 1
     assert objects(store) == set()
+
+
+def test_a_pack_is_an_object_that_comes_back_and_is_erased(
+    session: Session,
+    store: ObjectStorage,
+    settings: Settings,
+    server: str,
+    admin_client: Client,
+    django_capture_on_commit_callbacks: Any,
+) -> None:
+    append_event(session, {"text": "We sell lanterns."})
+    pack(session.pk)
+    session.refresh_from_db()
+    assert not session.events.exists()
+    [stored] = store.listdir("packs")[1]
+    use_store_that_is_down(settings)
+    with pytest.raises(FilesUnavailableError):
+        open_pack(session)
+    told = verified()
+    assert f"check_packs: impossible: {DOWN}" in told and "1 session checked, 0 not" in told
+    use_store(settings, server)
+    assert "1 session checked, 0 not" in verified() and not session.events.exists()
+    page = admin_client.get(f"/admin/sessions_app/session/{session.pk}/change/").content.decode()
+    assert "We sell lanterns." in page and Pack.objects.get().sha256 in page
+    pack(session.pk)
+    assert store.listdir("packs")[1] == [stored]
+    with django_capture_on_commit_callbacks(execute=True):
+        erase_session(session.pk, ErasureOrder(reason="She asked for it."))
+    assert store.listdir("packs")[1] == []
 
 
 def test_an_export_has_the_bytes(session: Session, store: ObjectStorage, tmp_path: Path) -> None:
