@@ -28,6 +28,7 @@ NAMES = (
     "cold",
     "shapes",
     "long_session",
+    "backlog",
     "alone",
     "admin_pages",
     "search_pages",

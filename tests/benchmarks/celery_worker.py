@@ -8,20 +8,22 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
+import psutil
+
 PROCESSES = 2
 
 
 @contextmanager
 def celery_worker(
     settings_module: str = "tests.benchmarks.settings", environment: Mapping[str, str] | None = None
-) -> Iterator[None]:
-    """Run a worker; it is started, but not necessarily ready, when the body begins."""
+) -> Iterator[psutil.Process]:
+    """Run a worker; yield its first process. It is started, but not necessarily ready, when the body begins."""
     variables = {**os.environ, "DJANGO_SETTINGS_MODULE": settings_module, **(environment or {})}
     command = [sys.executable, "-m", "celery", "--quiet", "-A", "adk_site", "worker", "-Q", "celery,jobs"]
     options = ["-c", str(PROCESSES), "--without-gossip", "--without-mingle", "-l", "ERROR"]
     process = subprocess.Popen([*command, *options], env=variables)
     try:
-        yield
+        yield psutil.Process(process.pid)
     finally:
         process.terminate()
         process.wait()

@@ -1,8 +1,7 @@
 """Shapes of load on one web process, each beside the same work in a small form.
 
 Many open chats of which few are answered, many people who arrive together, many readers of one answer, readers who stop
-reading, and a person with many sessions. `long_session` has a session of many events, and
-`BENCH_JOBS=10000` gives `jobs` more jobs.
+reading, and a person with many sessions. `long_session` has a session of many events, `backlog` many queued jobs.
 """
 
 from __future__ import annotations
