@@ -24,7 +24,6 @@ from runtime.events.calls import (
     MadeCall,
     MadeCalls,
 )
-from runtime.events.event import Event
 from runtime.events.tool_confirmation import call_to_confirm, confirmer_of, own_hint
 from sessions_app.agent_apps import registry
 from sessions_app.base import client_ids
@@ -49,17 +48,17 @@ KINDS = {
 }
 
 
-def waiting_invocations(pending: Iterable[MadeCall], events: Iterable[Event]) -> set[str]:
+def waiting_invocations(pending: Iterable[MadeCall]) -> set[str]:
     """Return the ids of the invocations with the `pending` calls.
 
-    An invocation with the answer to an earlier call of the same workflow waits with it.
-
-    Args:
-        events: the effective events of the session.
+    A workflow that asks again after an answer makes the call within the invocation that it began with: then both this
+    one and the one with the answer wait.
     """
-    calling = {made.event.invocation_id for made in pending}
-    answers = [event for event in events if event.author == "user" and event.invocation_id in calling]
-    return calling | {writer_of(event.invocation_id, event.custom_metadata) for event in answers}
+    found: set[str] = set()
+    for made in pending:
+        event = made.event
+        found |= {event.invocation_id, writer_of(event.invocation_id, event.custom_metadata)}
+    return found
 
 
 async def sync_answer_requests(session_id: UUID, app_name: str, pending: Iterable[MadeCall]) -> None:

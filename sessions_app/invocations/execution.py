@@ -22,7 +22,6 @@ from runtime.agents.run_config import RunConfig, StreamingMode
 from runtime.apps.app import App
 from runtime.errors import InvalidMessageError, SessionNotFoundError
 from runtime.events.calls import (
-    MadeCalls,
     call_ids,
     events_of_invocation,
     parts_of,
@@ -30,7 +29,6 @@ from runtime.events.calls import (
     response_ids,
 )
 from runtime.events.event import Event
-from runtime.events.rewound import drop_rewound
 from runtime.run_config import CallEnd
 from runtime.runners import Runner
 from runtime.sessions.base_session_service import GetSessionConfig
@@ -279,11 +277,11 @@ class Execution:
         if not (may_end_waits or outcome is WAITING or self.claim.is_cancelled):
             return
         claim = self.claim
-        # The whole log: a summary may have replaced calls that still wait.
-        events = drop_rewound((await self._load_session(whole=True)).events)
-        pending = MadeCalls(events).pending()
+        pending = await self._sessions.pending_calls(
+            app_name=claim.app_name, user_id=str(claim.user_id), session_id=claim.session_key
+        )
         if may_end_waits:
-            await leases.complete_waiting(claim.session_id, sorted(waiting_invocations(pending, events)))
+            await leases.complete_waiting(claim.session_id, sorted(waiting_invocations(pending)))
         await sync_answer_requests(claim.session_id, claim.app_name, pending)
 
     async def compact(self) -> None:
@@ -295,13 +293,13 @@ class Execution:
             user_id=str(claim.user_id), session_id=claim.session_key, invocation_id=claim.invocation_id
         )
 
-    async def _load_session(self, *, whole: bool = False) -> Session:
+    async def _load_session(self) -> Session:
         claim = self.claim
         session = await self._sessions.get_session(
             app_name=claim.app_name,
             user_id=str(claim.user_id),
             session_id=claim.session_key,
-            config=GetSessionConfig(without_superseded=not whole),
+            config=GetSessionConfig(without_superseded=True),
         )
         if session is None:
             raise SessionNotFoundError(f"Session {claim.session_key!r} is gone: it was deleted meanwhile.")

@@ -44,7 +44,7 @@ async def reconcile_after_rewind(session: Session, lease_token: int, by: Actor) 
     events = await effective_events(session)
     pending = MadeCalls(events).pending()
     calls = {made.call.id or "" for made in pending}
-    waiting = waiting_invocations(pending, events)
+    waiting = waiting_invocations(pending)
     steps: list[Callable[[], Awaitable[None]]] = [
         partial(_cancel_rewound_jobs, session, calls, by),
         partial(_cancel_rewound_answers, session, calls),

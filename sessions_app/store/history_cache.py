@@ -12,7 +12,9 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 from uuid import UUID
 
+from runtime.events.calls import MadeCall, MadeCalls
 from runtime.events.event import Event
+from runtime.events.rewound import drop_rewound
 from runtime.events.summaries import changes_effective_events
 from sessions_app.base.codec import event_from_json
 from sessions_app.conf import conf
@@ -70,6 +72,8 @@ class History:
     invocations: set[str] = field(default_factory=set)
     is_plain: bool = True
     bytes: int = 0
+    _made: MadeCalls = field(default_factory=MadeCalls, repr=False)
+    _made_up_to: int = 0
 
     @property
     def last_seq(self) -> int:
@@ -93,6 +97,15 @@ class History:
         added = BYTES_OF_EVENT * len(new) + sum(map(sys.getsizeof, new))
         self.bytes += added
         return added
+
+    def pending_calls(self) -> list[MadeCall]:
+        """Return the calls in the effective events that wait for a response from outside, oldest first."""
+        if not self.is_plain:
+            return MadeCalls(drop_rewound(self.events)).pending()
+        # Events read once are not read again: a session may ask a hundred times.
+        self._made.add(self.events[self._made_up_to :])
+        self._made_up_to = len(self.events)
+        return self._made.pending()
 
 
 class HistoryCache:

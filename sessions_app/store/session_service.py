@@ -19,6 +19,7 @@ from django.contrib.auth import get_user_model
 from django.db import IntegrityError, transaction
 
 from runtime.errors import AdkError, AlreadyExistsError, SessionNotFoundError
+from runtime.events.calls import MadeCall
 from runtime.events.event import Event
 from runtime.events.rewound import drop_rewound, rewinds_past_start
 from runtime.events.summaries import latest_full_summary, without_superseded
@@ -173,6 +174,15 @@ class DjangoSessionService(BaseSessionService):
         session = _session(name, loaded, events)
         session.invocations = history.invocations
         return session
+
+    async def pending_calls(self, *, app_name: str, user_id: str, session_id: str) -> list[MadeCall]:
+        """Return the calls in the effective events that wait for a response from outside, oldest first.
+
+        Calls that a summary has replaced are included. Empty when the session was deleted.
+        """
+        name = (app_name, user_id, session_id)
+        found = await self._load_cached(name, whole=True) or await self._load_stored(name, whole=True)
+        return found[1].pending_calls() if found else []
 
     async def _load_cached(self, name: SessionName, whole: bool) -> tuple[event_log.Loaded, History] | None:
         """Extend the cached history by the new events; None when the cache has no usable history."""

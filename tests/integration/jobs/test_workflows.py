@@ -16,7 +16,7 @@ from pytest_django import Settings
 
 from runtime.events.calls import REQUEST_INPUT
 from runtime.events.request_input import RequestInput
-from runtime.workflow import JoinNode, WaitNode, Workflow
+from runtime.workflow import JoinNode, WaitNode, Workflow, node
 from sessions_app import use_cases
 from sessions_app.base import actors
 from sessions_app.errors import InvalidInputError, NotFoundError
@@ -180,6 +180,26 @@ def test_a_job_and_a_question_are_nodes_of_a_workflow(
     assert COUNTED == ["1001"]
     [run] = load_steps(session, asked.invocation_id).runs
     assert {step.name: step.attempts for step in run.step.steps if step.attempts != 1} == {"count_stock": 2}
+
+
+def test_the_run_with_an_answer_waits_until_its_own_question_is_answered(
+    person: User, served: Served, background_end: None
+) -> None:
+    def ask(node_input: str) -> RequestInput:
+        return RequestInput(message=f"Which order after {node_input}?")
+
+    def end(node_input: str) -> str:
+        return f"{node_input}."
+
+    steps = [node(ask, name=name) for name in ("first", "second", "third")]
+    served(Workflow(name="refunds", edges=[("START", *steps, end)]))
+    session = Session.objects.get(pk=talk(person, "refunds", "Count"))
+    for number in (1001, 1002):
+        answer(person, session, AnswerRequest.objects.get(session=session).call_id, {"result": str(number)})
+    assert statuses(session) == ["waiting", "completed", "waiting"]
+    answer(person, session, AnswerRequest.objects.get(session=session).call_id, {"result": "1003"})
+    assert statuses(session) == ["completed"] * 4
+    assert threads.run(effective_events(session))[-1].text() == "1003."
 
 
 def test_a_rewind_of_a_later_message_leaves_the_answer_that_a_job_follows(
