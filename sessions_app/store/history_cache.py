@@ -98,10 +98,14 @@ class History:
         self.bytes += added
         return added
 
+    def effective_events(self) -> list[Event]:
+        """Return the events without rewound events, also those that a summary has replaced."""
+        return list(self.events) if self.is_plain else drop_rewound(self.events)
+
     def pending_calls(self) -> list[MadeCall]:
         """Return the calls in the effective events that wait for a response from outside, oldest first."""
         if not self.is_plain:
-            return MadeCalls(drop_rewound(self.events)).pending()
+            return MadeCalls(self.effective_events()).pending()
         # Events read once are not read again: a session may ask a hundred times.
         self._made.add(self.events[self._made_up_to :])
         self._made_up_to = len(self.events)

@@ -175,14 +175,22 @@ class DjangoSessionService(BaseSessionService):
         session.invocations = history.invocations
         return session
 
-    async def pending_calls(self, *, app_name: str, user_id: str, session_id: str) -> list[MadeCall]:
-        """Return the calls in the effective events that wait for a response from outside, oldest first.
+    async def effective_events(self, *, app_name: str, user_id: str, session_id: str) -> list[Event]:
+        """Return the events without rewound events (contract R3); empty when the session was deleted.
 
-        Calls that a summary has replaced are included. Empty when the session was deleted.
+        Events that a summary has replaced are included: they may hold calls that still wait.
         """
-        name = (app_name, user_id, session_id)
+        history = await self._whole_history((app_name, user_id, session_id))
+        return history.effective_events() if history else []
+
+    async def pending_calls(self, *, app_name: str, user_id: str, session_id: str) -> list[MadeCall]:
+        """Return the calls in the effective events that wait for a response from outside, oldest first."""
+        history = await self._whole_history((app_name, user_id, session_id))
+        return history.pending_calls() if history else []
+
+    async def _whole_history(self, name: SessionName) -> History | None:
         found = await self._load_cached(name, whole=True) or await self._load_stored(name, whole=True)
-        return found[1].pending_calls() if found else []
+        return found[1] if found else None
 
     async def _load_cached(self, name: SessionName, whole: bool) -> tuple[event_log.Loaded, History] | None:
         """Extend the cached history by the new events; None when the cache has no usable history."""
