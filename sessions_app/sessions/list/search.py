@@ -57,8 +57,8 @@ def search_sessions(person: User, query: str) -> SessionListPage:
     # Nearly every text has a word that begins with a given letter.
     if prefixes := [word for word in words if _is_long_enough(word)]:
         texts = _text_has(prefixes)
-        # Without the user's sessions in this subquery PostgreSQL begins with the words, which the index finds.
-        matches |= Q(pk__in=EventWords.objects.filter(words=texts).values("session"))
+        # Only the user's own: a common word is in the texts of most sessions of the site.
+        matches |= Q(pk__in=EventWords.objects.filter(words=texts, session__in=own).values("session"))
         behind = list(own.without_words().values_list("pk", flat=True))
         not_indexed = Event.objects.without_words().filter(session__in=behind, words=texts)
         matches |= Q(pk__in=not_indexed.values("session"))
@@ -105,7 +105,8 @@ def _hits(sessions: Sequence[Session], prefixes: Sequence[str]) -> dict[UUID, Hi
     of_sessions = {"session__in": ids, "words": _text_has(prefixes)}
     indexed = EventWords.objects.filter(**of_sessions).values("event")
     not_indexed = Event.objects.without_words().filter(**of_sessions).values("pk")
-    found = Event.objects.filter(Q(pk__in=indexed) | Q(pk__in=not_indexed))
+    # A union: with an OR of two subqueries PostgreSQL would read the events of all sessions.
+    found = Event.objects.filter(pk__in=indexed.union(not_indexed))
     rewinds = Event.objects.filter(session__in=ids).rewinds().order_by().values_list("session_id", flat=True)
     for session_id in rewinds.distinct():  # few sessions have rewinds; only these need the longer filter
         found = found.filter(~Q(session=session_id) | find_rewinds(session_id).in_effect)
