@@ -19,14 +19,13 @@ from tempfile import TemporaryDirectory
 
 import psycopg
 
-from adk_site.embedded.paths import socket_dir
 from adk_site.embedded.postgres import Postgres, postgres_url
 from adk_site.embedded.server import kill_servers
 from tests.benchmarks.upgrade import ANSWERS, PHASE_SECONDS, SETTINGS, People
 from tests.browser.model import Model
 from tests.model_server import Turn
 from tests.stack.fleet import Fleet
-from tests.stack.replica import replica_of
+from tests.stack.replica import replica_of, url_of_both
 
 PEOPLE = 200
 SECONDS_UNTIL_PROMOTION = 5.0
@@ -37,12 +36,6 @@ INTERRUPTED = """
     FROM sessions_app_invocation WHERE created_at < %(at)s AND finished_at > %(at)s
 """
 """Invocations that began before the promotion and ended after it, with their times from the promotion on."""
-
-
-def url_of_both(primary: Path, replica: Path) -> str:
-    """Return the URL by which a process finds whichever server accepts writes."""
-    hosts = f"{socket_dir(primary)},{socket_dir(replica)}"
-    return f"postgresql://postgres@/postgres?host={hosts}&target_session_attrs=read-write"
 
 
 def clock(offset: str) -> dict[str, str]:

@@ -9,10 +9,17 @@ import random
 import signal
 import sys
 import traceback
+from contextlib import ExitStack
 from pathlib import Path
 from tempfile import mkdtemp
 
+import environ
+
 from tests.benchmarks.servers import bench_site
+from tests.stack.replica import replica_of, url_of_both
+
+REPLICA_DELAY = "300ms"
+"""How far the replica is behind, so staff read old rows."""
 
 
 def main() -> int:
@@ -48,13 +55,20 @@ def _interrupt(*_: object) -> None:
 
 def _run(options: argparse.Namespace) -> int:
     os.environ["ADK_POSTGRES_FSYNC"] = "off"  # data of killed processes survives without fsync
-    with bench_site("tests.chaos.settings"):
+    with ExitStack() as servers:
+        servers.enter_context(bench_site("tests.chaos.settings"))
         from django.conf import settings
 
         from tests.chaos.processes import Site
         from tests.chaos.run import run
 
-        site = Site(settings.DATA_DIR, settings.DATABASE_URL, settings.REDIS_URL)
+        replica = servers.enter_context(
+            replica_of(settings.DATA_DIR, is_synchronous=True, delay=REPLICA_DELAY)
+        )
+        url = url_of_both(settings.DATA_DIR, replica.data)
+        # This process has been set up with the first server alone.
+        settings.DATABASES["default"].update(environ.Env.db_url_config(url))
+        site = Site(settings.DATA_DIR, replica.data, url, settings.REDIS_URL)
         try:
             site.start()
             print(f"chaos, seed {options.seed}: the site runs in {settings.DATA_DIR}", flush=True)

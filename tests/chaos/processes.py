@@ -8,7 +8,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
-from adk_site.embedded.postgres import Postgres
+import psycopg
+
+from adk_site.embedded.postgres import Postgres, postgres_url
 from adk_site.embedded.redis import Redis
 from tests.chaos.clock import SHIFT, SHIFTS
 from tests.forked_program import PROGRAMS_OF_SITE, ForkedProgram, ForkServer
@@ -21,6 +23,8 @@ WORKERS = {"worker1": "celery,jobs", "worker2": "celery,jobs", "worker3": "celer
 """Queues of the workers. One takes no jobs: jobs that only the sweep ends may fill the others."""
 TARGETS = (*WEB, *WEB, *WORKERS, *WORKERS, "beat", "model", "postgres", "redis")
 """Targets of kills; each is killed in proportion to its number of entries."""
+FAILOVER = "failover"
+"""Target of one kill of a run: PostgreSQL, whose replica takes its place."""
 
 
 @dataclass(frozen=True)
@@ -33,9 +37,16 @@ class Outage:
 
 @dataclass
 class Site:
-    """Two web processes, three workers, a beat and a model server, on one PostgreSQL and Redis. Their clocks differ."""
+    """Two web processes, three workers, a beat and a model server, on one PostgreSQL and Redis. Their clocks differ.
+
+    Attributes:
+        data: directory of the site's servers.
+        replica: directory of the replica of PostgreSQL, which staff read, and which takes its place at the failover.
+        database_url: leads to that one of both that accepts writes.
+    """
 
     data: Path
+    replica: Path
     database_url: str
     redis_url: str
     ports: dict[str, int] = field(default_factory=lambda: {name: free_port() for name in WEB})
@@ -44,6 +55,7 @@ class Site:
     kills: dict[str, int] = field(default_factory=dict)
     outages: list[Outage] = field(default_factory=list)
     _server: ForkServer = field(init=False)
+    _has_failed_over: bool = False
     _at_end: ExitStack = field(default_factory=ExitStack)
 
     def start(self) -> None:
@@ -56,12 +68,11 @@ class Site:
             self.wait_for(name)
 
     def kill(self, target: str) -> None:
-        """Kill a process or server with SIGKILL and restart it."""
+        """Kill a process or server with SIGKILL, and restart it or promote its replica."""
         self.kills[target] = self.kills.get(target, 0) + 1
-        if target == "postgres":
+        if target in ("postgres", FAILOVER):
             killed_at = datetime.now(UTC)
-            kill_postgres(self.data)
-            Postgres(self.data).start()
+            self._kill_postgres(is_failover=target == FAILOVER)
             self.outages.append(Outage(killed_at, datetime.now(UTC)))
         elif target == "redis":
             kill_redis(self.data)
@@ -86,6 +97,7 @@ class Site:
         return {
             **os.environ,
             "DATABASE_URL": self.database_url,
+            "DATABASE_REPLICA_URL": postgres_url(self.replica),
             "REDIS_URL": self.redis_url,
             "DJANGO_SETTINGS_MODULE": "tests.chaos.settings",
             "GOOGLE_API_KEY": "test",
@@ -120,6 +132,16 @@ class Site:
             "--without-mingle",
         ]
         return [*celery, "worker", *options, "-l", "ERROR"]
+
+    def _kill_postgres(self, *, is_failover: bool) -> None:
+        data = self.replica if self._has_failed_over else self.data
+        kill_postgres(data)
+        if not is_failover:
+            Postgres(data).start()
+            return
+        self._has_failed_over = True
+        with psycopg.connect(postgres_url(self.replica), autocommit=True) as connection:
+            connection.execute("SELECT pg_promote()")
 
     def _kill(self, name: str) -> None:
         process = self.processes[name]

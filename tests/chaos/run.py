@@ -26,7 +26,7 @@ from tests.chaos.browser import Browser
 from tests.chaos.flow_site.agents import app as flow
 from tests.chaos.flow_site.agents import effects
 from tests.chaos.people import MESSAGES_A_SECOND, VERBS, Person, verbs_of
-from tests.chaos.processes import TARGETS, WEB, Site
+from tests.chaos.processes import FAILOVER, TARGETS, WEB, Site
 from tests.chaos.progress import while_progress
 from tests.chaos.settings import HAS_A2A
 from tests.chaos.staff import Staff
@@ -127,7 +127,10 @@ def _stored_progress() -> list[int]:
 
 
 async def _kill_repeatedly(site: Site, choices: random.Random, kills: int, pause: float) -> None:
-    for target in islice(_shuffled_forever(TARGETS, choices), kills):
+    targets = [*islice(_shuffled_forever(TARGETS, choices), kills)]
+    if targets:
+        targets[choices.randrange(kills)] = FAILOVER
+    for target in targets:
         await asyncio.sleep(pause * (0.5 + choices.random()))
         if target in WEB:
             await _wait_until(partial(_runs_invocations, site.processes[target].pid), BUSY_SECONDS)

@@ -17,8 +17,13 @@ from adk_site.embedded.server import run_program
 
 
 @contextmanager
-def replica_of(primary: Path, *, is_synchronous: bool = False) -> Iterator[Postgres]:
-    """Run a copy of the PostgreSQL of the data directory. The commits of that one wait for a synchronous copy."""
+def replica_of(primary: Path, *, is_synchronous: bool = False, delay: str = "0") -> Iterator[Postgres]:
+    """Run a copy of the PostgreSQL of the data directory.
+
+    Args:
+        is_synchronous: True for a copy for whose disk the commits of the primary wait.
+        delay: time after which a commit can be read from the copy.
+    """
     with TemporaryDirectory() as directory:
         data = Path(directory)
         replica = Postgres(data)
@@ -36,6 +41,8 @@ def replica_of(primary: Path, *, is_synchronous: bool = False) -> Iterator[Postg
             shutil.chown(cluster, UNPRIVILEGED_USER)
         command = replica._command("pg_basebackup", "-D", str(cluster), *source)
         run_program(command, "Copying PostgreSQL", data / "postgres.log")
+        with (cluster / "postgresql.auto.conf").open("a") as config:
+            config.write(f"recovery_min_apply_delay = '{delay}'\n")
         make_private_dir(socket_dir(data))
         replica.start()
         try:
@@ -47,3 +54,9 @@ def replica_of(primary: Path, *, is_synchronous: bool = False) -> Iterator[Postg
         finally:
             replica.stop()
             shutil.rmtree(socket_dir(data))
+
+
+def url_of_both(primary: Path, replica: Path) -> str:
+    """Return the URL by which a process finds whichever server accepts writes."""
+    hosts = f"{socket_dir(primary)},{socket_dir(replica)}"
+    return f"postgresql://postgres@/postgres?host={hosts}&target_session_attrs=read-write"
