@@ -132,7 +132,7 @@ class HistoryCache:
         self.forget(name)
         self._histories[name] = history
         self._size += history.bytes
-        self._evict_least_recently_used()
+        self._make_room(name)
 
     def extend(self, name: SessionName, session_id: UUID, after: int, bodies: Sequence[str]) -> None:
         """Append new stored events to the cached history of a session, as `History.add` does.
@@ -151,7 +151,7 @@ class HistoryCache:
         # After a summary few of the events are in effect; the next load reads these few.
         if any(event.actions.compaction for event in history.events[known:]):
             self.forget(name)
-        self._evict_least_recently_used()
+        self._make_room(name)
 
     def forget(self, name: SessionName) -> None:
         """Drop the history of a session."""
@@ -159,7 +159,11 @@ class HistoryCache:
         if history is not None:
             self._size -= history.bytes
 
-    def _evict_least_recently_used(self) -> None:
+    def _make_room(self, name: SessionName) -> None:
+        """Drop the least recently used histories, or that of `name` alone if it is larger than the whole cache."""
+        history = self._histories.get(name)
+        if history is not None and history.bytes > conf().cached_bytes:
+            self.forget(name)
         while self._size > conf().cached_bytes and self._histories:
             self.forget(next(iter(self._histories)))
 

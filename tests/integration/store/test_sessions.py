@@ -189,15 +189,16 @@ class TestCache:
         cache.keep((APP, "1", "c"), _history("c", "z" * 10_000))
         assert [cache.get((APP, "1", name)) is None for name in "abc"] == [False, True, False]
 
-    def test_a_history_that_alone_is_larger_than_the_cache_is_not_kept(
+    def test_a_history_that_alone_is_larger_than_the_cache_is_not_kept_and_drops_no_other(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr("sessions_app.store.history_cache.conf", lambda: conf.Conf(cached_bytes=60_000))
         cache, name = HistoryCache(), (APP, "1", "a")
+        cache.keep((APP, "1", "b"), _history("b", "z"))
         cache.keep(name, _history("a", "x" * 40_000))
         assert cache.get(name) is not None
         cache.extend(name, _uuid("a"), 1, _stored("y" * 40_000))
-        assert cache.get(name) is None
+        assert cache.get(name) is None and cache.get((APP, "1", "b")) is not None
 
     def test_a_history_with_a_gap_is_not_extended(self) -> None:
         cache, name = HistoryCache(), (APP, "1", "a")
