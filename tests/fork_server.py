@@ -1,8 +1,10 @@
 """Run programs in forks of a process that has imported the site: importing it anew takes seconds of CPU time.
 
-`python -m tests.fork_server FD MODULES` imports the modules and takes requests from a socket until it is closed: a
-message with the program, its arguments, its environment and a flag for a controlling terminal; and the files for input,
-output, errors and the answer. The answer is the process id, and, after the end, the exit code.
+`python -m tests.fork_server MODULES` sets Django up, imports the modules and takes requests from the socket that is its
+standard input, until it is closed: a message with the program, its arguments, its environment and a flag for a
+controlling terminal; and the files for input, output, errors and the answer. The answer is the process id, and, after
+the end, the exit code. Without modules it imports packages only, so that a program may have any settings; more than
+half of the time goes there.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ import signal
 import socket
 import sys
 import termios
+import warnings
 from importlib import import_module
 from typing import Literal, TextIO
 
@@ -23,6 +26,33 @@ import django
 from adk_site.garbage_collection import exclude_permanent_objects
 
 MAX_REQUEST_BYTES = 1_000_000
+PACKAGES = (
+    "channels.layers",
+    "cryptography.fernet",
+    "django.contrib.admin",
+    "django.core.handlers.asgi",
+    "django.core.management",
+    "google.protobuf",
+    "httpx2",
+    "jinja2",
+    "kombu",
+    "markdown_it",
+    "mcp.server.mcpserver",
+    "psycopg_pool",
+    "redis.asyncio",
+    "rich.console",
+    "runtime.agents",
+    "runtime.evaluation",
+    "runtime.models",
+    "runtime.plugins",
+    "runtime.runners",
+    "runtime.tools",
+    "runtime.workflow",
+    "uvicorn",
+    "websockets",
+    "yaml",
+)
+"""What the site and the MCP server of tests import that reads neither settings nor, as Celery, the environment."""
 
 
 def serve(requests: socket.socket) -> None:
@@ -66,6 +96,8 @@ def _run(standard: list[int], arguments: list[str], environment: dict[str, str],
     sys.stdin, sys.stdout, sys.stderr = (_reopened(stream) for stream in (sys.stdin, sys.stdout, sys.stderr))
     os.environ.clear()
     os.environ.update(environment)
+    if environment.get("PYTHONWARNINGS") == "ignore":  # read by Python only when it starts
+        warnings.simplefilter("ignore")
     sys.argv = list(arguments)
     runpy.run_module(arguments[0], run_name="__main__", alter_sys=True)
 
@@ -83,9 +115,10 @@ def _reopened(stream: TextIO) -> TextIO:
 
 
 if __name__ == "__main__":
-    django.setup()
-    file, *modules = sys.argv[1:]
-    for module in modules:
+    modules = sys.argv[1:]
+    if modules:
+        django.setup()
+    for module in modules or PACKAGES:
         import_module(module)
     exclude_permanent_objects()
-    serve(socket.socket(fileno=int(file)))
+    serve(socket.socket(fileno=sys.stdin.fileno()))

@@ -1,7 +1,8 @@
-"""A program in a fork of a process that has imported the site."""
+"""A program in a fork of a process that has imported the site, or the packages that the site needs."""
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import select
@@ -10,6 +11,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from types import TracebackType
 
@@ -56,16 +58,11 @@ class ForkedProgram:
         self.send_signal(signal.SIGKILL)
 
 
-class ForkServer:
-    """The process that has imported the site. A context manager: starts on entry, stops on exit."""
+class Forks:
+    """A process that runs programs in forks of itself, and ends when this object closes its socket."""
 
-    def __init__(self, environment: Mapping[str, str], *modules: str) -> None:
-        """Take the environment in which the site is imported, and what its programs import besides.
-
-        The environment of a program does not change settings.
-        """
-        self._environment = environment
-        self._modules = modules
+    def __init__(self) -> None:
+        self._requests, self._served = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
 
     def run(
         self,
@@ -93,17 +90,24 @@ class ForkServer:
             files = (nothing.fileno(), output.fileno(), output.fileno())
             return self.run(*arguments, environment=environment, files=files)
 
+
+class ForkServer(Forks):
+    """The process that has imported the site. A context manager: starts on entry, stops on exit."""
+
+    def __init__(self, environment: Mapping[str, str], *modules: str) -> None:
+        """Take the environment in which the site is imported, and what its programs import besides.
+
+        The environment of a program does not change settings.
+        """
+        super().__init__()
+        self._environment = environment
+        self._modules = modules
+
     def __enter__(self) -> ForkServer:
-        self._requests, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        with theirs:
-            command = [sys.executable, "-m", "tests.fork_server", str(theirs.fileno()), *self._modules]
-            # In a session for itself: Ctrl-C must not end what waits for the programs.
-            self._process = subprocess.Popen(
-                command,
-                cwd=CHECKOUT,
-                env=self._environment,
-                pass_fds=[theirs.fileno()],
-                start_new_session=True,
+        with self._served:
+            files = (self._served.fileno(), 1, 2)
+            self._process = packages().run(
+                "tests.fork_server", *self._modules, environment=self._environment, files=files
             )
         return self
 
@@ -112,3 +116,30 @@ class ForkServer:
     ) -> None:
         self._requests.close()
         self._process.wait()
+
+
+class _Packages(Forks):
+    def __init__(self) -> None:
+        super().__init__()
+        with self._served:
+            # In a session for itself: Ctrl-C must not end what waits for the programs.
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "tests.fork_server"],
+                cwd=CHECKOUT,
+                stdin=self._served.fileno(),
+                start_new_session=True,
+            )
+        atexit.register(self.stop)
+
+    def stop(self) -> None:
+        self._requests.close()
+        self._process.wait()
+
+
+@cache
+def packages() -> Forks:
+    """Return the process that has imported the packages of the site and no setting, for programs with any settings.
+
+    It serves this process until its end.
+    """
+    return _Packages()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import subprocess
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,6 +14,7 @@ from runtime.tools.mcp_tool import (
     StdioServerParameters,
     StreamableHTTPConnectionParams,
 )
+from tests.forked_program import packages
 
 STDIO = StdioServerParameters(
     command=sys.executable, args=["-m", "tests.mcp_server", "stdio"], cwd=str(CHECKOUT)
@@ -38,12 +39,16 @@ def sse_params(port: int) -> SseConnectionParams:
 
 
 @contextmanager
-def running_server(transport: str, port: int, *options: str) -> Iterator[subprocess.Popen[bytes]]:
+def running_server(transport: str, port: int, *options: str) -> Iterator[None]:
     """Run a server over HTTP until the end of the block; it listens when the block begins."""
-    command = [sys.executable, "-m", "tests.mcp_server", transport, "--port", str(port), *options]
-    with subprocess.Popen(command, cwd=CHECKOUT, stdout=subprocess.PIPE) as process:
+    program = ("tests.mcp_server", transport, "--port", str(port), *options)
+    ours, theirs = os.pipe()
+    with open(ours) as output, open(os.devnull) as nothing:
+        process = packages().run(*program, environment=os.environ, files=(nothing.fileno(), theirs, 2))
+        os.close(theirs)
         try:
-            assert process.stdout and process.stdout.readline() == b"listening\n"
-            yield process
+            assert output.readline() == "listening\n"
+            yield
         finally:
             process.kill()
+            process.wait()

@@ -1,8 +1,9 @@
-"""A Daphne process for measurements, its CPU time and its memory."""
+"""A Daphne process, its CPU time and its memory."""
 
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -10,8 +11,9 @@ from typing import IO
 
 import psutil
 
+from tests.forked_program import packages
 from tests.free_port import free_port
-from tests.stack.web_process import wait_until_listening, web_command
+from tests.stack.web_process import wait_until_listening, web_command, web_program
 
 
 @contextmanager
@@ -30,6 +32,24 @@ def daphne(
         yield port, psutil.Process(process.pid)
     finally:
         process.terminate()
+        process.wait()
+
+
+@contextmanager
+def forked_daphne(
+    settings_module: str, environment: Mapping[str, str], log: IO[str] | None = None
+) -> Iterator[tuple[int, psutil.Process]]:
+    """Run the site's Daphne as `daphne` does, in a fork that has imported the packages: for tests, not measurements."""
+    port = free_port()
+    variables = {**os.environ, "DJANGO_SETTINGS_MODULE": settings_module, **environment}
+    with open(os.devnull) as nothing:
+        files = (nothing.fileno(), 1, 2 if log is None else log.fileno())
+        process = packages().run(*web_program(port), environment=variables, files=files)
+    try:
+        wait_until_listening(port)
+        yield port, psutil.Process(process.pid)
+    finally:
+        process.send_signal(signal.SIGTERM)
         process.wait()
 
 

@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
@@ -92,11 +92,8 @@ class Fleet:
         for name in names:
             kind = name.rstrip("0123456789")
             port = self.ports.setdefault(name, free_port()) if kind == "web" else 0
-            environment = {**self._environment_of(kind), "PGAPPNAME": name, "PORT": str(port)}
-            log = self.data / f"{name}.log"
-            log.write_bytes(b"")
-            start = self._fork if self._forked else self._run
-            self._processes[name] = start(kind, environment, log)
+            own = {"PGAPPNAME": name, "PORT": str(port)}
+            self._processes[name] = self._begin([kind], kind, own, self.data / f"{name}.log")
         for name in names:
             self._wait_for(name, READY[name.rstrip("0123456789")])
 
@@ -113,15 +110,10 @@ class Fleet:
 
     def run(self, *command: str) -> str:
         """Run a command of `deploy/run` with the variables of a worker; return its output."""
-        done = subprocess.run(
-            [self.checkout / RUN, *command],
-            cwd=self.checkout,
-            env=self._environment_of("worker"),
-            capture_output=True,
-            text=True,
-        )
-        assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout
+        output = self.data / "output"
+        code = self._begin(command, "worker", {}, output).wait()
+        assert code == 0, output.read_text()
+        return output.read_text()
 
     def log(self, name: str) -> str:
         """Return the output of a process."""
@@ -158,10 +150,19 @@ class Fleet:
     def _environment_of(self, kind: str) -> dict[str, str]:
         return {**self.environment, **self.variables.get(kind, {})}
 
-    def _run(self, kind: str, environment: Mapping[str, str], log: Path) -> subprocess.Popen[bytes]:
+    def _begin(
+        self, command: Sequence[str], kind: str, own: Mapping[str, str], log: Path
+    ) -> subprocess.Popen[bytes] | ForkedProgram:
+        """Begin a command of `deploy/run`, with the variables of a kind of process and its own."""
+        settings = self._environment_of(kind)
+        environment = {**settings, **own}
+        log.write_bytes(b"")
+        if self._forked:
+            arguments, told = self._call(command, environment)
+            return self._fork_server(settings, told).run_with_log(*arguments, environment=told, log=log)
         with log.open("ab") as output:
             return subprocess.Popen(
-                [self.checkout / RUN, kind],
+                [self.checkout / RUN, *command],
                 cwd=self.checkout,
                 env=environment,
                 stdout=output,
@@ -169,16 +170,18 @@ class Fleet:
                 start_new_session=True,
             )
 
-    def _fork(self, kind: str, environment: Mapping[str, str], log: Path) -> ForkedProgram:
-        arguments, told = self._call(kind, environment)
-        settings = frozenset(self._environment_of(kind).items())
-        if settings not in self._fork_servers:
-            server = ForkServer(told, *PROGRAMS_OF_SITE)
-            self._fork_servers[settings] = self._servers.enter_context(server)
-        return self._fork_servers[settings].run_with_log(*arguments, environment=told, log=log)
+    def _fork_server(self, settings: Mapping[str, str], environment: Mapping[str, str]) -> ForkServer:
+        """Return the process that has imported the site with these settings; it is started for the first program."""
+        key = frozenset(settings.items())
+        if key not in self._fork_servers:
+            server = ForkServer(environment, *PROGRAMS_OF_SITE)
+            self._fork_servers[key] = self._servers.enter_context(server)
+        return self._fork_servers[key]
 
-    def _call(self, kind: str, environment: Mapping[str, str]) -> tuple[list[str], dict[str, str]]:
-        """Return the module that `deploy/run` runs for this kind, with its arguments, and its environment."""
+    def _call(
+        self, command: Sequence[str], environment: Mapping[str, str]
+    ) -> tuple[list[str], dict[str, str]]:
+        """Return the module that `deploy/run` runs for the command, with its arguments, and its environment."""
         programs = self.data / "programs"
         programs.mkdir(exist_ok=True)
         for name in ("python", "celery"):
@@ -186,7 +189,7 @@ class Fleet:
             (programs / name).chmod(0o700)
         path = environment["PATH"]
         told = subprocess.run(
-            [self.checkout / RUN, kind],
+            [self.checkout / RUN, *command],
             cwd=self.checkout,
             env={**environment, "PATH": f"{programs}{os.pathsep}{path}"},
             capture_output=True,
@@ -196,8 +199,9 @@ class Fleet:
         call, _, lines = told.stdout.partition("\0\0")
         words = call.split("\0")
         variables = dict(line.split("=", 1) for line in lines.split("\0") if line)
-        arguments = words if words[0] == "celery" else words[2:]  # after `python -m`
-        return arguments, {**variables, "PATH": path}
+        if words[0] == "python":  # `python -m` and a module, or `python manage.py`
+            words = words[2:] if words[1] == "-m" else ["manage", *words[2:]]
+        return words, {**variables, "PATH": path}
 
     def _wait_for(self, name: str, text: str) -> None:
         deadline = time.monotonic() + START_SECONDS

@@ -10,7 +10,7 @@ from a2a.types import CancelTaskRequest, SendMessageRequest, StreamResponse, Sub
 from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
 
-from tests.benchmarks.daphne import daphne
+from tests.benchmarks.daphne import forked_daphne
 from tests.integration.api.conftest import make_key
 from tests.integration.contrib.a2a.conftest import http_client
 from tests.integration.contrib.a2a.talk import apply, apply_all, message, state_of, text_of
@@ -31,11 +31,10 @@ async def read(stream: AsyncIterator[StreamResponse], words: int) -> Task:
 async def test_a_task_is_followed_and_cancelled_through_another_process() -> None:
     user = await sync_to_async(User.objects.create_user)("ada")
     key = await sync_to_async(make_key)(user)
-    application = "adk_site.asgi:application"
     variables = server_variables()
     with (
-        daphne(application, SETTINGS, environment=variables) as (one, _),
-        daphne(application, SETTINGS, environment=variables) as (two, _),
+        forked_daphne(SETTINGS, variables) as (one, _),
+        forked_daphne(SETTINGS, variables) as (two, _),
     ):
         async with http_client(key) as http:
             config = ClientConfig(httpx_client=http)

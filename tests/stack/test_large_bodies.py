@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from sessions_app.conf import conf
-from tests.benchmarks.daphne import daphne
+from tests.benchmarks.daphne import forked_daphne
 from tests.stack.database import server_variables
 
 pytestmark = pytest.mark.stack
@@ -28,8 +28,7 @@ PROGRAM_PATHS = ("/api/v1/me", "/adk/run", "/a2a/demo/")
 
 @pytest.fixture(scope="module")
 def port(django_db_setup: None) -> Iterator[int]:
-    variables = server_variables()
-    with daphne("adk_site.asgi:application", "tests.stack.settings", environment=variables) as (port, _):
+    with forked_daphne("tests.stack.settings", server_variables()) as (port, _):
         yield port
 
 

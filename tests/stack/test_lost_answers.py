@@ -17,7 +17,7 @@ from django.db import connection
 from django.db.models.functions import Now
 
 from sessions_app.models import IdempotentRequest
-from tests.benchmarks.daphne import daphne
+from tests.benchmarks.daphne import forked_daphne
 from tests.integration.api.conftest import make_key
 from tests.stack.database import server_variables
 from tests.stack.lost_answers import writes
@@ -82,7 +82,7 @@ def test_a_write_whose_answer_was_lost_has_one_effect_when_it_is_sent_again(
     user = User.objects.create_user("ada")
     headers = {"authorization": f"Bearer {(key := make_key(user))}"}
     variables = server_variables()
-    with daphne("adk_site.asgi:application", SETTINGS, environment=variables) as (port, web):
+    with forked_daphne(SETTINGS, variables) as (port, web):
         site = f"http://127.0.0.1:{port}"
         with Client(site, key) as client, httpx.Client(base_url=site, headers=headers) as http:
             some = [
@@ -93,7 +93,7 @@ def test_a_write_whose_answer_was_lost_has_one_effect_when_it_is_sent_again(
             ]
         lose_answers(site, headers, web, some)
     IdempotentRequest.objects.update(locked_until=Now() - timedelta(seconds=1))  # what a minute does
-    with daphne("adk_site.asgi:application", SETTINGS, environment=variables) as (port, _):
+    with forked_daphne(SETTINGS, variables) as (port, _):
         with httpx.Client(base_url=f"http://127.0.0.1:{port}", headers=headers, timeout=SECONDS) as http:
             for one in some:
                 with subtests.test(one.name):

@@ -14,7 +14,7 @@ import pytest
 from django.db import connection
 
 from sessions_app.conf import conf
-from tests.benchmarks.daphne import daphne
+from tests.benchmarks.daphne import forked_daphne
 from tests.benchmarks.doors import make_doors
 from tests.integration.invocations.restart import end_all_backends, reconnected
 from tests.stack.database import server_variables
@@ -98,7 +98,7 @@ def test_many_requests_at_once_need_few_connections_also_after_a_restart_and_kee
     (door,) = make_doors(1, "help_desk")
     before = backends()
     with (tmp_path / "log").open("w") as log, reconnected():
-        site = daphne("adk_site.asgi:application", PATIENT, log, server_variables())
+        site = forked_daphne(PATIENT, server_variables(), log)
         with site as (port, process):
             statuses, most = asyncio.run(open_pages(port, door.cookie))
             assert set(statuses) == {200}

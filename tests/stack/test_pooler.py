@@ -50,7 +50,7 @@ def pooler_port() -> int:
 def unstarted(model: Model, pooler_port: int, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
     environment = {**model.environment, "DJANGO_SETTINGS_MODULE": "tests.stack.pooled_settings"}
     data = tmp_path_factory.mktemp("pooled")
-    with Fleet(data, environment) as fleet, running_pgbouncer(data, pooler_port):
+    with Fleet(data, environment, forked=True) as fleet, running_pgbouncer(data, pooler_port):
         yield fleet
 
 

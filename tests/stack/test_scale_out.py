@@ -1,7 +1,7 @@
 """Contract: no state lives in one process only: any web process serves any session, and a killed one loses nothing.
 
-The processes are those of `deploy/run`: two web processes, a worker for each queue and a beat. They are forks; those of
-`test_pooler.py` are started by `deploy/run` itself.
+The processes are those of `deploy/run`: two web processes, a worker for each queue and a beat. They are forks;
+`test_start_stop.py` has `deploy/run` start each kind.
 """
 
 from __future__ import annotations

@@ -207,7 +207,14 @@ def test_outside_development_key_and_hosts_are_required(tmp_path: Path, variable
 
 @pytest.mark.parametrize(
     ("process", "variable"),
-    [("web", "DATABASE_URL"), ("worker", "DATABASE_URL"), ("migrate", "DATABASE_URL"), ("web", "REDIS_URL")],
+    [
+        ("web", "DATABASE_URL"),
+        ("worker", "DATABASE_URL"),
+        ("jobs", "DATABASE_URL"),
+        ("beat", "DATABASE_URL"),
+        ("migrate", "DATABASE_URL"),
+        ("web", "REDIS_URL"),
+    ],
 )
 def test_without_a_server_a_process_of_production_says_so_instead_of_starting_one(
     tmp_path: Path, process: str, variable: str
@@ -220,7 +227,8 @@ def test_without_a_server_a_process_of_production_says_so_instead_of_starting_on
     )
     assert answer.returncode == 1
     sentence = f"{variable} is not set: set it to the URL of your server, or set ADK_DEV=1 for development.\n"
-    assert answer.stderr == sentence or (process == "worker" and answer.stderr.endswith(sentence))
+    of_celery = process in ("worker", "jobs", "beat")
+    assert answer.stderr == sentence or (of_celery and answer.stderr.endswith(sentence))
     assert list(tmp_path.iterdir()) == []
 
 

@@ -143,6 +143,5 @@ def _print_json(value: Any) -> None:
     print(json.dumps(value), flush=True)
 
 
-def main() -> None:
-    """Run the rounds in a process where Django is set up; the argument is the session's id."""
+if __name__ == "__main__":
     asyncio.run(_play_rounds(UUID(sys.argv[1])))

@@ -5,29 +5,26 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import subprocess
-import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
-from urllib.parse import urlsplit
 
-from django.conf import settings
 from django.contrib.auth.models import User
-from django.db import connection
 
-from adk_site.embedded.paths import CHECKOUT
 from sessions_app.models import Event as Row
 from sessions_app.models import Invocation, Session
 from sessions_app.process.pool import close_pool
 from sessions_app.store.sql import invocation_queue
 from sessions_app.store.sql.invocation_queue import NewInvocation
+from tests.forked_program import ForkServer
 from tests.integration.invocations.rival import EVENTS
+from tests.integration.management.terminal import site_environment
 
 ROUNDS = 200
-RIVAL = "import django; django.setup(); from tests.integration.invocations.rival import main; main()"
+RIVAL = "tests.integration.invocations.rival"
+IMPORTED = ("sessions_app.process.pool", "sessions_app.store")
 
 
 def is_overtaken(number: int) -> bool:
@@ -48,51 +45,48 @@ class Written:
 class Rival:
     """A process that claims and writes; at its end it reports."""
 
-    def __init__(self, session: Session) -> None:
-        url = urlsplit(settings.DATABASE_URL)._replace(path=f"/{connection.settings_dict['NAME']}").geturl()
-        self._process = subprocess.Popen(
-            [sys.executable, "-c", RIVAL, str(session.pk)],
-            cwd=CHECKOUT,
-            env={**os.environ, "DJANGO_SETTINGS_MODULE": "adk_site.settings", "DATABASE_URL": url},
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
+    def __init__(self, server: ForkServer, session: Session) -> None:
+        inside, told = os.pipe()
+        said, outside = os.pipe()
+        self._input, self._output = open(told, "w"), open(said)
+        self._process = server.run(
+            RIVAL, str(session.pk), environment=site_environment(), files=(inside, outside, 2)
         )
+        os.close(inside)
+        os.close(outside)
 
     def begin(self, word: str) -> None:
         """Start the process's part of a round."""
-        assert self._process.stdin is not None
-        self._process.stdin.write(f"{word}\n")
-        self._process.stdin.flush()
+        self._input.write(f"{word}\n")
+        self._input.flush()
 
     def read(self) -> Any:
         """Return the next line of the process: "done" after a round, the report at the end."""
-        assert self._process.stdout is not None
-        line = self._process.stdout.readline()
+        line = self._output.readline()
         assert line, "The process has died; its traceback stands above."
         return json.loads(line)
 
     def end(self) -> dict[str, Any]:
         """Let the process exit, and return its report."""
-        assert self._process.stdin is not None
-        self._process.stdin.close()
+        self._input.close()
         report: dict[str, Any] = self.read()
         return report
 
     def close(self) -> None:
         """Kill the process if it still runs."""
-        with self._process:
-            self._process.kill()
+        self._process.kill()
+        self._process.wait()
+        self._input.close()
+        self._output.close()
 
 
 @contextmanager
 def two_rivals(session: Session) -> Iterator[list[Rival]]:
-    rivals = [Rival(session), Rival(session)]
-    try:
-        yield rivals
-    finally:
+    with ForkServer(site_environment(), *IMPORTED) as server, ExitStack() as at_end:
+        rivals = [Rival(server, session), Rival(server, session)]
         for rival in rivals:
-            rival.close()
+            at_end.callback(rival.close)
+        yield rivals
 
 
 def play(session: Session, rivals: list[Rival]) -> None:

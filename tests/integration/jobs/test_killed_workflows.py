@@ -59,13 +59,16 @@ class Site:
         return Counter((self._folder / f"{session_id}").read_text().split())
 
 
+@pytest.fixture(scope="module")
+def server(django_db_setup: None) -> Iterator[ForkServer]:
+    with ForkServer(site_environment(), "adk_site.urls", "sessions_app.tasks", "tests.fakes") as running:
+        yield running
+
+
 @pytest.fixture
-def site(
-    person: User, served: Served, django_db_setup: None, background_end: None, tmp_path: Path
-) -> Iterator[Site]:
+def site(server: ForkServer, person: User, served: Served, background_end: None, tmp_path: Path) -> Site:
     served(long_workflow())
-    with ForkServer(site_environment(), "adk_site.urls", "sessions_app.tasks", "tests.fakes") as server:
-        yield Site(server, person, tmp_path)
+    return Site(server, person, tmp_path)
 
 
 def ends(session_id: UUID) -> dict[str, object]:
