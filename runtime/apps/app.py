@@ -1,6 +1,5 @@
 """App: a named root agent with plugins and settings. A Runner runs an app."""
 
-from functools import cached_property
 from typing import Self
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
@@ -91,8 +90,7 @@ class App(BaseModel):
     resumability_config: ResumabilityConfig | None = None
     context_cache_config: ContextCacheConfig | None = None
 
-    # Cached: each turn asks several times, and an app and its agents are configured once.
-    @cached_property
+    @property
     def is_resumable(self) -> bool:
         """Return True if interrupted invocations of the app can be resumed (contract R1)."""
         if self.resumability_config is not None and self.resumability_config.is_resumable:

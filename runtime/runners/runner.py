@@ -99,7 +99,9 @@ class Runner:
                 "Give the Runner an app or an agent with plugins, not both: an app has its own."
             )
         self.app = app
-        check_names(app.root_agent, is_resumable=app.is_resumable)
+        # Once: the app asks all of its agents.
+        self._is_resumable = app.is_resumable
+        check_names(app.root_agent, is_resumable=self._is_resumable)
         self.app_name = app_name or app.name
         self.agent = app.root_agent
         self.session_service = session_service
@@ -281,7 +283,7 @@ class Runner:
     ) -> tuple[InvocationContext, types.Content | None]:
         """Return the context of a new or resumed invocation, and the message without credentials."""
         check_message(message, session.events)
-        if self.app.is_resumable and message is not None:
+        if self._is_resumable and message is not None:
             # The answered invocation wins over the id for a new one: an answer continues its invocation.
             invocation_id = find_answered_invocation(session.events, message) or invocation_id
         ctx = self._new_context(session, invocation_id or new_invocation_id(), run_config)
@@ -388,7 +390,7 @@ class Runner:
             run_config=run_config,
             scope=InvocationScope(
                 caller=self._caller,
-                is_resumable=self.app.is_resumable,
+                is_resumable=self._is_resumable,
                 llm_calls=run_config.llm_calls_before,
                 own_state=dict(session.state),
             ),
