@@ -22,7 +22,7 @@ FILES = (
 """Functions and triggers that compute hashes, and keep or record evidence. A later file replaces earlier functions."""
 _FUNCTION = re.compile(r"^CREATE OR REPLACE FUNCTION (\w+)\(.*?AS \$\$(.*?)\$\$", re.MULTILINE | re.DOTALL)
 _AGGREGATE = re.compile(r"^CREATE OR REPLACE AGGREGATE (\w+)\(.*?SFUNC = (\w+)", re.MULTILINE)
-_TRIGGER = re.compile(r"^CREATE OR REPLACE TRIGGER (\w+) .*?\bON (\w+)(.*?)EXECUTE", re.MULTILINE | re.DOTALL)
+_TRIGGER = re.compile(r"^CREATE OR REPLACE TRIGGER (\w+) [^;]*?\bON (\w+)([^;]*)", re.MULTILINE)
 _SEARCH_PATH = "search_path=pg_catalog, {schema}, pg_temp"
 """The only setting that a function may have."""
 _FUNCTIONS = """
