@@ -32,6 +32,7 @@ NAMES = (
     "alone",
     "admin_pages",
     "search_pages",
+    "old_sessions",
     "searches",
     "packs",
 )

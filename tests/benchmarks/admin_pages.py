@@ -70,9 +70,8 @@ async def measure() -> list[str]:
 def make_data() -> None:
     """Make conversations and count their figures, unless there are any."""
     if not Event.objects.exists():
-        call_command(
-            "adk_sample_data", events=int(os.environ.get("BENCH_EVENTS", "20000")), stdout=StringIO()
-        )
+        events = int(os.environ.get("BENCH_EVENTS", "20000"))
+        call_command("adk_sample_data", events=events, connections=2, stdout=StringIO())
         while count_figures(60):
             pass
         with connection.cursor() as cursor:
