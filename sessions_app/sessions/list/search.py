@@ -54,6 +54,7 @@ def search_sessions(person: User, query: str) -> SessionListPage:
     words = WORD.findall(query)[:MAX_WORDS]
     own = Session.objects.owned_by(person)
     matches = Q(pk__in=own.filter(_title_has(words or [query])).values("pk"))
+    behind: list[UUID] = []
     # Nearly every text has a word that begins with a given letter.
     if prefixes := [word for word in words if _is_long_enough(word)]:
         texts = _text_has(prefixes)
@@ -65,7 +66,7 @@ def search_sessions(person: User, query: str) -> SessionListPage:
     found = list(with_activity(own.filter(matches)).newest_first()[: MAX_RESULTS + 1])
     is_cut = len(found) > MAX_RESULTS
     found = found[:MAX_RESULTS]
-    hits = _hits(found, prefixes)
+    hits = _hits(found, prefixes, behind)
     sessions = [session for session in found if _attach_hit(session, words or [query], hits.get(session.pk))]
     closed = closed_apps_of(person, sessions)
     has_packed = any(conf().by_app("pack_days").values()) and own.filter(packed_at__isnull=False).exists()
@@ -96,15 +97,21 @@ def _attach_hit(session: Session, words: Sequence[str], hit: Hit | None) -> bool
     return hit is not None or all(word.casefold() in session.title.casefold() for word in words)
 
 
-def _hits(sessions: Sequence[Session], prefixes: Sequence[str]) -> dict[UUID, Hit]:
-    """Return the hit of each session in its newest effective text that matches."""
+def _hits(sessions: Sequence[Session], prefixes: Sequence[str], behind: list[UUID]) -> dict[UUID, Hit]:
+    """Return the hit of each session in its newest effective text that matches.
+
+    Args:
+        behind: the user's sessions with events whose words are not stored yet.
+    """
     # PostgreSQL chooses the newest texts: a common word is in too many to load.
     if not prefixes:
         return {}
     ids = [session.pk for session in sessions]
-    of_sessions = {"session__in": ids, "words": _text_has(prefixes)}
-    indexed = EventWords.objects.filter(**of_sessions).values("event")
-    not_indexed = Event.objects.without_words().filter(**of_sessions).values("pk")
+    texts = _text_has(prefixes)
+    indexed = EventWords.objects.filter(session__in=ids, words=texts).values("event")
+    # The words of all events of a session are made before their `seq` is compared.
+    behind = [pk for pk in ids if pk in behind]
+    not_indexed = Event.objects.without_words().filter(session__in=behind, words=texts).values("pk")
     # A union: with an OR of two subqueries PostgreSQL would read the events of all sessions.
     found = Event.objects.filter(pk__in=indexed.union(not_indexed))
     rewinds = Event.objects.filter(session__in=ids).rewinds().order_by().values_list("session_id", flat=True)
@@ -114,8 +121,8 @@ def _hits(sessions: Sequence[Session], prefixes: Sequence[str]) -> dict[UUID, Hi
     wanted = Q(pk__in=())
     for session_id, seq in newest.values_list("session_id", "newest"):
         wanted |= Q(session=session_id, seq=seq)
-    texts = Event.objects.filter(wanted).values_list("session_id", "seq", "text")
-    return {session_id: _hit(seq, text, prefixes) for session_id, seq, text in texts}
+    newest_texts = Event.objects.filter(wanted).values_list("session_id", "seq", "text")
+    return {session_id: _hit(seq, text, prefixes) for session_id, seq, text in newest_texts}
 
 
 def _hit(seq: int, text: str, prefixes: Sequence[str]) -> Hit:

@@ -422,6 +422,7 @@ def test_a_list_of_thousands_of_sessions_is_read_and_searched_by_indexes(person:
     assert [session.title for session in search_sessions(person, "word999").sessions] == ["Chat 00999"]
     plan = plans_of(lambda: search_sessions(person, "word999"), "@@")[0]
     assert "Seq Scan on sessions_app_event" not in plan, plan
+    assert plans_of(lambda: search_sessions(person, "word999"), "adk_event_words") == []
     # A word that is in the texts of others: only the few of the person are read.
     newcomer = User.objects.get(username="newcomer")
     assert len(search_sessions(newcomer, "word").sessions) == 3
