@@ -17,6 +17,7 @@ from adk_site.demo import DEMO_MODEL
 from adk_site.demo.recalled import facts_in, passage_in, told_in
 from adk_site.demo.script import (
     ABOUT_ME,
+    DAYS,
     DRAW,
     EXAMPLES,
     NUMBERS,
@@ -140,7 +141,7 @@ class _Script:
             return []
         task = (message[: found.start()] + message[found.end() :]).strip()
         if found["day"]:
-            days = "1-5" if found["day"].lower() == "weekday" else "*"
+            days = DAYS[found["day"].lower()]
             start = {"every": f"{found['minute'] or 0} {found['hour']} * * {days}"}
         else:
             count = found["count"] or ""

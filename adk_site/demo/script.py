@@ -82,5 +82,8 @@ SMALL_TALK = {
 DRAW = r"(?:draw|paint) (?:me )?(?:(?P<number>two|three|four) pictures of )?(?P<subject>.+)"
 NUMBERS = {"two": 2, "three": 3, "four": 4}
 _UNIT = r"(?:(?P<count>\d{1,4}|an?|one) )?(?P<unit>(?:second|minute|hour|day|week)s?)"
-_DAILY = r"every (?P<day>day|weekday) at (?P<hour>\d\d?)(?::(?P<minute>\d\d))?"
+WEEKDAYS = ("sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday")
+DAYS = {"day": "*", "weekday": "1-5", **{name: str(number) for number, name in enumerate(WEEKDAYS)}}
+"""Days of the week in a cron expression by name."""
+_DAILY = rf"every (?P<day>{'|'.join(DAYS)}) at (?P<hour>\d\d?)(?::(?P<minute>\d\d))?"
 WHEN = re.compile(rf",? ?\b(?:(?P<word>in|every) {_UNIT}\b(?! at\b)|{_DAILY}\b),?", re.IGNORECASE)

@@ -136,6 +136,16 @@ async def calls_of(request: LlmRequest) -> Calls:
         ),
         (
             help_desk,
+            "Every Monday at 9, look up order 1003",
+            [("schedule_task", {"task": "look up order 1003", "every": "0 9 * * 1"})],
+        ),
+        (
+            help_desk,
+            "remind me every sunday at 8:05 to rest",
+            [("schedule_task", {"task": "remind me to rest", "every": "05 8 * * 0"})],
+        ),
+        (
+            help_desk,
             "Remind me every day at 9 to open the shop",
             [("schedule_task", {"task": "Remind me to open the shop", "every": "0 9 * * *"})],
         ),
