@@ -374,6 +374,9 @@ def counted_rows() -> dict[str, list[str]]:
         rows = [
             {name: row[name] for name in row.keys() - left_out} for row in model._default_manager.values()
         ]
+        for row in rows:
+            if "amount" in row:  # The last digits of a sum depend on the order.
+                row["amount"] = round(row["amount"], 9)
         found[model.__name__] = sorted(str(sorted(row.items())) for row in rows)
     return found
 
