@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -141,7 +142,17 @@ class Site:
             return
         self._has_failed_over = True
         with psycopg.connect(postgres_url(self.replica), autocommit=True) as connection:
-            connection.execute("SELECT pg_promote()")
+            # Without waiting: what is still to be replayed may cancel a statement that waits.
+            connection.execute("SELECT pg_promote(wait => false)")
+        while not self._accepts_writes():
+            time.sleep(0.05)
+
+    def _accepts_writes(self) -> bool:
+        try:
+            psycopg.connect(self.database_url).close()
+        except psycopg.OperationalError:
+            return False
+        return True
 
     def _kill(self, name: str) -> None:
         process = self.processes[name]
