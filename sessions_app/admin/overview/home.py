@@ -175,9 +175,11 @@ def _failed_tile(
     query = {"status__exact": "failed", "created_at__gte": str(start)}
     name = model._meta.model_name
     if links.list_url(name):
-        # The newest rows, which an index has in this order, and then those of the days: there may be few or none.
+        # The newest rows, in the order of an index of failed ones, and then those of the days: there may be few or none.
+        # Keys of invocations have the order of their times, and keys of jobs have none.
+        newest_first = "-id" if model is Invocation else "-created_at"
         rows = within_remits(request, model.objects.filter(status="failed"), OF_SESSION).order_by(
-            "-created_at", "-id"
+            newest_first
         )
         times = rows.values_list("created_at", flat=True)[: MAX_COUNTED + 1]
         yield Tile(title, _number(sum(time >= start for time in times)), links.list_url(name, **query))

@@ -248,6 +248,15 @@ def test_a_list_of_a_day_reads_no_newer_invocations(staff: Client, sample: None)
     assert "invocation_by_time" in plan_of(statement)
 
 
+def test_the_first_page_reads_failed_invocations_alone(staff: Client, sample: None) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE sessions_app_invocation")
+    statements = statements_of(staff, reverse("admin:index"))
+    (failed,) = (sql for sql in statements if 'invocation"."status" = \'failed\'' in sql)
+    plan = plan_of(failed)
+    assert "invocation_not_completed" in plan and "Sort" not in plan
+
+
 def test_a_statement_that_takes_too_long_ends_with_a_sentence(staff: Client, settings: Any) -> None:
     settings.ADK = {**settings.ADK, "audit_statement_seconds": 0.2}
     with psycopg.connect(**connection.get_connection_params() | {"cursor_factory": None}) as rival:
