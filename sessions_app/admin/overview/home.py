@@ -175,8 +175,8 @@ def _failed_tile(
     query = {"status__exact": "failed", "created_at__gte": str(start)}
     name = model._meta.model_name
     if links.list_url(name):
-        # The newest rows, in the order of an index of failed ones, and then those of the days: there may be few or none.
-        # Keys of invocations have the order of their times, and keys of jobs have none.
+        # The newest rows, in the order of an index of failed ones, and then those of the days: there may be few or
+        # none. Keys of invocations have the order of their times, and keys of jobs have none.
         newest_first = "-id" if model is Invocation else "-created_at"
         rows = within_remits(request, model.objects.filter(status="failed"), OF_SESSION).order_by(
             newest_first

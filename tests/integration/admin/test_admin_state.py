@@ -27,10 +27,11 @@ def test_03_each_event_shows_its_state_changes_with_the_values_recorded_at_its_c
     dash = '<span title="The key was new">&mdash;</span>'
     for key, scope, before, after in (
         ("topic", "session", dash, "&quot;lamps&quot;"),
-        ("app:total", "app", '<pre class="audit-value">1</pre>', "2"),
+        ("app:total", "app", '<pre class="audit-value" tabindex="0">1</pre>', "2"),
         ("user:name", "user", dash, "&quot;Ada&quot;"),
     ):
-        row = f'<code>{key}</code></th><td>{scope}</td><td>{before}</td><td><pre class="audit-value">{after}</pre>'
+        value = f'<pre class="audit-value" tabindex="0">{after}</pre>'
+        row = f"<code>{key}</code></th><td>{scope}</td><td>{before}</td><td>{value}"
         assert row in table
 
 
