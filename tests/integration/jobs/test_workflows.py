@@ -223,6 +223,44 @@ def test_a_rewind_of_a_later_message_leaves_the_answer_that_a_job_follows(
     assert statuses(session) == ["completed", "completed", "cancelled", "completed"]
 
 
+def test_an_edit_begins_the_workflow_again_and_a_switch_brings_back_the_question_of_before(
+    person: User, served: Served, background_end: None
+) -> None:
+    ran = []
+
+    def read_order(node_input: str) -> dict[str, str]:
+        ran.append(node_input)
+        return {"order": node_input}
+
+    def ask_person(node_input: dict[str, str]) -> RequestInput:
+        return RequestInput(message=f"Why {node_input['order']}?")
+
+    def finish(node_input: str) -> str:
+        ran.append(node_input)
+        return f"Refunded: {node_input}."
+
+    served(Workflow(name="refunds", edges=[("START", read_order, ask_person, finish)]))
+    session = Session.objects.get(pk=talk(person, "refunds", "1001"))
+    by = actors.person(person)
+    old = AnswerRequest.objects.get(session=session)
+    edited, _ = threads.run(
+        use_cases.edit_message(by, session.pk, "edit", "1002", replaces=old.invocation_id)
+    )
+    run_queue(session.pk)
+    new = AnswerRequest.objects.get(session=session)
+    assert (old.effect, new.effect) == ("Why 1001?", "Why 1002?")
+    with pytest.raises(NotFoundError, match="no such question"):
+        answer(person, session, old.call_id, {"result": "too late"})
+    for invocation_id, asked, reason in ((old.invocation_id, old, "broken"), (edited, new, "late")):
+        first = session.events.filter(invocation_id=invocation_id).earliest("seq")
+        threads.run(use_cases.switch_alternative(by, session.pk, first.seq))
+        assert AnswerRequest.objects.get(session=session).call_id == asked.call_id
+        answer(person, session, asked.call_id, {"result": reason})
+        assert threads.run(effective_events(session))[-1].text() == f"Refunded: {reason}."
+        assert not AnswerRequest.objects.filter(session=session).exists()
+    assert ran == ["1001", "1002", "broken", "late"]
+
+
 def test_staff_skip_a_question_and_try_a_failed_node_again_with_a_reason(
     person: User, served: Served, admin_client: Client, client: Client, background_end: None
 ) -> None:
