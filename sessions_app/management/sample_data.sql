@@ -1,10 +1,11 @@
--- Sessions `start` to `end` - 1 of the sample data. All values follow from the seed and the number of the session.
+-- Sessions `start` to `end` - 1 of the sample data. All values follow from the seed, the time and the number of the
+-- session.
 
 CREATE TEMPORARY TABLE sample AS
 SELECT n, md5(%(seed)s || ':' || n)::uuid AS id,
     (%(people)s::bigint[])[1 + d.dice[1] %% cardinality(%(people)s::bigint[])] AS user_id,
     (ARRAY['help_desk', 'help_desk', 'help_desk', 'shop', 'travel'])[1 + d.dice[2] %% 5] AS app,
-    date_trunc('minute', now()) - ((n * 37) %% 120) * interval '1 day' - (d.dice[3] %% 64800 + 3600) * interval '1 second' AS began,
+    date_trunc('minute', %(time)s::timestamptz) - ((n * 37) %% 120) * interval '1 day' - (d.dice[3] %% 64800 + 3600) * interval '1 second' AS began,
     1000 + d.dice[4] %% 90000 AS ordered,
     (ARRAY['lamp', 'desk', 'chair', 'kettle', 'bicycle', 'printer', 'window', 'sofa'])[1 + d.dice[5] %% 8] AS item,
     (ARRAY['is broken', 'has not arrived', 'has the wrong colour', 'makes a noise', 'came twice', 'is too small'])[1 + d.dice[6] %% 6] AS problem,

@@ -3,6 +3,7 @@
 from argparse import ArgumentParser
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.core.management.base import BaseCommand, CommandError
 from django.db import connection, transaction
+from django.utils.timezone import now
 
 from sessions_app.history.figures.batches import count_new_sessions
 
@@ -40,7 +42,8 @@ class Command(BaseCommand):
         sessions = options["events"] // EVENTS_PER_SESSION
         if sessions < 1:
             raise CommandError(f"--events must be at least {EVENTS_PER_SESSION}.")
-        make = partial(_make_sessions, options["seed"], sessions)
+        # All batches end at one time.
+        make = partial(_make_sessions, options["seed"], now(), sessions)
         starts = range(0, sessions, SESSIONS_PER_BATCH)
         for end in _in_threads(options["connections"], make, starts):
             self.stdout.write(f"{end * EVENTS_PER_SESSION} events")
@@ -64,12 +67,18 @@ def _in_threads(number: int, make: Callable[[int], int], starts: Iterable[int]) 
         yield from pool.map(make_and_disconnect, starts)
 
 
-def _make_sessions(seed: int, sessions: int, start: int) -> int:
+def _make_sessions(seed: int, time: datetime, sessions: int, start: int) -> int:
     """Write a batch of the sessions, from number `start` on, with their figures; return the number of its end."""
     end = min(start + SESSIONS_PER_BATCH, sessions)
     with transaction.atomic(), connection.cursor() as cursor:
         people = _make_people(seed, range(start // SESSIONS_PER_PERSON, -(-end // SESSIONS_PER_PERSON)))
-        parameters: dict[str, Any] = {"seed": str(seed), "people": people, "start": start, "end": end}
+        parameters: dict[str, Any] = {
+            "seed": str(seed),
+            "time": time,
+            "people": people,
+            "start": start,
+            "end": end,
+        }
         for statement in STATEMENTS.read_text().split(";\n"):
             if statement.strip():
                 cursor.execute(statement, parameters)

@@ -388,6 +388,8 @@ def test_sample_data_of_several_connections_are_those_of_one_and_counted_as_the_
     settings.DEV = True
     monkeypatch.setattr(adk_sample_data, "SESSIONS_PER_BATCH", 20)  # three batches
     monkeypatch.setattr(batches, "BATCH_SIZE", 7)
+    began = timezone.now()
+    monkeypatch.setattr(adk_sample_data, "now", lambda: began)
     hashes, figures = [], []
     for connections in (2, 1):
         call_command("adk_sample_data", events=600, connections=connections, stdout=StringIO())
