@@ -17,6 +17,7 @@ from tests.chaos.clock import SHIFT, SHIFTS
 from tests.forked_program import PROGRAMS_OF_SITE, ForkedProgram, ForkServer
 from tests.free_port import free_port
 from tests.stack.outages import kill_postgres, kill_redis, kill_tree
+from tests.stack.replica import wait_for_replica
 from tests.stack.web_process import wait_until_listening, web_program
 
 WEB = ("web1", "web2")
@@ -72,8 +73,7 @@ class Site:
         """Kill a process or server with SIGKILL, and restart it or promote its replica."""
         self.kills[target] = self.kills.get(target, 0) + 1
         if target in ("postgres", FAILOVER):
-            killed_at = datetime.now(UTC)
-            self._kill_postgres(is_failover=target == FAILOVER)
+            killed_at = self._kill_postgres(is_failover=target == FAILOVER)
             self.outages.append(Outage(killed_at, datetime.now(UTC)))
         elif target == "redis":
             kill_redis(self.data)
@@ -134,18 +134,23 @@ class Site:
         ]
         return [*celery, "worker", *options, "-l", "ERROR"]
 
-    def _kill_postgres(self, *, is_failover: bool) -> None:
+    def _kill_postgres(self, *, is_failover: bool) -> datetime:
+        """Kill PostgreSQL, wait until it accepts writes again, and return the time of the kill."""
         data = self.replica if self._has_failed_over else self.data
+        if is_failover:
+            wait_for_replica(data)
+        killed_at = datetime.now(UTC)
         kill_postgres(data)
         if not is_failover:
             Postgres(data).start()
-            return
+            return killed_at
         self._has_failed_over = True
         with psycopg.connect(postgres_url(self.replica), autocommit=True) as connection:
             # Without waiting: what is still to be replayed may cancel a statement that waits.
             connection.execute("SELECT pg_promote(wait => false)")
         while not self._accepts_writes():
             time.sleep(0.05)
+        return killed_at
 
     def _accepts_writes(self) -> bool:
         try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -54,6 +55,21 @@ def replica_of(primary: Path, *, is_synchronous: bool = False, delay: str = "0")
         finally:
             replica.stop()
             shutil.rmtree(socket_dir(data))
+
+
+def wait_for_replica(primary: Path) -> None:
+    """Wait until the synchronous replica has everything that can be read from the primary.
+
+    It may lack some of it: a commit that waited for the replica when the primary crashed can be read after the restart,
+    before the replica is connected again (PostgreSQL's documentation, "Planning for High Availability").
+    """
+    with psycopg.connect(postgres_url(primary), autocommit=True) as connection:
+        (position,) = connection.execute("SELECT pg_current_wal_flush_lsn()").fetchone() or ("",)
+        while not connection.execute(_HAS_ALL, [position]).fetchone():
+            time.sleep(0.05)
+
+
+_HAS_ALL = "SELECT FROM pg_stat_replication WHERE sync_state = 'sync' AND flush_lsn >= %s"
 
 
 def url_of_both(primary: Path, replica: Path) -> str:
