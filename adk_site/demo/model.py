@@ -18,6 +18,7 @@ from adk_site.demo.recalled import facts_in, passage_in, told_in
 from adk_site.demo.script import (
     ABOUT_ME,
     DAYS,
+    DIGITS,
     DRAW,
     EXAMPLES,
     NUMBERS,
@@ -26,7 +27,6 @@ from adk_site.demo.script import (
     SMALL_TALK,
     SPECIALISTS,
     WHEN,
-    N,
 )
 from adk_site.demo.sourced import SOURCED, grounding
 from runtime import types
@@ -131,7 +131,7 @@ class _Script:
         # The whole rest must be arguments: a sentence that contains a `=` is no call.
         if tool not in self.tools or " ".join(f"{name}={value}" for name, value in pairs) != rest:
             return []
-        args = {name: int(value) if re.fullmatch(N, value) else value for name, value in pairs}
+        args = {name: int(value) if re.fullmatch(DIGITS, value) else value for name, value in pairs}
         return self._call(tool, args)
 
     def _schedule(self, message: str) -> list[types.Part]:
@@ -217,7 +217,7 @@ def _arguments_of(tool: str, match: re.Match[str]) -> list[dict[str, Any]]:
         return [{"options": REPORT_CHOICES}]
     if tool == "write_report":
         return [{name: name == "precise" or value.lower() for name, value in args.items()}]
-    orders = re.findall(N, args.pop("order_number", ""))
+    orders = re.findall(DIGITS, args.pop("order_number", ""))
     return [{"order_number": int(order)} for order in orders] or [args]
 
 

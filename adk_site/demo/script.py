@@ -9,15 +9,16 @@ import re
 from adk_site.demo.recalled import TELLS
 from adk_site.demo.sourced import SOURCED
 
-N = r"\d{1,9}"
+DIGITS = r"\d{1,9}"
 _LOOK_UP = r"(?:look (?:up|at)|compare|check(?: the status of)?|where (?:is|are)|(?:what's )?the status of)"
 _MINE = r"(?:printer|wi-?fi|internet|network|router|screen|monitor|password|account)"
 
 SCRIPT = {
-    "look_up": rf"(?:return|take back) (?:my )?order {N}",
-    "order_status": rf"(?:{_LOOK_UP} (?:my )?orders? )?(?P<order_number>{N}(?:,? (?:and|with) (?:order )?{N})*)\??",
-    "refund_order": rf"refund (?:order (?P<order_number>{N})|it)",
-    "write_invoice": rf"write (?:me )?(?:the|an) invoice (?:of|for) order (?P<order_number>{N})",
+    "look_up": rf"(?:return|take back) (?:my )?order {DIGITS}",
+    "order_status": rf"(?:{_LOOK_UP} (?:my )?orders? )?"
+    rf"(?P<order_number>{DIGITS}(?:,? (?:and|with) (?:order )?{DIGITS})*)\??",
+    "refund_order": rf"refund (?:order (?P<order_number>{DIGITS})|it)",
+    "write_invoice": rf"write (?:me )?(?:the|an) invoice (?:of|for) order (?P<order_number>{DIGITS})",
     "find_guide": rf"(?P<problem>(?:my|the) {_MINE}\b.*|I (?:cannot|can't) sign in|I forgot my password)",
     "write_report": r"write (?:me )?an? (?P<precise>precise )?report on (?:last year's )?(?P<topic>sales|returns)"
     r"(?: by (?P<group_by>region|product|month))?",
