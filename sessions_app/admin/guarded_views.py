@@ -178,9 +178,13 @@ def _respond_in_time(view: View, request: HttpRequest, *args: Any, **kwargs: Any
     if request.method not in ("GET", "HEAD"):
         response = view(request, *args, **kwargs)
         if has_replica():
-            position = written_position()
             response.set_cookie(
-                WRITTEN_COOKIE, position, WRITTEN_SECONDS, secure=request.is_secure(), httponly=True
+                WRITTEN_COOKIE,
+                written_position(),
+                max_age=WRITTEN_SECONDS,
+                secure=request.is_secure(),
+                httponly=True,
+                samesite="Lax",
             )
         return response
     with read_replica(request.COOKIES.get(WRITTEN_COOKIE, "")) as read_from:
