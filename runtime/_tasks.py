@@ -85,6 +85,9 @@ async def settle(coroutines: Iterable[Coroutine[Any, Any, T]]) -> list[T | BaseE
     tasks = [asyncio.create_task(_with_exceptions_only(coroutine)) for coroutine in coroutines]
     if not tasks:
         return []
+    for task in tasks:
+        # If this coroutine is cancelled, nobody reads the exceptions, and asyncio would log each.
+        task.add_done_callback(_mark_exception_as_read)
     try:
         # Not a TaskGroup: it raises an exception group, and callers also need the results that are complete.
         await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
@@ -95,6 +98,11 @@ async def settle(coroutines: Iterable[Coroutine[Any, Any, T]]) -> list[T | BaseE
         if unfinished:  # Awaiting tasks that are done would take two more rounds of the event loop.
             await asyncio.gather(*unfinished, return_exceptions=True)
     return [_outcome(task, is_stopped=task in unfinished) for task in tasks]
+
+
+def _mark_exception_as_read(task: asyncio.Task[Any]) -> None:
+    if not task.cancelled():
+        task.exception()
 
 
 async def _with_exceptions_only(coroutine: Coroutine[Any, Any, T]) -> T:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections.abc import AsyncGenerator, Awaitable
 from contextlib import aclosing
 
@@ -71,6 +72,23 @@ async def test_a_cancelled_settle_leaves_no_task_behind() -> None:
     with pytest.raises(asyncio.CancelledError):
         await waiting
     assert cancelled == [1, 1]
+
+
+async def test_a_failure_that_a_cancelled_settle_does_not_return_is_not_logged(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def settle_and_cancel() -> None:
+        async def fail_while_cancelled() -> None:
+            waiting.cancel()
+            raise LookupError("no tool")
+
+        waiting = asyncio.create_task(settle([fail_while_cancelled()]))
+        await asyncio.wait([waiting])  # without a traceback, which would keep the task of the coroutine
+        assert waiting.cancelled()
+
+    await settle_and_cancel()
+    gc.collect()
+    assert caplog.messages == []
 
 
 class Stream:
