@@ -5,11 +5,15 @@ const root = document.documentElement;
 for (const form of document.querySelectorAll("form.preferences")) {
   const { theme, language, time_zone: zone } = form.elements;
   if (!language && !zone) form.querySelector("[type=submit]").hidden = true;
-  theme.addEventListener("change", () => {
-    root.dataset.theme = theme.value;
-    document.querySelector("meta[name=color-scheme]").content = theme.value === "system" ? "light dark" : theme.value;
-    keep(form, theme.value).catch(sayNotKept);
-  });
+  theme.addEventListener("change", () => choose(form, theme.value));
+  // Chosen before this script began.
+  if (theme.value !== root.dataset.theme) choose(form, theme.value);
+}
+
+function choose(form, theme) {
+  root.dataset.theme = theme;
+  document.querySelector("meta[name=color-scheme]").content = theme === "system" ? "light dark" : theme;
+  keep(form, theme).catch(sayNotKept);
 }
 
 // The answer is a redirect to this page.
