@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 import pytest
-from playwright.sync_api import Browser, Page, StorageState, ViewportSize, expect
+from playwright.sync_api import Browser, Page, Route, StorageState, ViewportSize, expect
 
 from adk_site.embedded.paths import CHECKOUT
 from tests.browser.accessibility import TOO_SMALL, serious_problems
@@ -79,16 +79,24 @@ def phone(
 
 
 def choose_theme(page: Page, theme: str) -> None:
-    """Choose a theme in the settings, which have it at once, and go back."""
+    """Choose a theme in the settings, whose script is still on its way, and go back."""
+    held: list[Route] = []
+    page.route(THEME_SCRIPT, lambda route: held.append(route))
     page.locator(".bar button[popovertarget=side]").click()
-    page.locator(".account a[href='/settings/']").press("Enter")
-    with page.expect_response("**/preferences/"):
-        page.locator("select[name=theme]").select_option(theme)
-        expect(page.locator("html")).to_have_attribute("data-theme", theme)
+    with page.expect_request(THEME_SCRIPT):
+        page.locator(".account a[href='/settings/']").press("Enter")
+    page.locator("select[name=theme]").select_option(theme)
+    held.pop().continue_()
+    expect(page.locator("html")).to_have_attribute("data-theme", theme)
+    page.unroute(THEME_SCRIPT)
+    # Playwright tells of no response to a redirect that the script does not follow while requests are held.
+    while f'data-theme="{theme}"' not in page.request.get(page.url).text():
+        page.wait_for_timeout(20)
     assert_fits(page)
     page.go_back()
 
 
+THEME_SCRIPT = "**/chat/preferences.js"
 VALUE_DISTANCE = """() => {
     const [label, value] = document.querySelector(".question .args").children;
     const [first, second] = [label, value].map((part) => part.getBoundingClientRect());
