@@ -154,7 +154,7 @@ async def test_a_program_signs_in_once_and_again_when_its_key_has_ended(
     async with desk.program() as client:
         assert texts_of(await client.call_tool("desk", HELLO)) == ["Good day."]
     [page] = desk.pages
-    assert r"<bdi>Editor\u202e</bdi>" in page and RETURN in page and "30 days" in page
+    assert r'<strong dir="auto">Editor\u202e</strong>' in page and RETURN in page and "30 days" in page
     key = await ApiKey.objects.aget()
     assert (key.name, key.user_id, key.scopes) == (r"Editor\u202e", person.pk, ["read", "run", "answer"])
     assert key.expires_at is not None and 29 <= (key.expires_at - timezone.now()).days <= 30
