@@ -65,7 +65,7 @@ def wait_for_replica(primary: Path) -> None:
     """
     with psycopg.connect(postgres_url(primary), autocommit=True) as connection:
         (position,) = connection.execute("SELECT pg_current_wal_flush_lsn()").fetchone() or ("",)
-        while not connection.execute(_HAS_ALL, [position]).fetchone():
+        while connection.execute(_HAS_ALL, [position]).fetchone() is None:
             time.sleep(0.05)
 
 
