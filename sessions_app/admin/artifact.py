@@ -4,7 +4,6 @@ The browser never renders a file: an HTML or SVG file of a user or a model could
 """
 
 import hashlib
-import re
 from io import BytesIO
 from typing import IO
 
@@ -24,6 +23,7 @@ from sessions_app.admin.filters import SessionAppFilter
 from sessions_app.admin.keyset_list import KeysetAdmin
 from sessions_app.admin.links import event_link, row_url
 from sessions_app.admin.permissions import OWN
+from sessions_app.asgi.artifact_files import header_name
 from sessions_app.errors import FilesUnavailableError
 from sessions_app.models import AccessKind, Artifact
 from sessions_app.models.stored_files import available_files
@@ -76,7 +76,7 @@ class ArtifactAdmin(KeysetAdmin, SessionRowAdmin):
         except FileNotFoundError as error:
             raise Http404(f"The file of artifact {artifact_id} does not exist.") from error
         self.note_access(request, AccessKind.DOWNLOAD, artifact.pk)
-        filename = _header_safe(artifact.filename)
+        filename = header_name(artifact.filename)
         if is_altered:
             filename = f"altered-{filename}"
         content: IO[bytes] = stored
@@ -139,11 +139,6 @@ class ArtifactAdmin(KeysetAdmin, SessionRowAdmin):
     @admin.display(description=_("Changes since the version before"))
     def changes(self, artifact: Artifact) -> str:
         return file_changes(artifact) or NOTHING
-
-
-def _header_safe(filename: str) -> str:
-    """Return the last segment of the name without control characters, which could end a header line."""
-    return re.sub(r"[\x00-\x1f\x7f]", "_", filename.rsplit("/", 1)[-1]) or "artifact"
 
 
 def _masked_content(artifact: Artifact, content: IO[bytes]) -> bytes | None:

@@ -32,8 +32,7 @@ CHUNK_BYTES = 256 * 1024
 TEXT = "text/plain; charset=utf-8"
 MIME_TYPE = re.compile(r"[\w.+-]+/[\w.+-]+(; ?[\w-]+=[\w-]+)?", re.ASCII)
 # Line ends would end the header; marks of direction would make a program's name look like a picture's.
-CONTROL_CHARACTERS = re.compile("[\x00-\x1f\x7f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
-"""Characters to replace in a file name for a header."""
+_UNSAFE_IN_HEADER = re.compile("[\x00-\x1f\x7f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 RANGE = re.compile(r"bytes=([0-9]{0,18})-([0-9]{0,18})", re.ASCII)
 
 
@@ -152,9 +151,13 @@ def _signed_url(row: Artifact, headers: dict[str, str]) -> str | None:
 
 
 def _disposition(row: Artifact, *, as_attachment: bool) -> str:
-    name = row.filename.removeprefix(State.USER_PREFIX).rsplit("/", 1)[-1]
-    header = content_disposition_header(as_attachment, CONTROL_CHARACTERS.sub("_", name) or "file")
-    return header or "attachment"
+    return content_disposition_header(as_attachment, header_name(row.filename)) or "attachment"
+
+
+def header_name(filename: str) -> str:
+    """Return the last part of a file's name, with `_` for each character that must not stand in a header."""
+    name = filename.removeprefix(State.USER_PREFIX).rsplit("/", 1)[-1]
+    return _UNSAFE_IN_HEADER.sub("_", name) or "file"
 
 
 class _Pieces:

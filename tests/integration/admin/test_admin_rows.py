@@ -142,6 +142,16 @@ def test_the_artifacts_of_an_event_can_be_downloaded(client: Client, session: Se
     assert response["X-Content-Type-Options"] == "nosniff"
 
 
+def test_the_name_of_a_download_hides_no_ending(client: Client, session: Session) -> None:
+    """Names such as "invoicefdp.exe" with a mark of direction before "fdp", which a browser would show reversed."""
+    sign_in(client, "session", "artifact")
+    for name in ("invoice\u202efdp.exe", "user:folder/invoice\u2067fdp.exe", "invoice\u061cfdp.exe"):
+        artifact = make_artifact(session, name, b"MZ")
+        response = client.get(reverse("admin:sessions_app_artifact_download", args=[artifact.pk]))
+        assert b"".join(response) == b"MZ"
+        assert response["Content-Disposition"] == 'attachment; filename="invoice_fdp.exe"', name
+
+
 def test_a_download_is_masked_like_the_page_of_the_file(client: Client, session: Session) -> None:
     sign_in(client, "session", "artifact", rights=("view_text", "unmask_data"))
     said = b"my password is: correcthorse99\r\nThanks"
