@@ -194,7 +194,7 @@ def _broken(request: HttpRequest, links: OverviewLinks) -> Part:
     for row in found[:MAX_SHOWN]:
         url = session_url(row.session_id, seq=row.flaw_seq)
         lines.append(Line(url, row.session.title or row.session.key, _("event %s") % row.flaw_seq))
-    return Part("broken", _("Broken logs"), [], lines, _("Each checked log is as it was written."))
+    return Part("broken", _("Broken logs"), [], lines, _("No check has found a changed log."))
 
 
 def _running(request: HttpRequest, links: OverviewLinks) -> Part:
