@@ -8,7 +8,7 @@ digests and refuses to overwrite a newer value.
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Self
 from uuid import UUID
 
 from django import forms
@@ -90,6 +90,28 @@ class CorrectionForm(ReasonForm):
         """Yield each key with its fields: value, deletion, digest."""
         for number, value in enumerate(self.values):
             yield value.key, self[f"value-{number}"], self[f"delete-{number}"], self[f"seen-{number}"]
+
+    def renewed(self, values: Sequence[StoredValue]) -> Self:
+        """Return the form with what was written, after a conflict.
+
+        A value that somebody else has changed is shown as it is now, with what was written for it below.
+
+        Args:
+            values: the newest values of the same keys.
+        """
+        form = type(self)(values, None)
+        form.initial["reason"] = self.cleaned_data["reason"]
+        for number, value in enumerate(values):
+            text = self.cleaned_data[f"value-{number}"]
+            is_deleted = self.cleaned_data[f"delete-{number}"]
+            field = form.fields[f"value-{number}"]
+            if value.digest == self.cleaned_data[f"seen-{number}"]:
+                field.initial = text
+                form.fields[f"delete-{number}"].initial = is_deleted
+            else:
+                written = "null" if is_deleted else text
+                field.help_text = _("Somebody else has changed this value. You wrote: %s") % written
+        return form
 
     def clean(self) -> dict[str, Any]:
         """Read the values, and leave out unchanged values.
@@ -183,7 +205,11 @@ class StateCorrectionMixin(SessionActionsMixin):
             seq = threads.run(correction)
         except AdkError as error:
             messages.error(request, str(error))
-            return HttpResponseRedirect(request.get_full_path())
+            newest = read_values(session.pk, [value.key for value in form.values], MAX_VALUE_LENGTH)
+            if refusal := _why_not(request, session, newest, None):
+                messages.error(request, refusal)
+                return HttpResponseRedirect(request.path)
+            return self._correction_page(request, session, form=form.renewed(newest))
         self.log_act(request, ActionKind.CHANGE, session, reason)
         undo = f"{request.path}?undo={seq}"
         done = _('The state is corrected by event #{}. <a href="{}">Undo…</a>')

@@ -13,6 +13,7 @@ from django.urls import reverse
 from runtime.agents import LlmAgent
 from runtime.apps import App
 from sessions_app import use_cases
+from sessions_app.admin.state_correction import CorrectionForm
 from sessions_app.base import actors
 from sessions_app.invocations.worker import worker
 from sessions_app.models import (
@@ -66,12 +67,15 @@ def url_of(session: Session, *keys: str, **query: str) -> str:
 
 
 def form_of(client: Client, url: str) -> dict[str, Any]:
-    """Return what a browser would post without a change."""
-    form = client.get(url).context["form"]
-    posted = {"key": [key for key, *_ in form.rows()]}
+    """Return what a browser would post with a reason and without a change."""
+    return {**fields_of(client.get(url).context["form"]), "reason": "The count was wrong"}
+
+
+def fields_of(form: CorrectionForm) -> dict[str, Any]:
+    posted: dict[str, Any] = {"key": [key for key, *_ in form.rows()], "reason": form["reason"].value()}
     for _, value, _, seen in form.rows():
         posted |= {value.html_name: value.value(), seen.html_name: seen.value()}
-    return {**posted, "reason": "The count was wrong"}
+    return posted
 
 
 def state_of(session: Session) -> tuple[Any, Any, Any]:
@@ -135,6 +139,23 @@ def test_22_a_change_since_the_page_was_loaded_is_a_conflict_and_nothing_is_over
     assert "meanwhile" in response.content.decode()
     assert state_of(session) == before and Event.objects.count() == events
     assert not StaffAct.objects.exists()
+
+
+def test_after_a_conflict_the_form_has_what_was_written_and_what_has_changed(
+    client: Client, staff: User, session: Session
+) -> None:
+    url = url_of(session, "total", "user:name", "app:rate")
+    form = form_of(client, url) | {"value-0": "7", "value-1": '"Eve"', "delete-2": "on"}
+    UserState.objects.filter(user=session.user_id).update(state={"name": "Ada Lovelace"})
+    response = client.post(url, form)
+    shown = response.context["form"]
+    assert shown["reason"].value() == form["reason"] and form["reason"] in response.content.decode()
+    assert (shown["value-0"].value(), shown["delete-2"].value()) == ("7", True)
+    assert shown["value-1"].value() == '"Ada Lovelace"'
+    assert "Somebody else has changed this value. You wrote: &quot;Eve&quot;" in response.content.decode()
+    again = fields_of(shown) | {"value-1": '"Eve"'}
+    assert "corrected by event" in told(client.post(url, again, follow=True))
+    assert state_of(session)[1] == {"name": "Eve"}
 
 
 def test_a_key_that_has_come_since_the_page_was_loaded_is_a_conflict(
