@@ -154,9 +154,9 @@ class TaskPool(Generic[T]):
     async def emit(self, item: T) -> None:
         """Give the consumer an item of a task, and wait until it is consumed."""
         # An agent must not run ahead of the commit of its event (contract L3); the other tasks continue.
-        consumed = asyncio.Event()
+        consumed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._entries.put_nowait(_Item(item, consumed))
-        await consumed.wait()
+        await consumed
 
     async def items(self) -> AsyncGenerator[T, None]:
         """Yield the items as they arrive, until all tasks have ended.
@@ -168,7 +168,9 @@ class TaskPool(Generic[T]):
                 entry = await self._entries.get()
                 if isinstance(entry, _Item):
                     yield entry.value
-                    entry.consumed.set()
+                    # Its task may have been cancelled since.
+                    if not entry.consumed.done():
+                        entry.consumed.set_result(None)
                     continue
                 self._running -= 1
                 if entry.error is not None:
@@ -194,7 +196,7 @@ class TaskPool(Generic[T]):
 @dataclass
 class _Item(Generic[T]):
     value: T
-    consumed: asyncio.Event
+    consumed: asyncio.Future[None]
 
 
 @dataclass

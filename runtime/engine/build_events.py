@@ -74,6 +74,27 @@ def agent_event(
     )
 
 
+def node_end_event(
+    ctx: InvocationContext,
+    content: types.Content | None,
+    actions: EventActions | None,
+    *,
+    output: Any,
+    is_message: bool,
+) -> Event:
+    """Return the last event of a run of a workflow's node; `is_message` says that its latest message is the output."""
+    info = construct(NodeInfo, path=ctx.node_path, has_ended=True, message_as_output=is_message or None)
+    return _event(
+        ctx,
+        ctx.agent.name,
+        with_role(content, "model"),
+        actions or EventActions(),
+        branch=ctx.branch,
+        node_info=info,
+        output=output,
+    )
+
+
 def failure_event(ctx: InvocationContext, failure: Failure) -> Event:
     """Return the event for an exception at the end of an invocation."""
     # Users read the type only: the message of an exception may hold secrets.
@@ -104,7 +125,8 @@ def fill_in(ctx: InvocationContext, event: Event) -> Event:
         event.branch = ctx.branch
     if ctx.node and not event.node_info:
         event.node_info = _node_info(ctx)
-    event.isolation_scope = event.isolation_scope or _isolation_scope(ctx)
+    if ctx.node and not event.isolation_scope:
+        event.isolation_scope = ctx.node.isolation_scope
     if event.content and not event.content.role:
         role = "user" if event.get_function_responses() else "model"
         event.content = with_role(event.content, role)
@@ -177,6 +199,7 @@ def _event(
     content: types.Content | None,
     actions: EventActions,
     branch: str | None,
+    node_info: NodeInfo | None = None,
     **fields: Any,
 ) -> Event:
     event = construct(
@@ -187,7 +210,7 @@ def _event(
         branch=branch,
         content=content,
         actions=actions,
-        node_info=_node_info(ctx),
+        node_info=node_info or _node_info(ctx),
         isolation_scope=_isolation_scope(ctx),
     )
     return _with_metadata(ctx, event)

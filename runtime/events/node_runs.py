@@ -76,6 +76,8 @@ class NodeRuns:
 
     def read(self, events: Sequence[Event]) -> None:
         """Read the session's events that were committed since the last call."""
+        if len(events) == self._position:
+            return
         new = [event for event in events[self._position :] if event.invocation_id == self._invocation_id]
         self._position = len(events)
         known_calls = len(self.made.in_order)

@@ -7,8 +7,10 @@ from typing import Any, final
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, TypeAdapter, field_validator
 
 from runtime import types
+from runtime._pydantic_models import construct
 from runtime.errors import ConfigurationError
 from runtime.events.event import Event
+from runtime.events.event_actions import EventActions
 from runtime.events.node_info import NodeInfo
 from runtime.events.request_input import RequestInput
 from runtime.workflow.node_context import NodeContext
@@ -91,13 +93,19 @@ class BaseNode(BaseModel):
                     continue
                 if isinstance(item, RequestInput):
                     yield item
-                    continue
-                event = _as_event(item)
-                if event.output is not None:
-                    event.output = fit_output(
-                        event.output, self._output_adapter, f"The output of node {self.name!r}"
-                    )
-                yield event
+                elif isinstance(item, types.Content):
+                    yield Event(content=item, node_info=NodeInfo(message_as_output=True))
+                elif isinstance(item, Event):
+                    if item.output is not None:
+                        item.output = self._fit_output(item.output)
+                    yield item
+                else:
+                    output = as_json(item)
+                    if output is not None:
+                        yield _output_event(self._fit_output(output))
+
+    def _fit_output(self, output: Any) -> Any:
+        return fit_output(output, self._output_adapter, f"The output of node {self.name!r}")
 
     async def _run_impl(self, *, ctx: NodeContext, node_input: Any) -> AsyncGenerator[Any, None]:
         """Yield events, questions, or the output. Subclasses implement this method."""
@@ -105,13 +113,9 @@ class BaseNode(BaseModel):
         yield  # makes this an async generator, as every implementation is
 
 
-def _as_event(item: Any) -> Event:
-    """Return an event; of a content, one whose message is the output; of another value, one with it as output."""
-    if isinstance(item, Event):
-        return item
-    if isinstance(item, types.Content):
-        return Event(content=item, node_info=NodeInfo(message_as_output=True))
-    return Event(output=as_json(item))
+def _output_event(output: Any) -> Event:
+    # Without an id and a time: the last event of the run, which takes over the output, has its own.
+    return construct(Event, id="", timestamp=0.0, output=output, actions=construct(EventActions))
 
 
 START = BaseNode(name=START_NAME)

@@ -9,8 +9,7 @@ without either begins again after a crash, so its effects happen at least once, 
 import asyncio
 import logging
 import uuid
-from collections import Counter
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -21,7 +20,7 @@ from pydantic import BaseModel
 from runtime import _platform, types
 from runtime._tasks import TaskPool, exceptions_only
 from runtime.context import InvocationContext, NodeCall
-from runtime.engine.build_events import agent_event
+from runtime.engine.build_events import agent_event, node_end_event
 from runtime.errors import ConfigurationError
 from runtime.events.event import Event
 from runtime.events.event_actions import EventActions, merge_actions
@@ -31,11 +30,11 @@ from runtime.events.request_input import RequestInput
 from runtime.workflow.build import NodeBuilder
 from runtime.workflow.errors import NodeDataError, NodeTimeoutError, NodeWaitsError, SeveralOutputsError
 from runtime.workflow.node_context import UNLIMITED, NodeContext, Slots
-from runtime.workflow.node_data import as_json, check_state, stored_route
+from runtime.workflow.node_data import check_state, stored_route
 from runtime.workflow.plan import NodeRun, Plan
 
 logger = logging.getLogger(__name__)
-RunNode = Callable[[NodeRun, Slots], Awaitable[RunRecord]]
+RunNode = Callable[[NodeRun, Slots], Coroutine[Any, Any, RunRecord]]
 """Function of the engine that runs a node to its end, or to its question, and returns its record."""
 
 
@@ -96,8 +95,9 @@ class WorkflowEngine:
         record = self._ctx.node_runs().of(run.path)
         while not record.has_ended:
             self._ctx.node_runs()  # reads the events since
-            # After a restart, the rest of the delay.
-            await asyncio.sleep(max(0.0, record.retry_at - _platform.now()))
+            if record.failed_attempts:
+                # After a restart, the rest of the delay.
+                await asyncio.sleep(max(0.0, record.retry_at - _platform.now()))
             try:
                 async with slots:
                     await self._attempt(run, record)
@@ -115,17 +115,20 @@ class WorkflowEngine:
 
     async def _attempt(self, run: NodeRun, record: RunRecord) -> None:
         """Run the node's code, and commit its end if it does not wait."""
+        invocation = self._ctx_of(run)
         if record.questions and not run.node.rerun_on_resume:
             if all(not made.waits for made in record.questions):
-                await self._emit_end(run, _Outcome(run.node.name, output=list(record.answers.values())[-1]))
+                answer = list(record.answers.values())[-1]
+                await self._emit_end(run, invocation, _Outcome(run.node.name, output=answer))
             return
         if record.questions and not record.answers:
             return
         children = ChildRuns(run, self.run)
-        ctx = NodeContext(self._ctx_of(run), run.path, record, children.run)
+        ctx = NodeContext(invocation, run.path, record, children.run)
         execution = _Execution(run, ctx, record, children)
         try:
-            async with _time_limit(run.node.name, run.node.timeout):
+            limit = UNLIMITED if run.node.timeout is None else _time_limit(run.node.name, run.node.timeout)
+            async with limit:
                 with exceptions_only(f"Node {run.node.name!r}"):
                     await self._execute(execution)
         except Exception:
@@ -134,7 +137,7 @@ class WorkflowEngine:
         finally:
             await children.cancel()
         if not (execution.waits or self._ctx.node_runs().open_calls(run.path)):
-            await self._emit_end(run, execution.outcome)
+            await self._emit_end(run, invocation, execution.outcome)
 
     async def _execute(self, execution: "_Execution") -> None:
         """Commit the events of the node's code, and keep its output."""
@@ -192,7 +195,7 @@ class WorkflowEngine:
     def _check_state(self, run: NodeRun, actions: EventActions) -> None:
         check_state(actions.state_delta, run.node.state_schema or self._state_schema, run.node.name)
 
-    async def _emit_end(self, run: NodeRun, outcome: "_Outcome") -> None:
+    async def _emit_end(self, run: NodeRun, invocation: InvocationContext, outcome: "_Outcome") -> None:
         content = outcome.content
         is_last = self._plan.is_last(run)
         if is_last and (outcome.is_message or outcome.output is not None):
@@ -200,10 +203,8 @@ class WorkflowEngine:
         is_shown = self._shows_output and is_last
         if content is None and is_shown and isinstance(outcome.output, str):
             content = types.Content(role="model", parts=[types.Part(text=outcome.output)])
-        event = agent_event(self._ctx_of(run), content, outcome.actions)
-        event.output = outcome.output
-        event.node_info = NodeInfo(
-            path=run.path, has_ended=True, message_as_output=outcome.is_message or None
+        event = node_end_event(
+            invocation, content, outcome.actions, output=outcome.output, is_message=outcome.is_message
         )
         await self._pool.emit(event)
 
@@ -264,7 +265,6 @@ class _Outcome:
 
     def take_actions(self, ctx: NodeContext) -> None:
         """Take in what the code has done with its context."""
-        self.output = as_json(self.output)
         self.actions = merge_actions([ctx.take_actions(), *self._given_actions])
         self.actions.route = stored_route(self.actions.route, self.node_name)
 
@@ -299,11 +299,8 @@ def _is_outcome(event: Event, path: str) -> bool:
 
 
 @asynccontextmanager
-async def _time_limit(node_name: str, seconds: float | None) -> AsyncGenerator[None, None]:
+async def _time_limit(node_name: str, seconds: float) -> AsyncGenerator[None, None]:
     """Raise a NodeTimeoutError if the block takes longer."""
-    if seconds is None:
-        yield
-        return
     limit = asyncio.timeout(seconds)
     try:
         async with limit:
@@ -325,7 +322,7 @@ class ChildRuns:
         self._parent = parent
         self._run_node = run_node
         self._builder = NodeBuilder()
-        self._numbers: Counter[str] = Counter()
+        self._numbers: dict[str, int] = {}
         self._tasks: dict[str, asyncio.Task[RunRecord]] = {}
         self._is_closed = False
 
@@ -342,8 +339,9 @@ class ChildRuns:
             raise NodeWaitsError
         child = self._builder.build(node)
         if run_id is None:
-            self._numbers[child.name] += 1
-            run_id = str(self._numbers[child.name])
+            number = self._numbers.get(child.name, 0) + 1
+            self._numbers[child.name] = number
+            run_id = str(number)
         path = child_path(self._parent.path, child.name, run_id)
         if path in self._tasks:
             raise ConfigurationError(
@@ -354,7 +352,7 @@ class ChildRuns:
             segment = f"{child.name}@{run_id}"
             branch = f"{branch}.{segment}" if branch else segment
         # A task, because the others go on when one of several waits for an answer.
-        task = asyncio.ensure_future(self._run_node(NodeRun(child, path, node_input, branch), slots))
+        task = asyncio.create_task(self._run_node(NodeRun(child, path, node_input, branch), slots))
         self._tasks[path] = task
         record = await task
         if not record.has_ended:
@@ -376,6 +374,8 @@ class ChildRuns:
     async def cancel(self) -> None:
         """Cancel the nodes that still run: their caller has failed, or has not waited for them."""
         self._is_closed = True
+        if not self._tasks:
+            return
         for task in self._tasks.values():
             task.cancel()
         await asyncio.gather(*self._tasks.values(), return_exceptions=True)

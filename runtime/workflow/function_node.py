@@ -8,6 +8,7 @@ way of all tools that ask for a confirmation or a credential, and once its resul
 import inspect
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
+from enum import Enum, auto
 from functools import partial
 from typing import Any, Literal, cast
 
@@ -78,6 +79,30 @@ def gate_for(
     return ToolNode(tool=GateTool(name, description, rule, auth_config))
 
 
+class _Form(Enum):
+    """How a function is called."""
+
+    FUNCTION = auto()
+    COROUTINE = auto()
+    GENERATOR = auto()
+    ASYNC_GENERATOR = auto()
+
+
+def _form_of(func: Callable[..., Any]) -> _Form:
+    function = underlying_function(func)
+    if inspect.isasyncgenfunction(function):
+        return _Form.ASYNC_GENERATOR
+    if inspect.isgeneratorfunction(function):
+        return _Form.GENERATOR
+    if inspect.iscoroutinefunction(function):
+        return _Form.COROUTINE
+    return _Form.FUNCTION
+
+
+def _is_filled(parameter: inspect.Parameter) -> bool:
+    return parameter.kind not in (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+
+
 class FunctionNode(BaseNode):
     """A function, coroutine function or generator as a node; a synchronous one runs in a thread (contract L11).
 
@@ -110,10 +135,12 @@ class FunctionNode(BaseNode):
     _context_names: set[str] = PrivateAttr()
     _adapters: dict[str, TypeAdapter[Any] | None] = PrivateAttr()
     _gate: ToolNode | None = PrivateAttr()
+    _form: _Form = PrivateAttr()
 
     def __init__(self, *, func: Callable[..., Any], name: str | None = None, **fields: Any) -> None:
         super().__init__(**{"description": docstring_of(func), **fields}, name=name or name_of(func))
         self._func = func
+        self._form = _form_of(func)
         self._gate = gate_for(self.name, self.description, self.require_confirmation, self.auth_config)
         self._parameters = dict(inspect.signature(func).parameters)
         self._context_names = set()
@@ -151,11 +178,7 @@ class FunctionNode(BaseNode):
         """The parameters that are filled from the state."""
         if self.parameter_binding == "node_input":
             return []
-        return [name for name in self._adapters if name != _INPUT_NAME and self._is_filled(name)]
-
-    def _is_filled(self, name: str) -> bool:
-        kind = self._parameters[name].kind
-        return kind not in (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+        return [name for name in self._adapters if name != _INPUT_NAME and _is_filled(self._parameters[name])]
 
     async def _run_impl(self, *, ctx: NodeContext, node_input: Any) -> AsyncGenerator[Any, None]:
         arguments = self._arguments(ctx, node_input)
@@ -168,19 +191,19 @@ class FunctionNode(BaseNode):
                 if not ctx.invocation.node_runs().open_calls(ctx.node_path):
                     yield answer
                 return
-        function = underlying_function(self._func)
-        if inspect.isasyncgenfunction(function):
+        form = self._form
+        if form is _Form.ASYNC_GENERATOR:
             async with aclosing(self._func(**arguments)) as items:
                 async for item in items:
                     yield item
-        elif inspect.isgeneratorfunction(function):
+        elif form is _Form.GENERATOR:
             generator = self._func(**arguments)
             try:
                 while (item := await run_in_tool_thread(partial(next, generator, _END))) is not _END:
                     yield item
             finally:
                 generator.close()
-        elif inspect.iscoroutinefunction(function):
+        elif form is _Form.COROUTINE:
             yield await self._func(**arguments)
         else:
             result = await run_in_tool_thread(self._func, **arguments)
@@ -188,12 +211,13 @@ class FunctionNode(BaseNode):
 
     def _arguments(self, ctx: NodeContext, node_input: Any) -> dict[str, Any]:
         arguments: dict[str, Any] = {}
+        context_names = self._context_names
         binds_input = self.parameter_binding == "node_input"
         values: Mapping[str, Any] = self._fields_of(node_input) if binds_input else ctx.state
         for name, parameter in self._parameters.items():
-            if name in self._context_names:
+            if name in context_names:
                 arguments[name] = ctx
-            elif not self._is_filled(name):
+            elif not _is_filled(parameter):
                 continue
             elif name == _INPUT_NAME and not binds_input:
                 arguments[name] = self._convert(parameter, node_input)
@@ -213,7 +237,7 @@ class FunctionNode(BaseNode):
         for name, parameter in self._parameters.items():
             if name in arguments and name not in self._context_names:
                 shown[name] = as_json(arguments[name])
-            elif name not in arguments and self._is_filled(name):
+            elif name not in arguments and _is_filled(parameter):
                 shown[name] = as_json(parameter.default)
         return shown
 
