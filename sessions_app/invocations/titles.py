@@ -15,7 +15,7 @@ from runtime.models.base_llm import BaseLlm
 from runtime.models.llm_response import text_in
 from runtime.models.rate_limit import ask
 from runtime.valid_text import storable
-from sessions_app.base.actors import ActorKind
+from sessions_app.base.actors import Actor, ActorKind
 from sessions_app.conf import conf
 from sessions_app.history.costs import cost_of, tokens_of
 from sessions_app.history.rewinds import find_rewinds
@@ -45,10 +45,20 @@ INSTRUCTION = (
 
 def may_get_title(claim: Claim) -> bool:
     """True if the invocation may be the first of a chat of a person; programs and jobs ask for no titles."""
-    if conf().title_model is None or claim.actor_kind != ActorKind.PERSON:
+    if not _gives_titles(claim.actor_kind):
         return False
     # Spares the query of `_take_texts` where the claim knows the length of the log.
     return claim.preloaded is None or claim.preloaded.last_seq <= MAX_LOG_LENGTH
+
+
+def may_get_title_again(session: Session, by: Actor) -> bool:
+    """True if a model will be asked for a title after the answer to a new first message of the session."""
+    # Half: the answer has events too, after which the session must not be too long.
+    return _gives_titles(by.kind) and session.last_seq <= MAX_LOG_LENGTH // 2
+
+
+def _gives_titles(kind: str) -> bool:
+    return conf().title_model is not None and kind == ActorKind.PERSON
 
 
 async def give_title(claim: Claim, app: App) -> None:

@@ -15,6 +15,7 @@ from sessions_app.base.actors import Actor, UserActor
 from sessions_app.base.codec import content_to_json
 from sessions_app.conf import conf
 from sessions_app.errors import ConflictError, InvalidInputError, NotFoundError, TooLargeError
+from sessions_app.invocations import titles
 from sessions_app.invocations.cancel import cancel_invocation
 from sessions_app.invocations.chosen_model import choice_of_model
 from sessions_app.invocations.retry import failed_invocation, invocation_of_retry, must_restart, queue_again
@@ -119,7 +120,8 @@ async def edit_message(
         if not is_repeated:
             raise
     else:
-        await in_thread(changes.forget_title_of_first_message, session)
+        keeps = titles.may_get_title_again(session, by)
+        await in_thread(changes.forget_title_of_first_message, session, keeps_title_of_model=keeps)
     return await send_message(by, session_id, client_id, text, files, state_delta=state_delta, model=model)
 
 

@@ -99,12 +99,22 @@ def mark_seen(sessions: Any, seq: int) -> bool:
     return bool(sessions.annotate(seen=Coalesce("seen_seq", 0)).filter(seen__lt=seen).update(seen_seq=seen))
 
 
-def forget_title_of_first_message(session: Session) -> None:
-    """Clear the title if all messages are rewound; the next message gives a new title. A user's own title stays."""
+def forget_title_of_first_message(session: Session, *, keeps_title_of_model: bool = False) -> None:
+    """Clear the title if all messages are rewound; the next message gives a new title. A user's own title stays.
+
+    Args:
+        keeps_title_of_model: leave a model's title until the model gives another after the next answer.
+    """
     effective = Event.objects.filter(find_rewinds(session.pk).in_effect, session=session.pk)
-    if not effective.exists():
-        titled = Session.objects.filter(pk=session.pk).exclude(title_source=TitleSource.PERSON)
-        titled.update(title="", title_source=TitleSource.MESSAGE)
+    if effective.exists():
+        return
+    row = Session.objects.filter(pk=session.pk)
+    if keeps_title_of_model and row.filter(title_source=TitleSource.MODEL).update(
+        title_source=TitleSource.MESSAGE
+    ):
+        return
+    titled = row.exclude(title_source=TitleSource.PERSON)
+    titled.update(title="", title_source=TitleSource.MESSAGE)
 
 
 def take_title_of_first_message(session: Session) -> bool:

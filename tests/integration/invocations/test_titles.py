@@ -88,6 +88,10 @@ async def title_after(
 ) -> str:
     """Send a message; return the title that the chat has after the answer and the work behind it."""
     await use_cases.send_message(by or actors.person(person), session.pk, f"m-{text}", text)
+    return await title_once_idle(session)
+
+
+async def title_once_idle(session: Session) -> str:
     async with asyncio.timeout(20):
         await worker().wait_until_idle()
         await asyncio.gather(*worker()._background_tasks)
@@ -189,21 +193,48 @@ async def test_the_title_of_a_person_stays(
     assert TitleModel.asked == []
 
 
-async def test_a_chat_whose_first_message_is_edited_gets_another_title(
+async def edit_first_message(person: User, session: Session, text: str) -> None:
+    first = await Event.objects.aget(session=session, seq=1)
+    await use_cases.edit_message(actors.person(person), session.pk, "edit", text, str(first.invocation_id))
+
+
+async def test_a_chat_whose_first_message_is_edited_keeps_its_title_until_it_gets_another(
     person: User, session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(TitleModel, "answer", "Late order")
     await title_after(person, session)
     monkeypatch.setattr(TitleModel, "answer", "Refund")
-    first = await Event.objects.aget(session=session, seq=1)
-    await use_cases.edit_message(
-        actors.person(person), session.pk, "edit", "I want a refund", str(first.invocation_id)
-    )
+    monkeypatch.setattr(TitleModel, "gate", asyncio.Event())
+    monkeypatch.setattr(TitleModel, "is_asked", asyncio.Event())
+    await edit_first_message(person, session, "I want a refund")
     async with asyncio.timeout(20):
-        await worker().wait_until_idle()
-        await asyncio.gather(*worker()._background_tasks)
+        await TitleModel.is_asked.wait()
     await session.arefresh_from_db()
-    assert session.title == "Refund"
+    assert session.title == "Late order"
+    TitleModel.gate.set()
+    assert await title_once_idle(session) == "Refund"
+
+
+async def test_no_old_title_stays_where_an_edit_brings_no_other(
+    person: User, session: Session, monkeypatch: pytest.MonkeyPatch, configure: Callable[..., None]
+) -> None:
+    monkeypatch.setattr(TitleModel, "answer", "Late order")
+    await title_after(person, session)
+    configure(title_model=None)
+    await edit_first_message(person, session, "I want a refund")
+    assert await title_once_idle(session) == "I want a refund"
+
+
+async def test_a_long_chat_whose_first_message_is_edited_gets_its_beginning_as_the_title(
+    person: User, session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(TitleModel, "answer", "Late order")
+    await title_after(person, session)
+    for number in range(8):
+        await title_after(person, session, f"And {number}?")
+    await edit_first_message(person, session, "I want a refund")
+    await session.arefresh_from_db()
+    assert session.title == "I want a refund"
 
 
 async def test_a_name_that_the_person_gives_while_the_model_answers_stays(
