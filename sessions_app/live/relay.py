@@ -60,6 +60,7 @@ class Relay(Outbox, ListOutbox):
         self._hub: Hub | None = None
         self._channel = ""
         self._followed: set[str] = set()
+        self._has_untold_topics = False
         self._followers = Followers()
         self._knows_followers_at = math.inf
         self._unsent: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
@@ -152,9 +153,17 @@ class Relay(Outbox, ListOutbox):
 
     def _tell_others(self, news: dict[str, Any]) -> None:
         """Broadcast, unless no other process is known."""
-        # A process that starts later asks for all topics.
+        # A process that starts later asks for all topics. An earlier one, whose reply is late, is told when it comes.
         if self._followers or not self._knows_followers:
             self._put(EVERYBODY, news)
+        else:
+            self._has_untold_topics = True
+
+    def _tell_untold_topics(self) -> None:
+        """Broadcast the topics that were followed while this process believed to be alone."""
+        if self._has_untold_topics:
+            self._has_untold_topics = False
+            self._put(EVERYBODY, {"kind": "follow", "topics": sorted(self._followed), "is_new": True})
 
     def _tell_all_now(self, news: dict[str, Any]) -> None:
         self._put(EVERYBODY, news)
@@ -333,6 +342,7 @@ class Relay(Outbox, ListOutbox):
                 topics = self._followers.replace(process, news["topics"])
                 if news["asks"]:
                     self._put(process, self._followed_list())
+                self._tell_untold_topics()
             case "unfollow":
                 return self._followers.remove(process, news["topics"])
             case _:

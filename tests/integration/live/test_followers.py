@@ -22,6 +22,8 @@ from sessions_app.live.updates import EventUpdate, NoticeUpdate, TextUpdate
 from sessions_app.store.sql.event_log import SessionStatus
 
 HEARTBEAT = 0.2
+UNHURRIED = {"heartbeat_seconds": 10.0}
+"""Settings under which a busy machine repeats no message that it takes long to send, where messages are counted."""
 
 
 class Watcher:
@@ -58,6 +60,10 @@ class Process:
 
         self.relay._dispatch = count  # type: ignore[method-assign]
 
+    def knows(self, count: int) -> bool:
+        """Return True when this process has the topics of so many others."""
+        return len(self.relay._followers._topics) == count
+
     def watch(self, session_id: UUID) -> Watcher:
         watcher = Watcher()
         self.hub.watch(session_id, watcher)
@@ -74,7 +80,10 @@ def short_heartbeat(own_layer: None, settings: Settings) -> None:
 async def processes(count: int) -> AsyncIterator[list[Process]]:
     """Processes that have joined and know each other."""
     async with AsyncExitStack() as stack:
-        yield [await stack.enter_async_context(_process()) for _ in range(count)]
+        joined = [await stack.enter_async_context(_process()) for _ in range(count)]
+        for process in joined:
+            await until(lambda process=process: process.knows(count - 1))
+        yield joined
 
 
 @asynccontextmanager
@@ -146,6 +155,7 @@ async def test_a_process_that_is_alone_or_that_nobody_follows_publishes_nothing(
         await alone.relay.flush()
         assert await commands_of_redis(settings.REDIS_URL) == before
     async with processes(12) as (sender, *_):
+        settings.ADK = UNHURRIED
         before = await commands_of_redis(settings.REDIS_URL)
         sender.relay.send_log_position(session_id, 1)
         await sender.relay.flush()
@@ -157,6 +167,7 @@ async def test_one_message_tells_of_all_sessions_that_another_process_follows(se
     async with processes(2) as (sender, follower):
         watchers = [follower.watch(session_id) for session_id in sessions]
         await until(lambda: all(sender.relay.is_followed(session_id) for session_id in sessions))
+        settings.ADK = UNHURRIED
         before = await commands_of_redis(settings.REDIS_URL)
         for session_id in sessions:
             sender.relay.send_log_position(session_id, 1)
@@ -178,6 +189,31 @@ async def test_a_process_that_starts_later_learns_who_follows_and_tells_everybod
         assert await asyncio.wait_for(watcher.positions.get(), timeout=5) == 2
         await late.relay.stop()
         await task
+
+
+async def test_an_earlier_process_whose_reply_is_late_learns_what_was_followed_until_then(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    session_id, checked = uuid4(), asyncio.Queue[list[UUID]]()
+    replied = asyncio.Event()
+    layer = get_channel_layer()
+    send = layer.send
+
+    async def send_late(channel: str, message: dict[str, Any]) -> None:
+        await replied.wait()
+        await send(channel, message)
+
+    async with processes(1) as (earlier,):
+        monkeypatch.setattr(layer, "send", send_late)
+        async with _process() as follower:
+            follower.relay.on_followed = checked.put_nowait
+            watcher = follower.watch(session_id)
+            assert not follower.knows(1)
+            replied.set()
+            await until(lambda: earlier.relay.is_followed(session_id))
+            assert await asyncio.wait_for(checked.get(), timeout=5) == [session_id]
+            earlier.relay.send_log_position(session_id, 1)
+            assert await asyncio.wait_for(watcher.positions.get(), timeout=5) == 1
 
 
 async def test_a_session_that_is_followed_while_another_process_asks_stays_followed() -> None:
