@@ -102,6 +102,7 @@ def test_files_are_sent_to_the_model_and_shown_in_every_tab(
     ]
     for tab in (chat, other):
         expect(tab.files).to_have_text(["red.png", "list.csv"])
+        expect(tab.files.filter(visible=True)).to_have_text(["list.csv"])  # the picture is shown itself
         expect(tab.log.locator(".picture img")).to_have_js_property("naturalWidth", 2)
     expect(chat.log.locator(".file-facts").nth(1)).to_have_text("CSV · 16\xa0bytes")
     entries = chat.log_entries()
@@ -311,7 +312,7 @@ def test_files_are_shown_beside_the_chat(chat: ChatPage, model: Model) -> None:
     page = chat.page
 
     def show(name: str) -> Locator:
-        chat.files.filter(has_text=name).click()
+        chat.log.get_by_role("link", name=name, exact=True).click()
         pane = page.get_by_role("dialog", name=name, exact=True)
         expect(pane.get_by_role("heading", name=name, exact=True)).to_be_focused()
         return pane
