@@ -47,6 +47,13 @@ RECORD_FRAMES = """
   requestAnimationFrame(record);
 }
 """
+CUT_BOXES = """
+(answer) => {
+  const boxes = [...answer.querySelectorAll(".scroll")];
+  return boxes.filter((box) => box.scrollHeight > box.clientHeight).map((box) => box.innerHTML);
+}
+"""
+"""Tables and formulas that their boxes, which scroll sideways, cut at the top or the bottom."""
 LENGTH = RECORDED.index("## 2.")
 """Characters of the recorded answer to stream: its first section, with a block of each kind."""
 MAX_RAW = 40
@@ -112,3 +119,4 @@ def test_no_frame_of_a_recorded_answer_shows_more_than_a_few_raw_characters(
     assert len(frames) > 3
     same = [len(commonprefix([frame, whole])) for frame in frames]  # noqa: RUF071 - of texts, not of paths
     assert max(len(frame) - length for frame, length in zip(frames, same, strict=True)) <= MAX_RAW
+    assert chat.answers.evaluate(CUT_BOXES) == []
