@@ -18,6 +18,34 @@ READ_ENTRIES = """articles => articles.map((article) => {
     copy.querySelectorAll(".file-facts, .versions").forEach((part) => part.remove());
     return [article.id, copy.textContent.replace(/\\s+/g, " ").trim()];
 })"""
+KEEP_FRAMES = """
+window.keptFrames = [];
+const keep = (...values) => keptFrames.push([Math.round(performance.now()), ...values]);
+window.EventSource = class extends EventSource {
+  constructor(url) {
+    super(url);
+    keep("greet", String(url));
+    this.addEventListener("message", ({ data }) => data.includes('"pong"') || keep("stream", data.slice(0, 400)));
+    this.addEventListener("error", () => keep("error"));
+  }
+};
+const nativeFetch = window.fetch;
+window.fetch = async (url, options) => {
+  const isFrame = String(url).includes("/frames/");
+  if (isFrame) keep("post", options.body.slice(0, 400));
+  const response = await nativeFetch(url, options);
+  if (isFrame) keep("reply", response.status, (await response.clone().text()).slice(0, 400));
+  return response;
+};
+"""
+READ_WORK = """
+async () => {
+  const { page } = await import("/static/sessions_app/chat/main.js");
+  const statuses = Object.fromEntries(page.invocations.statuses);
+  return { statuses, connection: page.socket.state, now: performance.now(), frames: window.keptFrames };
+}
+"""
+"""What a page knows of the work in its chat."""
 
 
 class ChatPage:
@@ -118,8 +146,16 @@ class ChatPage:
 
     def wait_until_idle(self) -> None:
         """Wait until no invocation runs: the page is not busy and streams no text."""
-        expect(self.page.locator("main[data-busy]")).to_have_count(0, timeout=ANSWER_MILLISECONDS)
-        expect(self.live.locator("article")).to_have_count(0)
+        try:
+            expect(self.page.locator("main[data-busy]")).to_have_count(0, timeout=ANSWER_MILLISECONDS)
+            expect(self.live.locator("article")).to_have_count(0)
+        except AssertionError as error:
+            error.add_note(json.dumps(self.page.evaluate(READ_WORK), indent=1))
+            raise
+
+    def record_frames(self) -> None:
+        """Keep the frames of pages without websocket that the tab opens from now on, for a failure to show them."""
+        self.page.add_init_script(KEEP_FRAMES)
 
     # Elements
 

@@ -82,6 +82,7 @@ def open_blocked(proxy: BlockingProxy, person: BrowserContext) -> Iterator[OpenB
 
     def open_one() -> ChatPage:
         tabs.append(ChatPage(person.new_page(), proxy.base_url))
+        tabs[-1].record_frames()
         return tabs[-1]
 
     yield open_one
