@@ -3,6 +3,9 @@
 import re
 from collections.abc import Mapping
 
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy
+
 DEMO_MODEL = "demo"
 API_KEYS = ("GOOGLE_API_KEY", "GEMINI_API_KEY")
 
@@ -19,13 +22,13 @@ def model_name(configured: str, environ: Mapping[str, str]) -> str:
     return configured
 
 
-def banner(model: str, environ: Mapping[str, str]) -> str:
+def banner(model: str, environ: Mapping[str, str]) -> str | Promise:
     """Return the notice about the demo model for pages of agents that ask it; empty for any other model."""
     if model != DEMO_MODEL:
         return ""
     if _has_api_key(environ):
-        return f"ADK_MODEL is {DEMO_MODEL!r}: a demo model answers."
-    return "No API key is set: a demo model answers."
+        return gettext_lazy("A demo model answers.")
+    return gettext_lazy("No API key is set: a demo model answers.")
 
 
 def _has_api_key(environ: Mapping[str, str]) -> bool:

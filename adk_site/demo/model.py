@@ -14,7 +14,7 @@ from importlib.util import find_spec
 from typing import Any, ClassVar
 
 from adk_site.demo import DEMO_MODEL
-from adk_site.demo.recalled import facts_in, passage_in, told_in
+from adk_site.demo.recalled import facts_in, passage_in, scheduled_in, told_in
 from adk_site.demo.script import (
     ABOUT_ME,
     DAYS,
@@ -192,21 +192,23 @@ class _Script:
     def _describe(self, response: types.FunctionResponse) -> str:
         """Return the result of a call as Markdown."""
         result = dict(response.response or {})
-        tool = f"**{(response.name or '').replace('_', ' ')}**"
+        tool = f"**{(response.name or '').replace('_', ' ').capitalize()}**"
         if response.name == "load_memory":
             return told_in(result)
+        if response.name == "list_scheduled_tasks":
+            return scheduled_in(result)
         if response.name == "search_knowledge":
             return passage_in(result)
         if result.get("error"):
             return f"{tool} did not work: {result['error']}"
         if response.name in self.long_running and result.get("status") in ("queued", "pending"):
-            return f"I have started {tool}. I will tell you here when it is done."
+            return f"{tool} has begun. I will tell you here when it is done."
         prose = [str(result.pop(key)) for key in ("summary", "message") if result.get(key)]
         lines = []
         for key, value in result.items():
             if value not in (None, "succeeded"):
                 lines.append(f"- {key.replace('_', ' ').capitalize()}: {_text(value)}")
-        introduction = f"Here is what I got from {tool}:" if lines else f"{tool} is done."
+        introduction = f"{tool}:" if lines else f"{tool} is done."
         return "\n\n".join([*(prose or [introduction]), "\n".join(lines)]).strip()
 
 

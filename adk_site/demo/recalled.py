@@ -1,7 +1,8 @@
-"""What the demo model looks up by a script: likes that a person has told it, and passages of the handbook."""
+"""What the demo model looks up by a script: likes that a person has told it, passages of the handbook, tasks."""
 
 import json
 import re
+from datetime import datetime
 from typing import Any
 
 TELLS = r"I (?:like|prefer) [^.!?\n]{1,200}"
@@ -37,3 +38,12 @@ def passage_in(result: dict[str, Any]) -> str:
     if not result["passages"]:
         return "The handbook says nothing about that."
     return f"The handbook says:\n\n> {result['passages'][0]['text']}"
+
+
+def scheduled_in(result: dict[str, Any]) -> str:
+    """Return the answer to a result of `list_scheduled_tasks`."""
+    lines = []
+    for task in result["scheduled_tasks"]:
+        next_at = datetime.fromisoformat(task["next_at"])
+        lines.append(f"- {task['task']}: {task['how_often']}, next on {next_at:%d %B at %H:%M} UTC")
+    return "\n".join(["These tasks are scheduled:\n", *lines]) if lines else "Nothing is scheduled."

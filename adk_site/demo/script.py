@@ -75,7 +75,7 @@ SMALL_TALK = {
     r"hello|hi|hey|good (?:morning|evening)": "Hello! I am a demo model with a small script. Ask me what I can do.",
     r"(?:many )?(?:thanks?|thank you)(?: a lot| very much)?": "You are welcome!",
     r"(?:good)?bye": "Goodbye!",
-    TELLS: "I see. When this chat has ended, I remember it for others.",
+    TELLS: "I see. When this chat has ended, I will remember that in your other chats.",
     rf"{_LOOK_UP} (?:my|the|an) order\??": "Which order? Type its number, such as 1042.",
     r"show (?:me )?(?:an answer with )?sources": SOURCED,
     r"show (?:me )?(?:code|a table|a formula|markdown)\b.*": SAMPLE,

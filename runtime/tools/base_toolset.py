@@ -52,9 +52,21 @@ class BaseToolset(abc.ABC):
         """
         tools = await self._tools_of_invocation(readonly_context)
         offered = [tool for tool in tools if self._is_tool_selected(tool, readonly_context)]
+        return self._with_prefix(offered)
+
+    @property
+    def known_tools(self) -> list[BaseTool]:
+        """Tools that the toolset knows without asking a server, unprefixed. A page shows their titles for calls."""
+        return []
+
+    def find_known_tool(self, name: str) -> BaseTool | None:
+        """Return the known tool with this prefixed name."""
+        return next((tool for tool in self._with_prefix(self.known_tools) if tool.name == name), None)
+
+    def _with_prefix(self, tools: list[BaseTool]) -> list[BaseTool]:
         if not self.tool_name_prefix:
-            return offered
-        return [_renamed(tool, f"{self.tool_name_prefix}_{tool.name}") for tool in offered]
+            return tools
+        return [_renamed(tool, f"{self.tool_name_prefix}_{tool.name}") for tool in tools]
 
     async def process_llm_request(  # noqa: B027  # most toolsets leave the request to their tools
         self, *, tool_context: Context, llm_request: LlmRequest

@@ -26,7 +26,7 @@ class LoadMemoryTool(FunctionTool):
     """Declares `load_memory` and adds an instruction on when to call it."""
 
     def __init__(self) -> None:
-        super().__init__(load_memory, title="Look in earlier chats for {query}")
+        super().__init__(load_memory, title="Look in earlier chats for “{query}”")
 
     async def process_llm_request(self, *, tool_context: ToolContext, llm_request: LlmRequest) -> None:
         await super().process_llm_request(tool_context=tool_context, llm_request=llm_request)

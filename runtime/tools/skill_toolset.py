@@ -139,6 +139,10 @@ class SkillToolset(BaseToolset):
     def skills(self) -> list[Skill]:
         return list(self._skills.values())
 
+    @property
+    def known_tools(self) -> list[BaseTool]:
+        return [*self._tools, *(tool for tool in self._additional if isinstance(tool, BaseTool))]
+
     async def get_tools(self, readonly_context: ReadonlyContext | None = None) -> list[BaseTool]:
         """Return the tools for skills, and the additional tools, which may be named by a skill that was read.
 

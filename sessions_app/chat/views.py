@@ -195,7 +195,7 @@ async def _visible_state(session: Session) -> list[tuple[str, str]]:
 
 def _banner(apps: Iterable[App]) -> str:
     """Return the site's notice about its model; empty if no agent of the apps asks this model."""
-    banner: str = getattr(settings, "ADK_BANNER", "")
+    banner = str(getattr(settings, "ADK_BANNER", ""))
     model: str = getattr(settings, "ADK_MODEL", "")
     return banner if any(_asks(app, model) for app in apps) else ""
 

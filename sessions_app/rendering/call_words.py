@@ -20,6 +20,7 @@ from django.utils.translation import gettext, gettext_noop
 
 from runtime.agents.tree import agents_named, tools_of
 from runtime.tools.base_tool import BaseTool
+from runtime.tools.base_toolset import BaseToolset
 from runtime.tools.declared_parameters import parameter_names
 from runtime.workflow.wait_node import WaitTool
 from sessions_app.agent_apps import registry
@@ -56,7 +57,8 @@ STRESSED_AT_THE_END = frozenset({"forget", "format", "submit", "reset"})
 
 TITLES_OF_TOOLS = (
     gettext_noop("Look at {artifact_names}"),
-    gettext_noop("Look in earlier chats for {query}"),
+    gettext_noop("Look in earlier chats for “{query}”"),
+    gettext_noop("Look up “{query}” in the documents"),
     gettext_noop("Look which skills there are"),
     gettext_noop("Look for a skill for {query}"),
     gettext_noop("Read the skill {skill_name}"),
@@ -144,7 +146,7 @@ def _sentence(verb: str, rest: str) -> str:
 def find_tool(app_name: str, agent_name: str, tool_name: str) -> BaseTool | None:
     """Return a tool of an agent; None if there is no such tool, or the agents cannot be loaded.
 
-    Tools of toolsets are not found: a toolset may need the network to list them.
+    Of toolsets only known tools are found: a toolset may need the network to list all.
     """
     try:
         app = registry.apps().get(app_name)
@@ -152,8 +154,15 @@ def find_tool(app_name: str, agent_name: str, tool_name: str) -> BaseTool | None
         logger.exception("The agents cannot be loaded")
         return None
     agents = agents_named(app.root_agent, agent_name) if app else ()
-    tools = (tool for agent in agents for tool in tools_of(agent) if isinstance(tool, BaseTool))
-    return next((tool for tool in tools if tool.name == tool_name), None)
+    for agent in agents:
+        for source in tools_of(agent):
+            if isinstance(source, BaseToolset):
+                found = source.find_known_tool(tool_name)
+                if found:
+                    return found
+            elif source.name == tool_name:
+                return source
+    return None
 
 
 def argument_order(tool: BaseTool | None) -> dict[str, int]:

@@ -234,7 +234,7 @@ async def test_a_report_is_started_and_its_result_reported_later(desk: Conversat
         "help_desk: write_report -> done",
     ]
     (call_id,) = events[0].long_running_tool_ids or [None]
-    assert "I have started **write report**" in story(events)[-1]
+    assert "**Write report** has begun" in story(events)[-1]
     await desk.send("thanks")
     result = types.FunctionResponse(
         id=call_id,

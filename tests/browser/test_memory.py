@@ -27,7 +27,7 @@ def test_told_in_one_chat_recalled_in_another_forgotten_and_not_recalled(open_ta
     page = tab.page
     tab.open_new_chat("diary")
     tab.send("I like marzipan")
-    tab.wait_for_answer("I remember it for others")
+    tab.wait_for_answer("I will remember that")
     told_in = tab.session_id
     page.goto(tab.address("/settings/known/"))
     entry = page.get_by_role("listitem").filter(has=page.get_by_text("I like marzipan"))

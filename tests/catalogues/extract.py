@@ -23,7 +23,7 @@ ROOT = Path(__file__).parent.parent.parent
 SCRIPTS = "sessions_app/static/sessions_app/chat"
 TEMPLATES = ("*.html", "chat/*.html", "registration/*.html")
 WITHOUT_ADMIN = re.compile(
-    r"sessions_app/(admin/|contrib/(?!slack/|mcp/consent|knowledge/(apps|documents|owner_pages))|management/|migrations/)|adk_site/(admin|dev|embedded|demo)"
+    r"sessions_app/(admin/|contrib/(?!slack/|mcp/consent|knowledge/(apps|documents|owner_pages))|management/|migrations/)|adk_site/(admin|dev|embedded|demo/(?!__init__))"
 )
 ERRORS_FOR_PEOPLE = re.compile(
     r"sessions_app/(chat|invocations|sessions)/"

@@ -78,15 +78,19 @@ class KnowledgeToolset(BaseToolset):
             raise ConfigurationError("KnowledgeToolset needs a list with the names of knowledge bases.")
         self.tool = SearchKnowledgeTool(list(bases), limit, search)
 
+    @property
+    def known_tools(self) -> list[BaseTool]:
+        return [self.tool]
+
     async def get_tools(self, readonly_context: ReadonlyContext | None = None) -> list[BaseTool]:
         """Return the tool."""
-        return [self.tool]
+        return self.known_tools
 
 
 class SearchKnowledgeTool(BaseRetrievalTool):
     """Returns passages with their sources. The next answer of the model names the sources."""
 
-    title = "Look up {query}"
+    title = "Look up “{query}” in the documents"
     propagate_grounding_metadata = True
 
     def __init__(self, bases: list[str], limit: int, search: KnowledgeSearch | None) -> None:

@@ -296,9 +296,9 @@ class TestOtherAgents:
 @pytest.mark.parametrize(
     ("response", "text"),
     [
-        ({"result": 7}, "Here is what I got from **roll dice**:\n\n- Result: 7"),
-        ({"result": None}, "**roll dice** is done."),
-        ({"error": "The dice are lost."}, "**roll dice** did not work: The dice are lost."),
+        ({"result": 7}, "**Roll dice**:\n\n- Result: 7"),
+        ({"result": None}, "**Roll dice** is done."),
+        ({"error": "The dice are lost."}, "**Roll dice** did not work: The dice are lost."),
         ({"message": "You rolled a seven."}, "You rolled a seven."),
         (
             {"status": "succeeded", "summary": "Seven.", "files": ["a.txt", "b.txt"]},
@@ -306,7 +306,7 @@ class TestOtherAgents:
         ),
         (
             {"first_die": 3, "lucky": True, "of": {"sides": 6}},
-            "Here is what I got from **roll dice**:\n\n- First die: 3\n- Lucky: True\n- Of: sides 6",
+            "**Roll dice**:\n\n- First die: 3\n- Lucky: True\n- Of: sides 6",
         ),
     ],
 )
@@ -317,6 +317,33 @@ async def test_tells_a_result_as_people_read_it_and_calls_nothing_more(
     assert await text_of(request) == text
 
 
+@pytest.mark.parametrize(
+    ("tasks", "text"),
+    [
+        ([], "Nothing is scheduled."),
+        (
+            [
+                {
+                    "task": "call the supplier",
+                    "how_often": "once",
+                    "next_at": "2026-11-30T09:07:33+00:00",
+                    "runs": 0,
+                },
+            ],
+            "These tasks are scheduled:\n\n- call the supplier: once, next on 30 November at 09:07 UTC",
+        ),
+    ],
+)
+async def test_tells_scheduled_tasks_in_words(tasks: list[dict[str, Any]], text: str) -> None:
+    result = {"now": "2026-11-30T08:57:35+00:00", "scheduled_tasks": tasks}
+    request = make_request(
+        "list my reminders",
+        call_content("list_scheduled_tasks"),
+        response_content("list_scheduled_tasks", result),
+    )
+    assert await text_of(request) == text
+
+
 async def test_says_that_a_long_running_call_has_started_and_later_tells_its_result() -> None:
     request = make_request(
         "draw_map city=Rome",
@@ -324,7 +351,7 @@ async def test_says_that_a_long_running_call_has_started_and_later_tells_its_res
         response_content("draw_map", {"status": "queued", "job": 1}),
         tools=[LongRunningFunctionTool(draw_map)],
     )
-    assert (await text_of(request)).startswith("I have started **draw map**.")
+    assert (await text_of(request)).startswith("**Draw map** has begun.")
     result = {"status": "succeeded", "summary": "All roads are there."}
     request.contents[-1] = response_content("draw_map", result)
     assert await text_of(request) == "All roads are there."

@@ -54,11 +54,11 @@ def test_the_rows_of_tools_that_read_say_what_they_looked_at() -> None:
     files = describe_call(load_artifacts, "load_artifacts", {"artifact_names": ["a.txt", "b.txt"]})
     assert (files.running, files.done) == ("Looking at a.txt, b.txt", "Looked at a.txt, b.txt")
     memory = describe_call(load_memory, "load_memory", {"query": "lamp"})
-    assert memory.done == "Looked in earlier chats for lamp"
+    assert memory.done == "Looked in earlier chats for “lamp”"
     with override("de"):
         assert (
             describe_call(load_memory, "load_memory", {"query": "x"}).done
-            == "In früheren Chats nach x suchen"
+            == "In früheren Chats nach „x“ suchen"
         )
 
 
@@ -118,6 +118,9 @@ def test_a_name_that_is_no_phrase_stays_as_it_is(name: str) -> None:
 def test_tools_are_found_by_app_agent_and_name() -> None:
     tool = find_tool("help_desk", "orders", "order_status")
     assert tool is not None and argument_order(tool) == {"order_number": 0}
+    of_toolset = find_tool("help_desk", "help_desk", "search_knowledge")
+    words = describe_call(of_toolset, "search_knowledge", {"query": "late returns"})
+    assert words.done == "Looked up “late returns” in the documents"
     assert find_tool("help_desk", "orders", "unknown") is None
     assert find_tool("help_desk", "unknown", "order_status") is None
     assert find_tool("gone", "orders", "order_status") is None

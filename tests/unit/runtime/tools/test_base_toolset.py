@@ -34,6 +34,10 @@ class Shop(BaseToolset):
         super().__init__(**kwargs)
         self.tools = [FunctionTool(search), HandMade()]
 
+    @property
+    def known_tools(self) -> list[BaseTool]:
+        return self.tools
+
     async def get_tools(self, readonly_context: ReadonlyContext | None = None) -> list[BaseTool]:
         return self.tools
 
@@ -64,6 +68,14 @@ async def test_getting_the_tools_twice_does_not_prefix_twice() -> None:
     shop = Shop(tool_name_prefix="shop")
     await shop.get_tools_with_prefix()
     assert [tool.name for tool in await shop.get_tools_with_prefix()] == ["shop_search", "shop_ping"]
+
+
+@pytest.mark.parametrize("prefix", ["", "shop"])
+def test_a_known_tool_is_found_by_its_prefixed_name(prefix: str) -> None:
+    shop = Shop(tool_name_prefix=prefix)
+    found = shop.find_known_tool("_".join(filter(None, [prefix, "search"])))
+    assert found and found.description == "Search."
+    assert shop.find_known_tool("other_search") is None
 
 
 async def test_a_list_filters_by_unprefixed_names() -> None:
