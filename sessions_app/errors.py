@@ -4,31 +4,53 @@ The docstring of an error is its default message: a user or a program may read i
 """
 
 from http import HTTPStatus
+from typing import ClassVar
 
 from django.utils.translation import gettext_noop
 
 from runtime.errors import AdkError, SessionNotFoundError
 
 
-class NotFoundError(AdkError):
+class SiteError(AdkError):
+    """The site refused a request.
+
+    Attributes:
+        code: code of the error in frames and in responses of the API.
+        status: HTTP status of the response to a request that the error has refused.
+    """
+
+    code: ClassVar[str] = "error"
+    status: ClassVar[HTTPStatus] = HTTPStatus.BAD_REQUEST
+
+
+class NotFoundError(SiteError):
     """There is no such object, or it belongs to another user."""
 
+    code = "not_found"
+    status = HTTPStatus.NOT_FOUND
 
-class PermissionDeniedError(AdkError):
+
+class PermissionDeniedError(SiteError):
     """You do not have permission to do this."""
+
+    code = "forbidden"
+    status = HTTPStatus.FORBIDDEN
 
 
 class AgentClosedError(PermissionDeniedError):
     """You may not use this agent, or not any more. You can still read the chat."""
 
 
-class InvalidInputError(AdkError):
+class InvalidInputError(SiteError):
     """The input is invalid.
 
     Attributes:
         field: name of the invalid field in the request's body. Another field is named with its place, such as
             `header.Idempotency-Key`. Empty when no field is to blame.
     """
+
+    code = "invalid"
+    status = HTTPStatus.BAD_REQUEST
 
     def __init__(self, message: str | None = None, *, field: str = "") -> None:
         super().__init__(message)
@@ -38,9 +60,15 @@ class InvalidInputError(AdkError):
 class TooLargeError(InvalidInputError):
     """The input is too large."""
 
+    code = "too_large"
+    status = HTTPStatus.REQUEST_ENTITY_TOO_LARGE
 
-class ConflictError(AdkError):
+
+class ConflictError(SiteError):
     """The request conflicts with the current state: refresh and try again."""
+
+    code = "conflict"
+    status = HTTPStatus.CONFLICT
 
 
 class StateChangedError(ConflictError):
@@ -51,103 +79,112 @@ class LegalHoldError(ConflictError):
     """A legal hold forbids to erase this."""
 
 
-class StaleLeaseError(AdkError):
+class StaleLeaseError(SiteError):
     """Another process has taken over the session; this one may no longer write to it."""
 
+    code = "stale"
+    status = HTTPStatus.CONFLICT
 
-class LimitExceededError(AdkError):
+
+class LimitExceededError(SiteError):
     """A limit of the site is exceeded."""
+
+    code = "limit"
+    status = HTTPStatus.TOO_MANY_REQUESTS
 
     def __init__(self, message: str | None = None, *, retry_seconds: float | None = None) -> None:
         super().__init__(message)
         self.retry_seconds = retry_seconds  # None when nobody knows when to try again
 
 
-class NotResumableError(AdkError):
+class NotResumableError(SiteError):
     """An interrupted invocation cannot be resumed from its events."""
 
 
-class UnavailableError(AdkError):
+class UnavailableError(SiteError):
     """The database does not answer. Try again."""
+
+    code = "unavailable"
+    status = HTTPStatus.SERVICE_UNAVAILABLE
 
     retry_seconds = 5.0
 
 
 class FilesUnavailableError(UnavailableError, OSError):
-    """The storage of files does not answer. An `OSError`, too, so that jobs which retry on it do so."""
+    """The storage of files does not answer. Try again."""
 
+    # An `OSError`, too: jobs with `retry_on=OSError` retry.
     def __init__(self) -> None:
         super().__init__(gettext_noop("The storage of files does not answer. Try again."))
 
 
 class AlteredFileError(ConflictError):
-    """A file is not the one that was stored."""
+    """This file is not the one that was stored. Ask the people who run this site."""
 
-    def __init__(self) -> None:
-        super().__init__(
-            gettext_noop("This file is not the one that was stored. Ask the people who run this site.")
-        )
+    def __init__(
+        self,
+        message: str = gettext_noop(
+            "This file is not the one that was stored. Ask the people who run this site."
+        ),
+    ) -> None:
+        super().__init__(message)
 
 
 class LostPackError(AlteredFileError):
-    """The events of a session are in a file that is missing, or is not the one that was stored."""
+    """The archive of this chat is missing or was changed. Ask the people who run this site."""
 
     def __init__(self) -> None:
-        super(AlteredFileError, self).__init__(
+        super().__init__(
             gettext_noop(
                 "The archive of this chat is missing or was changed. Ask the people who run this site."
             )
         )
 
 
-class NotInstalledError(AdkError):
+class NotInstalledError(SiteError):
     """This part of the site needs a package or a setting that it does not have."""
 
+    code = "not_installed"
+    status = HTTPStatus.NOT_IMPLEMENTED
 
-class UnexpectedError(AdkError):
+
+class UnexpectedError(SiteError):
     """Something went wrong. Try again.
 
     Attributes:
         reference: names the traceback in the log.
     """
 
+    code = "internal"
+    status = HTTPStatus.INTERNAL_SERVER_ERROR
+
     def __init__(self, reference: str) -> None:
         super().__init__(gettext_noop("Something went wrong (reference {0}). Try again.").format(reference))
         self.reference = reference
 
 
-class AgentChangedError(AdkError):
+class AgentChangedError(SiteError):
     """The agent has changed since it made a call, and cannot go on with the answer."""
 
 
-class AgentFolderError(AdkError):
+class AgentFolderError(SiteError):
     """An agent folder cannot be served; the other apps of the site are."""
-
-
-# Subclasses stand before their base: the first entry that matches counts.
-CODES: tuple[tuple[type[AdkError], str, HTTPStatus], ...] = (
-    (NotFoundError, "not_found", HTTPStatus.NOT_FOUND),
-    (SessionNotFoundError, "not_found", HTTPStatus.NOT_FOUND),
-    (PermissionDeniedError, "forbidden", HTTPStatus.FORBIDDEN),
-    (TooLargeError, "too_large", HTTPStatus.REQUEST_ENTITY_TOO_LARGE),
-    (InvalidInputError, "invalid", HTTPStatus.BAD_REQUEST),
-    (ConflictError, "conflict", HTTPStatus.CONFLICT),
-    (LimitExceededError, "limit", HTTPStatus.TOO_MANY_REQUESTS),
-    (StaleLeaseError, "stale", HTTPStatus.CONFLICT),
-    (NotInstalledError, "not_installed", HTTPStatus.NOT_IMPLEMENTED),
-    (UnavailableError, "unavailable", HTTPStatus.SERVICE_UNAVAILABLE),
-    (UnexpectedError, "internal", HTTPStatus.INTERNAL_SERVER_ERROR),
-)
-OTHER = "error"
-"""Code of all other errors."""
 
 
 def error_code(error: AdkError) -> str:
     """Return the code of an error in frames and in responses of the API."""
-    return next((code for kind, code, _ in CODES if isinstance(error, kind)), OTHER)
+    return _site_error(error).code
 
 
 def http_status(error: AdkError) -> HTTPStatus:
     """Return the HTTP status of the response to a request that an error has refused."""
-    found = (status for kind, _, status in CODES if isinstance(error, kind))
-    return next(found, HTTPStatus.BAD_REQUEST)
+    return _site_error(error).status
+
+
+def _site_error(error: AdkError) -> SiteError | type[SiteError]:
+    """Return the error, or the class of the site that stands for an error of the runtime."""
+    if isinstance(error, SiteError):
+        return error
+    if isinstance(error, SessionNotFoundError):
+        return NotFoundError
+    return SiteError

@@ -75,7 +75,7 @@ class Forks:
 
         Args:
             files: its input, output and errors.
-            terminal: True when the files are a terminal, which it then controls.
+            terminal: True if the files are a terminal, which it then controls.
         """
         ours, theirs = socket.socketpair()
         request = {"arguments": arguments, "environment": {**environment}, "terminal": terminal}

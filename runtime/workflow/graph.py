@@ -66,7 +66,9 @@ class Graph:
             edges_from[edge.from_node.name].append(edge)
             names_before[edge.to_node.name].add(edge.from_node.name)
         graph = cls(nodes, dict(edges_from), dict(names_before))
-        graph._check(owner)
+        problem = next(graph._problems(), None)
+        if problem:
+            raise GraphValidationError(f"Workflow {owner!r}: {problem}")
         del nodes[START.name]
         return graph
 
@@ -96,7 +98,7 @@ class Graph:
             shown = "START" if name == START.name else name
             yield f"{shown} -> {', '.join(followers)}"
 
-    def endless_nodes(self) -> list[str]:
+    def nodes_without_end(self) -> list[str]:
         """Return the names of the nodes after which the workflow cannot end, whatever routes are chosen."""
         ending = {name for name in self.nodes if not self._always_goes_on(name)}
         unread = list(ending)
@@ -142,22 +144,19 @@ class Graph:
         """Return True if an edge is followed on any route."""
         return any(edge.route in (None, DEFAULT_ROUTE) for edge in self.edges_from.get(name, ()))
 
-    def _check(self, owner: str) -> None:
-        def fail(problem: str) -> None:
-            raise GraphValidationError(f"Workflow {owner!r}: {problem}")
-
+    def _problems(self) -> Iterator[str]:
         if START.name not in self.edges_from:
-            fail("no edge begins at START. Begin with ('START', first_node).")
+            yield "no edge begins at START. Begin with ('START', first_node)."
         if START.name in self.names_before:
-            fail("an edge leads back to START. Let it lead to the first node.")
+            yield "an edge leads back to START. Let it lead to the first node."
         unreachable = sorted(self.nodes.keys() - set(self._reachable()))
         if unreachable:
-            fail(f"{_named(unreachable)} cannot be reached from START. Add an edge to it, or remove it.")
+            yield f"{_named(unreachable)} cannot be reached from START. Add an edge to it, or remove it."
         for name, edges in self.edges_from.items():
-            _check_edges(name, edges, fail)
-        circle = self._circle_without_route()
-        if circle:
-            fail(f"{_named(circle)} follow each other without end. Give an edge of this circle a route.")
+            yield from _problems_of_edges(name, edges)
+        cycle = self._cycle_without_route()
+        if cycle:
+            yield f"{_named(cycle)} follow each other without end. Give an edge of this cycle a route."
 
     def _reachable(self) -> Iterator[str]:
         seen = {START.name}
@@ -170,7 +169,7 @@ class Graph:
                     seen.add(edge.to_node.name)
                     unread.append(edge.to_node.name)
 
-    def _circle_without_route(self) -> list[str]:
+    def _cycle_without_route(self) -> list[str]:
         """Return the names of nodes that would run for ever, in their order; empty if there are none."""
         following: dict[str, set[str]] = {}
         for name, edges in self.edges_from.items():
@@ -178,28 +177,25 @@ class Graph:
         try:
             TopologicalSorter(following).prepare()
         except CycleError as error:
-            circle: list[str] = error.args[1]
-            return sorted(set(circle))
+            cycle: list[str] = error.args[1]
+            return sorted(set(cycle))
         return []
 
 
-def _check_edges(name: str, edges: Iterable[Edge], fail: Any) -> None:
+def _problems_of_edges(name: str, edges: Iterable[Edge]) -> Iterator[str]:
     seen: set[str] = set()
     for edge in edges:
+        target = edge.to_node.name
         routes = edge.routes()
         if name == START.name and routes:
-            fail(
-                f"the edge from START to {edge.to_node.name!r} has a route, but START chooses none. Leave it out."
-            )
+            yield f"the edge from START to {target!r} has a route, but START chooses none. Leave it out."
         if isinstance(edge.route, list) and DEFAULT_ROUTE in routes:
-            fail(f"an edge from {name!r} has the default route among others. Give it an edge of its own.")
+            yield f"an edge from {name!r} has the default route among others. Give it an edge of its own."
         keys: list[RouteValue | None] = [*routes] or [None]
         for route in keys:
-            key = f"{edge.to_node.name} {type(route).__name__} {route}"
+            key = f"{target} {type(route).__name__} {route}"
             if key in seen:
-                fail(
-                    f"two edges lead from {name!r} to {edge.to_node.name!r} on the route {route!r}. Remove one."
-                )
+                yield f"two edges lead from {name!r} to {target!r} on the route {route!r}. Remove one."
             seen.add(key)
 
 

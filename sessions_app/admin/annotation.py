@@ -13,7 +13,7 @@ from sessions_app.admin.columns import shown_column
 from sessions_app.admin.filters import AppFilter, ValueFilter, values_within_remits
 from sessions_app.admin.keyset_list import KeysetAdmin
 from sessions_app.admin.links import session_url
-from sessions_app.admin.permissions import OWN, Right, may, within_remits
+from sessions_app.admin.permissions import REMIT_OF_ROW, Right, may, within_remits
 from sessions_app.admin.staff_records import RecordedActsMixin, staff_of
 from sessions_app.models import Annotation, Session
 
@@ -96,7 +96,7 @@ class AnnotationAdmin(RecordedActsMixin, KeysetAdmin, SessionRowAdmin):
     def formfield_for_foreignkey(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
         """Accept only sessions within the remits of the user."""
         if db_field.name == "session":
-            kwargs["queryset"] = within_remits(request, Session.objects.all(), OWN)
+            kwargs["queryset"] = within_remits(request, Session.objects.all(), REMIT_OF_ROW)
         return super().formfield_for_foreignkey(db_field, request, **kwargs)
 
     def save_model(self, request: HttpRequest, obj: Annotation, form: Any, change: bool) -> None:

@@ -18,7 +18,14 @@ from django.utils.translation import gettext_lazy
 from sessions_app.admin.base import ReadOnlyAdmin
 from sessions_app.admin.confirmed_action import ConfirmedActionAdmin, revoke_wording
 from sessions_app.admin.filters import presence_filter
-from sessions_app.admin.permissions import OF_PERSON, OF_USER, Right, may, remits_of, within_remits
+from sessions_app.admin.permissions import (
+    REMIT_OF_PERSON,
+    REMIT_OF_USER,
+    Right,
+    may,
+    remits_of,
+    within_remits,
+)
 from sessions_app.admin.staff_records import staff_of
 from sessions_app.base.actors import Actor
 from sessions_app.base.codec import MAX_INTEGER
@@ -81,7 +88,7 @@ class ServiceKeyForm(forms.Form):
         accounts = get_user_model()._default_manager.filter(is_active=True)
         if not request.user.is_superuser:  # Nobody makes a key with more rights than its maker has.
             accounts = accounts.filter(is_staff=False, is_superuser=False)
-        self.fields["user"].queryset = within_remits(request, accounts, OF_PERSON)  # type: ignore[attr-defined]
+        self.fields["user"].queryset = within_remits(request, accounts, REMIT_OF_PERSON)  # type: ignore[attr-defined]
         groups = Group.objects.order_by("name")
         if remits := remits_of(request):
             # A key works in all apps, so a remit of one app covers no group for it.
@@ -129,7 +136,7 @@ class ApiKeyAdmin(ConfirmedActionAdmin, ReadOnlyAdmin):
         gettext_lazy("Revoke the API key?"),
         gettext_lazy("The API key is revoked, with those that it has made."),
     )
-    remit_paths = (OF_USER,)
+    remit_paths = (REMIT_OF_USER,)
     list_display = (
         "prefix", "name", "user", "people", "may_do", "in_force", "last_used_at", "expires_at", "created_at",
     )  # fmt: skip

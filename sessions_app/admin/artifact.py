@@ -22,7 +22,7 @@ from sessions_app.admin.base import SessionRowAdmin
 from sessions_app.admin.filters import SessionAppFilter
 from sessions_app.admin.keyset_list import KeysetAdmin
 from sessions_app.admin.links import event_link, row_url
-from sessions_app.admin.permissions import OWN
+from sessions_app.admin.permissions import REMIT_OF_ROW
 from sessions_app.asgi.artifact_files import header_name
 from sessions_app.errors import FilesUnavailableError
 from sessions_app.models import AccessKind, Artifact
@@ -42,7 +42,7 @@ class ArtifactAdmin(KeysetAdmin, SessionRowAdmin):
     """Artifacts, newest first. Staff who may open an artifact may download its file."""
 
     is_text = True
-    remit_paths = (OWN,)
+    remit_paths = (REMIT_OF_ROW,)
     list_display = (
         "filename", "version", "of_session", "user", "mime_type", "readable_size", "short_sha256",
         "created_at", "download",

@@ -18,7 +18,7 @@ from django.utils.translation import gettext_lazy as _
 from sessions_app.admin.columns import exact_time, field_column
 from sessions_app.admin.guarded_views import GuardedViewsMixin
 from sessions_app.admin.links import call_link, event_link, session_link, session_url
-from sessions_app.admin.permissions import OF_SESSION, RemitPaths, Right, may, require, within_remits
+from sessions_app.admin.permissions import REMIT_OF_SESSION, RemitPaths, Right, may, require, within_remits
 from sessions_app.admin.session_page.event_links import find_call
 from sessions_app.admin.staff_records import note_access
 from sessions_app.admin.unmasking import unmask_if_granted
@@ -45,9 +45,9 @@ AUTOCOMPLETE = "autocomplete"
 """Name of Django's view for autocompletion in forms. No form of this app uses the view."""
 ERROR_DETAILS = ("error_detail", "earlier_details", "error_place")
 CallRow = ScheduledTask | ToolJob
-OF_SESSION_IN_WORDS = {"of_session": "of_session_key"}
+SESSION_COLUMNS_WITHOUT_TEXT = {"of_session": "of_session_key"}
 """Staff without the right to read texts see the key of a row's session in place of its title."""
-OF_CALL_IN_WORDS = {**OF_SESSION_IN_WORDS, "call": "call_id", "invocation": "invocation_id"}
+CALL_COLUMNS_WITHOUT_TEXT = {**SESSION_COLUMNS_WITHOUT_TEXT, "call": "call_id", "invocation": "invocation_id"}
 """The links of these fields lead to the page of the session."""
 
 
@@ -199,8 +199,8 @@ def _parameters(list_filter: Any) -> tuple[str, ...]:
 
 class SessionRowAdmin(ReadOnlyAdmin):
     list_select_related: ClassVar[tuple[str, ...]] = ("session",)
-    remit_paths: ClassVar[tuple[RemitPaths, ...]] = (OF_SESSION,)
-    text_columns: ClassVar[Mapping[str, str | None]] = OF_SESSION_IN_WORDS
+    remit_paths: ClassVar[tuple[RemitPaths, ...]] = (REMIT_OF_SESSION,)
+    text_columns: ClassVar[Mapping[str, str | None]] = SESSION_COLUMNS_WITHOUT_TEXT
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         # `list_select_related` would load the state with each row, and it may be large.

@@ -25,7 +25,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from sessions_app.admin.base import OF_SESSION_IN_WORDS, SessionRowAdmin
+from sessions_app.admin.base import SESSION_COLUMNS_WITHOUT_TEXT, SessionRowAdmin
 from sessions_app.admin.columns import shown_column
 from sessions_app.admin.confirmed_action import GO_BACK, ReasonForm, Wording, confirmation_page
 from sessions_app.admin.figure_filters import FailedToolFilter
@@ -237,7 +237,12 @@ class CallErrorAdmin(KeysetAdmin, SessionRowAdmin):
     A traceback may quote arguments: staff without the right to read texts see the exception and its place.
     """
 
-    text_columns = {**OF_SESSION_IN_WORDS, "event": "seq", "response": "call_id", "traceback": "place"}
+    text_columns = {
+        **SESSION_COLUMNS_WITHOUT_TEXT,
+        "event": "seq",
+        "response": "call_id",
+        "traceback": "place",
+    }
     list_display = ("at", "tool_name", "error", "of_session", "app", "event")
     list_filter = ("at",)
     large_fields = ("detail",)

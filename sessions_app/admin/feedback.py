@@ -11,7 +11,7 @@ from django.http import HttpRequest
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
-from sessions_app.admin.base import OF_SESSION_IN_WORDS, SessionRowAdmin
+from sessions_app.admin.base import SESSION_COLUMNS_WITHOUT_TEXT, SessionRowAdmin
 from sessions_app.admin.columns import shown_column
 from sessions_app.admin.filters import AppFilter
 from sessions_app.admin.keyset_list import KeysetAdmin
@@ -27,7 +27,7 @@ class FeedbackAdmin(KeysetAdmin, SessionRowAdmin):
     """Feedback, newest first."""
 
     text_columns = {
-        **OF_SESSION_IN_WORDS,
+        **SESSION_COLUMNS_WITHOUT_TEXT,
         **dict.fromkeys(("short_comment", "comment", "answer_text")),
         "answer": "seq",
     }

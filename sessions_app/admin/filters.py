@@ -9,7 +9,13 @@ from django.http import HttpRequest
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
-from sessions_app.admin.permissions import OF_SESSION, OWN, RemitPaths, remits_of, within_remits
+from sessions_app.admin.permissions import (
+    REMIT_OF_ROW,
+    REMIT_OF_SESSION,
+    RemitPaths,
+    remits_of,
+    within_remits,
+)
 from sessions_app.models import Invocation, Session, ToolJob
 from sessions_app.process.replica import reading_connection
 
@@ -34,7 +40,7 @@ def distinct_values(model: type[Model], column: str) -> list[str]:
 
 
 def values_within_remits(
-    request: HttpRequest, model: type[Model], column: str, paths: RemitPaths = OF_SESSION
+    request: HttpRequest, model: type[Model], column: str, paths: RemitPaths = REMIT_OF_SESSION
 ) -> list[str]:
     """Return the values of a column, as `distinct_values`, that rows within the remits of the user have."""
     values = distinct_values(model, column)
@@ -69,7 +75,7 @@ class AppFilter(ValueFilter):
     parameter_name = "session__app_name"
 
     def values(self, request: HttpRequest) -> Iterable[str]:
-        return values_within_remits(request, Session, "app_name", OWN)
+        return values_within_remits(request, Session, "app_name", REMIT_OF_ROW)
 
 
 class SessionAppFilter(AppFilter):

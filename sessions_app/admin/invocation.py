@@ -5,12 +5,12 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
-from sessions_app.admin.base import OF_SESSION_IN_WORDS
+from sessions_app.admin.base import SESSION_COLUMNS_WITHOUT_TEXT
 from sessions_app.admin.columns import shown_column
 from sessions_app.admin.filters import AgentVersionFilter, AppFilter
 from sessions_app.admin.links import session_url, trace_url
 from sessions_app.admin.records import actor_in_words, acts_on
-from sessions_app.admin.runs import ERRORS_IN_WORDS, RunAdmin
+from sessions_app.admin.runs import ERROR_COLUMNS_WITHOUT_TEXT, RunAdmin
 from sessions_app.admin.stoppable import stop_wording
 from sessions_app.base.actors import Actor
 from sessions_app.invocations.cancel import cancel_invocation
@@ -25,8 +25,8 @@ class InvocationAdmin(RunAdmin):
 
     wording = stop_wording(_("Stop the invocation?"), _("The invocation is being stopped."))
     text_columns = {
-        **OF_SESSION_IN_WORDS,
-        **ERRORS_IN_WORDS,
+        **SESSION_COLUMNS_WITHOUT_TEXT,
+        **ERROR_COLUMNS_WITHOUT_TEXT,
         **dict.fromkeys(("content", "events", "trace", "error_message")),
         "error": "error_code",
     }

@@ -11,11 +11,11 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext_lazy as _
 
-from sessions_app.admin.base import OF_CALL_IN_WORDS, CallRowMixin
+from sessions_app.admin.base import CALL_COLUMNS_WITHOUT_TEXT, CallRowMixin
 from sessions_app.admin.columns import exact_time, shown_column
 from sessions_app.admin.filters import AppFilter, ToolFilter
 from sessions_app.admin.links import row_url
-from sessions_app.admin.runs import ERRORS_IN_WORDS, RunAdmin
+from sessions_app.admin.runs import ERROR_COLUMNS_WITHOUT_TEXT, RunAdmin
 from sessions_app.admin.stoppable import stop_wording
 from sessions_app.base.actors import Actor
 from sessions_app.jobs.cancel import cancel_job
@@ -42,8 +42,8 @@ class ToolJobAdmin(CallRowMixin, RunAdmin):
 
     wording = stop_wording(_("Stop the job?"), _("The job is being stopped."))
     text_columns = {
-        **OF_CALL_IN_WORDS,
-        **ERRORS_IN_WORDS,
+        **CALL_COLUMNS_WITHOUT_TEXT,
+        **ERROR_COLUMNS_WITHOUT_TEXT,
         "progress": "bar",
         **dict.fromkeys(
             ("arguments", "open_question", "answered_questions", "outcome", "files", "error", "short_error")

@@ -14,7 +14,15 @@ from django.utils.translation import gettext_lazy
 from sessions_app.admin.confirmed_action import ConfirmedActionAdmin, Wording
 from sessions_app.admin.filters import presence_filter
 from sessions_app.admin.keyset_list import KeysetAdmin
-from sessions_app.admin.permissions import OF_PERSON, OF_SESSION, OF_USER, OWN, Right, may, within_remits
+from sessions_app.admin.permissions import (
+    REMIT_OF_PERSON,
+    REMIT_OF_ROW,
+    REMIT_OF_SESSION,
+    REMIT_OF_USER,
+    Right,
+    may,
+    within_remits,
+)
 from sessions_app.admin.staff_records import staff_of
 from sessions_app.base.actors import Actor
 from sessions_app.models import ActionKind, LegalHold
@@ -32,7 +40,7 @@ class LegalHoldAdmin(ConfirmedActionAdmin, KeysetAdmin):
         refrain=gettext_lazy("No, keep it"),
         done=gettext_lazy("The legal hold is lifted."),
     )
-    remit_paths = (OF_SESSION, OF_USER)
+    remit_paths = (REMIT_OF_SESSION, REMIT_OF_USER)
     list_display = ("id", "session", "user", "set_at", "set_by_name", "lifted_at", "lifted_by_name")
     list_filter = (
         ("lifted_at", presence_filter(absent=gettext_lazy("In force"), present=gettext_lazy("Lifted"))),
@@ -57,7 +65,7 @@ class LegalHoldAdmin(ConfirmedActionAdmin, KeysetAdmin):
         # The form takes raw keys: without the filter, staff could hold, and so learn of, rows outside of their
         # remits.
         field = super().formfield_for_foreignkey(db_field, request, **kwargs)
-        paths = {"session": OWN, "user": OF_PERSON}.get(db_field.name)
+        paths = {"session": REMIT_OF_ROW, "user": REMIT_OF_PERSON}.get(db_field.name)
         if field is not None and field.queryset is not None and paths:
             field.queryset = within_remits(request, field.queryset, paths)
         return field

@@ -65,11 +65,11 @@ class RemitPaths(NamedTuple):
     user: str
 
 
-OWN = RemitPaths("app_name", "user")
-OF_APP = RemitPaths("app_name", "")
-OF_SESSION = RemitPaths("session__app_name", "session__user")
-OF_USER = RemitPaths("", "user")
-OF_PERSON = RemitPaths("", "pk")
+REMIT_OF_ROW = RemitPaths("app_name", "user")
+REMIT_OF_APP = RemitPaths("app_name", "")
+REMIT_OF_SESSION = RemitPaths("session__app_name", "session__user")
+REMIT_OF_USER = RemitPaths("", "user")
+REMIT_OF_PERSON = RemitPaths("", "pk")
 """Paths from the account itself."""
 
 
@@ -107,4 +107,6 @@ def sums_within_remits(request: HttpRequest, rows: QuerySet[Row]) -> QuerySet[Ro
     # A sum tells about people outside of a remit, and cannot be split.
     if not has_some_whole_app(request):
         return rows.none()
-    return covered_rows(rows, [remit for remit in remits_of(request) if remit.people_id is None], (OF_APP,))
+    return covered_rows(
+        rows, [remit for remit in remits_of(request) if remit.people_id is None], (REMIT_OF_APP,)
+    )

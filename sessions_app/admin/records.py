@@ -18,11 +18,11 @@ from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from sessions_app.admin.base import OF_SESSION_IN_WORDS, SessionRowAdmin
+from sessions_app.admin.base import SESSION_COLUMNS_WITHOUT_TEXT, SessionRowAdmin
 from sessions_app.admin.columns import exact_time, shown_column
 from sessions_app.admin.keyset_list import KeysetAdmin
 from sessions_app.admin.links import row_url, session_link
-from sessions_app.admin.permissions import OF_USER, Right, may, remits_of, within_remits
+from sessions_app.admin.permissions import REMIT_OF_USER, Right, may, remits_of, within_remits
 from sessions_app.base.actors import ActorKind
 from sessions_app.models import AccountAct, Session, SessionAct, StaffAccess
 from sessions_app.models.actor_columns import ActorColumns
@@ -178,7 +178,7 @@ class StaffAccessAdmin(StaffRecordAdmin):
 class AccountActAdmin(SubjectAdmin):
     """Acts on API keys, webhooks and states of users, newest first."""
 
-    remit_paths = (OF_USER,)
+    remit_paths = (REMIT_OF_USER,)
     list_display = ("at", "action", "actor", "subject_kind", "subject", "user", "reason")
     list_filter = ("action", "actor_kind", "subject_kind", "at")
     list_select_related = ("user",)
@@ -197,7 +197,7 @@ class AccountActAdmin(SubjectAdmin):
 class SessionActAdmin(SessionRowAdmin, KeysetAdmin):
     """Acts, newest first."""
 
-    text_columns = {**OF_SESSION_IN_WORDS, "event": "seq"}
+    text_columns = {**SESSION_COLUMNS_WITHOUT_TEXT, "event": "seq"}
     list_display = (
         "at", "action", "actor", "subject_kind", "subject_id", "of_session", "event", "short_reason",
     )  # fmt: skip

@@ -21,7 +21,7 @@ from sessions_app.admin.stoppable import StoppableAdmin
 from sessions_app.rendering.audit_values import NOTHING, elapsed_time, excerpt, status_badge
 from sessions_app.secrets.error_detail import cause_in
 
-ERRORS_IN_WORDS = {
+ERROR_COLUMNS_WITHOUT_TEXT = {
     "error_detail": "error_place",
     "earlier_attempts": "bare_attempts",
     "earlier_details": None,

@@ -5,7 +5,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
-from sessions_app.admin.base import OF_CALL_IN_WORDS, CallRowMixin
+from sessions_app.admin.base import CALL_COLUMNS_WITHOUT_TEXT, CallRowMixin
 from sessions_app.admin.columns import shown_column
 from sessions_app.admin.filters import AppFilter
 from sessions_app.admin.keyset_list import KeysetAdmin
@@ -27,7 +27,13 @@ class ScheduledTaskAdmin(CallRowMixin, StoppableAdmin, KeysetAdmin):
     """Scheduled tasks, newest first."""
 
     wording = stop_wording(_("Stop the scheduled task?"), _("The scheduled task is stopped."))
-    text_columns = {**OF_CALL_IN_WORDS, "short_task": None, "task": None, "newest_runs": None, "error": None}
+    text_columns = {
+        **CALL_COLUMNS_WITHOUT_TEXT,
+        "short_task": None,
+        "task": None,
+        "newest_runs": None,
+        "error": None,
+    }
     list_display = ("id", "short_task", "badge", "next_at", "repeats", "of_session", "runs", "created_at")
     list_filter = (AppFilter, "next_at", "cancelled_at")
     ordering = ("-id",)

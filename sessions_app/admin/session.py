@@ -27,7 +27,7 @@ from sessions_app.admin.columns import short_time
 from sessions_app.admin.figure_filters import AgentFilter, OutcomeFilter, SessionFormFilter, SessionToolFilter
 from sessions_app.admin.filters import SessionAppFilter
 from sessions_app.admin.keyset_list import KeysetAdmin
-from sessions_app.admin.permissions import OWN, Right, may, may_collect, require
+from sessions_app.admin.permissions import REMIT_OF_ROW, Right, may, may_collect, require
 from sessions_app.admin.session_actions import SessionActionsMixin
 from sessions_app.admin.session_export import SessionExportMixin, figures_of
 from sessions_app.admin.session_page.page import load_session_page
@@ -57,7 +57,7 @@ SEARCH_COLUMNS = ("title_or_key", "hit", "app_name", "user", "last_event", "even
 class SessionAdmin(StateCorrectionMixin, SessionActionsMixin, SessionExportMixin, KeysetAdmin):
     """Sessions of all users. The page of a session needs the right to read texts."""
 
-    remit_paths = (OWN,)
+    remit_paths = (REMIT_OF_ROW,)
     text_columns = {"title_or_key": "key"}
     list_display = (
         "title_or_key", "app_name", "user", "last_event", "events", "activity", "tokens", "cost", "errors", "took",

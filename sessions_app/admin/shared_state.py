@@ -13,7 +13,7 @@ from sessions_app.admin.columns import shown_column
 from sessions_app.admin.filters import SessionAppFilter
 from sessions_app.admin.keyset_list import KeysetAdmin
 from sessions_app.admin.links import list_url
-from sessions_app.admin.permissions import OF_APP, OWN
+from sessions_app.admin.permissions import REMIT_OF_APP, REMIT_OF_ROW
 from sessions_app.models import AppState, Session, UserState
 from sessions_app.rendering.audit_values import json_block
 
@@ -33,7 +33,7 @@ class SharedStateAdmin(ReadOnlyAdmin):
 class AppStateAdmin(SharedStateAdmin):
     """State under the `app:` prefix."""
 
-    remit_paths = (OF_APP,)
+    remit_paths = (REMIT_OF_APP,)
     list_display = ("app_name", "keys")
     fields = ("app_name", "values")
     search_fields = ("app_name",)
@@ -43,7 +43,7 @@ class AppStateAdmin(SharedStateAdmin):
 class UserStateAdmin(KeysetAdmin, SharedStateAdmin):
     """State under the `user:` prefix."""
 
-    remit_paths = (OWN,)
+    remit_paths = (REMIT_OF_ROW,)
     list_display = ("user", "app_name", "keys")
     list_filter = (SessionAppFilter,)
     list_select_related = ("user",)

@@ -22,7 +22,7 @@ from django.utils.translation import gettext_lazy as _
 
 from sessions_app.admin.confirmed_action import ReasonForm, Wording, confirmation_page
 from sessions_app.admin.links import row_links
-from sessions_app.admin.permissions import OF_PERSON, Right, may, within_remits
+from sessions_app.admin.permissions import REMIT_OF_PERSON, Right, may, within_remits
 from sessions_app.admin.second_person.consent import Consent, SecondPersonMixin, load_consent
 from sessions_app.admin.staff_records import RecordedActsMixin, note_access, staff_of
 from sessions_app.asgi.downloads import as_download
@@ -51,7 +51,7 @@ class ErasingUserAdmin(SecondPersonMixin, BASE):  # type: ignore[misc]
     A remit with an app covers no users, because an account belongs to no app.
     """
 
-    remit_paths = (OF_PERSON,)
+    remit_paths = (REMIT_OF_PERSON,)
     delete_confirmation_template = "admin/sessions_app/user/delete.html"
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:

@@ -6,7 +6,7 @@ from django.utils.translation import gettext_lazy as _
 from sessions_app.admin.base import ReadOnlyAdmin
 from sessions_app.admin.filters import presence_filter
 from sessions_app.admin.keyset_list import KeysetAdmin
-from sessions_app.admin.permissions import OF_USER, RemitPaths
+from sessions_app.admin.permissions import REMIT_OF_USER, RemitPaths
 from sessions_app.models import Webhook, WebhookDelivery
 
 
@@ -14,7 +14,7 @@ from sessions_app.models import Webhook, WebhookDelivery
 class WebhookAdmin(ReadOnlyAdmin):
     """Webhooks, newest first."""
 
-    remit_paths = (OF_USER,)
+    remit_paths = (REMIT_OF_USER,)
     list_display = (
         "url",
         "user",

@@ -15,7 +15,7 @@ SCHEDULE = "schedule:"
 UNDONE = "undone:"
 
 SITE_PREFIXES = (ANSWER, JOB, RETRY, SCHEDULE, UNDONE)
-MUST_NOT_BE_LOST = (ANSWER, JOB, SCHEDULE)
+LOSSLESS_PREFIXES = (ANSWER, JOB, SCHEDULE)
 """Prefixes of invocations not interrupted by newer messages. Only the limits of a day apply to them."""
 
 

@@ -93,7 +93,7 @@ def content_to_json(content: types.Content) -> dict[str, Any]:
 
 
 def is_storable(text: str) -> bool:
-    """Return True when a text column can hold the text: PostgreSQL accepts neither NUL nor lone surrogates."""
+    """Return True if a text column can hold the text: PostgreSQL accepts neither NUL nor lone surrogates."""
     return text == storable(text)
 
 

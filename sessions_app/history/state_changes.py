@@ -33,7 +33,7 @@ class StateChange:
 
     @property
     def is_same(self) -> bool:
-        """True when the event set the key to its old value."""
+        """True if the event set the key to its old value."""
         return not self.is_new and self.before == self.after
 
 

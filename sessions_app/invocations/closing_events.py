@@ -44,7 +44,7 @@ class FailureOrigin:
 
 
 def answers_calls(message: Mapping[str, Any]) -> bool:
-    """Return True when the message of an invocation is a function response."""
+    """Return True if the message of an invocation is a function response."""
     return any("functionResponse" in part for part in message.get("parts", []))
 
 

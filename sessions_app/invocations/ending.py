@@ -42,7 +42,7 @@ class Ending:
     """An outcome to write.
 
     Attributes:
-        is_logged: True when the invocation's own events show the outcome.
+        is_logged: True if the invocation's own events show the outcome.
     """
 
     outcome: Outcome

@@ -352,7 +352,7 @@ class Execution:
         self._usage.add(event)
 
     def _ends_earlier_waits(self) -> bool:
-        """Return True when an agent has answered calls of an earlier invocation, as remote agents do."""
+        """Return True if an agent has answered calls of an earlier invocation, as remote agents do."""
         made = {call_id for event in self._events for call_id in call_ids(event)}
         return any(response_ids(event) - made for event in self._events)
 

@@ -95,7 +95,7 @@ def _text_ids(record: Mapping[str, Any]) -> list[str]:
 
 
 def _events_until(session_id: UUID, last: int, bounds: Bounds | None) -> tuple[list[RuntimeEvent], bool]:
-    """Return the newest events up to the `seq` `last`, oldest first, and True when no earlier event is left out."""
+    """Return the newest events up to the `seq` `last`, oldest first, and True if no earlier event is left out."""
     rows = Event.objects.filter(session=session_id, seq__lte=last).order_by("-seq")
     first = 1
     if bounds:

@@ -17,7 +17,7 @@ from sessions_app.history.effective_events import effective_events
 from sessions_app.history.rewinds import find_rewinds
 from sessions_app.invocations.closing_events import answers_calls, find_message_event, without_failures
 from sessions_app.models import Invocation, InvocationStatus, Session, SessionAct
-from sessions_app.models.past_attempts import MAX_ATTEMPTS
+from sessions_app.models.past_attempts import MAX_KEPT_ATTEMPTS
 from sessions_app.process.threads import in_thread
 
 
@@ -51,7 +51,7 @@ async def queue_again(
 
 
 async def must_restart(session: Session, row: Invocation) -> bool:
-    """Return True when the agents cannot resume: the user's message must be sent again."""
+    """Return True if the agents cannot resume: the user's message must be sent again."""
     # An answer to a call is never sent again as a new message: it continues the invocation of its call.
     if answers_calls(row.message):
         return False
@@ -69,7 +69,7 @@ def _queue_again(session: Session, invocation_id: str, by: Actor, retry_id: UUID
         last = _last_attempt(row) | {"retried_at": timezone.now().isoformat()}
         if retry_id:
             last["retry_id"] = str(retry_id)
-        row.past_attempts = [*row.past_attempts, last][-MAX_ATTEMPTS:]
+        row.past_attempts = [*row.past_attempts, last][-MAX_KEPT_ATTEMPTS:]
         row.status = InvocationStatus.QUEUED
         # A retry has all attempts again; `past_attempts` keeps the earlier attempts.
         row.attempts = 0
@@ -115,7 +115,7 @@ def _failed_row(session: Session, invocation_id: str) -> Invocation:
 
 
 def _has_gone_on(session: Session, row: Invocation) -> bool:
-    """Return True when the invocation was undone, or a newer invocation is in effect."""
+    """Return True if the invocation was undone, or a newer invocation is in effect."""
     # Newer invocations of an alternative that the person has left do not count: all their events are out of effect. An
     # invocation without events counts, because it is queued or has just begun.
     in_effect = find_rewinds(session.pk).in_effect

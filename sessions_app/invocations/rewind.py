@@ -102,7 +102,7 @@ async def finish_interrupted_rewind(session_id: UUID, lease_token: int) -> None:
 
 
 async def _was_just_rewound(session: Session, invocation_id: str) -> bool:
-    """Return True when a rewind to this place is the last event of the session, apart from changes of state."""
+    """Return True if a rewind to this place is the last event of the session, apart from changes of state."""
     last = await in_thread(_rewind_at_end, session)
     return last is not None and last.undoes is None and last.invocation_id == invocation_id
 

@@ -254,7 +254,7 @@ class InvocationWorker:
 
 
 def _keep_until_done(task: asyncio.Task[Any], tasks: set[asyncio.Task[Any]]) -> None:
-    """Hold a reference to the task: the event loop has only a weak one."""
+    """Track the task, so `close` and `wait_until_idle` can wait for it."""
     tasks.add(task)
     task.add_done_callback(tasks.discard)
 

@@ -69,7 +69,7 @@ def _store_request(job: ToolJobQuerySet, by: Actor, reason: str) -> None:
 
 
 def end_cancelled_job(job_id: UUID) -> bool:
-    """End a cancelled job unless it is running. Return True when the job was ended."""
+    """End a cancelled job unless it is running. Return True if the job was ended."""
     error = cancellation_error(job_id)
     if error is None:
         return False

@@ -48,7 +48,7 @@ class JobRequest(Request):
 
 
 def end_killed_job(job_id: UUID, worker: str, detail: str = "") -> bool:
-    """End the job if `worker` still runs it. Return True when the job was ended.
+    """End the job if `worker` still runs it. Return True if the job was ended.
 
     The job becomes cancelled if its cancellation was requested, and otherwise failed.
 
@@ -115,7 +115,7 @@ def kill_process_of_job(state: Any, job_id: str, process: str) -> None:
 
 
 def _runs(pool: Any, job_id: str, pid: int) -> bool:
-    """Return True when a process with this pid runs the job for this parent."""
+    """Return True if a process with this pid runs the job for this parent."""
     # The private records of Celery's pool protect other processes from the kill: a child of an earlier parent may
     # have had the same pid. Celery's public list of requests forgets a task as soon as its cancellation revokes it.
     results = pool._pool._cache.values()

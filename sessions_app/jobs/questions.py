@@ -55,7 +55,7 @@ class JobQuestion:
         return {**asdict(self), "options": list(self.options), "asked_at": timezone.now().isoformat()}
 
     def equals(self, stored: Mapping[str, Any]) -> bool:
-        """Return True when `stored`, a question of a job row, has the same text, kind and options."""
+        """Return True if `stored`, a question of a job row, has the same text, kind and options."""
         return (self.text, self.kind, list(self.options)) == (
             stored["text"],
             stored["kind"],

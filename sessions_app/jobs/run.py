@@ -61,7 +61,7 @@ class JobRetries:
     limit: int = 3
 
     def allows(self, error: Exception, attempts: int) -> bool:
-        """Return True when the job is tried again after this exception."""
+        """Return True if the job is tried again after this exception."""
         return isinstance(error, self.on) and attempts <= self.limit
 
     def seconds_before(self, attempt: int) -> float:

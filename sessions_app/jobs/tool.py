@@ -44,7 +44,7 @@ class JobTool(LongRunningFunctionTool):
 
     Args:
         limits: the options `soft_time_limit` and `time_limit` of the Celery task, in seconds.
-        is_delayable: True when the model may choose the start time.
+        is_delayable: True if the model may choose the start time.
 
     Raises:
         ConfigurationError: the function is `async`, or takes a tool context, which does not exist in a worker, or a

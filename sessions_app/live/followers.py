@@ -38,7 +38,7 @@ class Followers:
         self._followers: defaultdict[str, set[str]] = defaultdict(set)
 
     def __bool__(self) -> bool:
-        """Return True when another process is known."""
+        """Return True if another process is known."""
         return bool(self._topics)
 
     def of(self, topic: str) -> Collection[str]:

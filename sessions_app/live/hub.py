@@ -75,7 +75,7 @@ class Outbox(Protocol):
         """Ask for no more news of the session."""
 
     def is_followed(self, session_id: UUID) -> bool:
-        """Return True when another process follows the session, or may follow it."""
+        """Return True if another process follows the session, or may follow it."""
 
 
 class Hub:

@@ -27,8 +27,8 @@ class KnownWork:
         self._read_unnoted: set[str] = set()
         self._noted: dict[str, None] = {}  # Ids with a notice, the oldest first.
         self._status_seq = 0  # Last `seq` of the log at the last `replace`.
-        self._was_idle = False  # True when the last status had no active work.
-        self._has_noted = False  # True when a notice has come since the last status.
+        self._was_idle = False  # True if the last status had no active work.
+        self._has_noted = False  # True if a notice has come since the last status.
         self._noted_seq = 0  # Last `seq` of the log at the last status or notice.
 
     def replace(self, status: SessionStatus) -> None:
@@ -57,7 +57,7 @@ class KnownWork:
             self._read_unnoted.add(invocation_id)
 
     def has_missed(self, status: SessionStatus) -> bool:
-        """Return True when notices were lost. Call this with each status of the slow tick.
+        """Return True if notices were lost. Call this with each status of the slow tick.
 
         Notices were lost in two cases:
 

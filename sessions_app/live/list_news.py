@@ -44,7 +44,7 @@ class ListOutbox(Protocol):
         """Ask for no more changes of a person's list."""
 
     def follows_lists(self) -> bool:
-        """Return True when another process follows a list, or may follow a list."""
+        """Return True if another process follows a list, or may follow a list."""
 
 
 class ListNews:

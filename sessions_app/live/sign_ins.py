@@ -55,7 +55,7 @@ class SignIn:
         return cls(user_id, "", "", key)
 
     def concerns(self, user_id: str) -> bool:
-        """Return True when a change of the person's account may end the sign-in."""
+        """Return True if a change of the person's account may end the sign-in."""
         if self.key is not None and user_id == str(self.key.user_id):
             return True
         return user_id == str(self.user_id)
@@ -106,7 +106,7 @@ class SignIns:
         await self._check(list(self._ends))
 
     async def is_valid(self, sign_in: SignIn) -> bool:
-        """Return True when the sign-in is watched and has not ended. Check it first if the last check is long ago."""
+        """Return True if the sign-in is watched and has not ended. Check it first if the last check is long ago."""
         checked_at = self._checked_at.get(sign_in)
         if checked_at is not None and time.monotonic() - checked_at > 2 * conf().heartbeat_seconds:
             await self._check([sign_in])

@@ -53,13 +53,13 @@ class GrowingText:
     """Text or thoughts of a future event, as far as they have been streamed.
 
     Attributes:
-        is_local: True when this process runs the invocation, False when another process sends the text.
+        is_local: True if this process runs the invocation, False when another process sends the text.
         length: length of the text, in UTF-16 code units.
         html_length: number of characters of HTML kept by an encoder for the text.
         pending: pieces since the last flush.
         pending_from: offset of the first pending piece.
         published: number of characters before the first pending piece.
-        is_cut: True when the text took too much memory: it is no longer kept or shown until its event is committed.
+        is_cut: True if the text took too much memory: it is no longer kept or shown until its event is committed.
     """
 
     stream: StreamKey

@@ -5,7 +5,7 @@ from typing import Any
 from django.db.models import Case, F, Func, JSONField, Q, Value, When
 from django.db.models.functions import JSONObject
 
-MAX_ATTEMPTS = 50
+MAX_KEPT_ATTEMPTS = 50
 """Number of newest attempts kept in a row: users may retry without limit."""
 
 

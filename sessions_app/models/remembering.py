@@ -40,7 +40,7 @@ class MemoryPause(models.Model):
 
 
 def is_in_pause(moment: datetime, pauses: Iterable[MemoryPause]) -> bool:
-    """True when something said at the moment must not be remembered."""
+    """True if something said at the moment must not be remembered."""
     return any(pause.includes(moment) for pause in pauses)
 
 

@@ -182,5 +182,5 @@ class Session(models.Model):
 
     @property
     def is_unread(self) -> bool:
-        """True when no visible page of the user has shown the last event."""
+        """True if no visible page of the user has shown the last event."""
         return self.seen_seq is not None and self.last_seq > self.seen_seq

@@ -180,5 +180,5 @@ class ToolJob(models.Model):
 
     @property
     def is_ended(self) -> bool:
-        """True when the job has a result, an error or a cancellation."""
+        """True if the job has a result, an error or a cancellation."""
         return self.status in JobStatus.ended()

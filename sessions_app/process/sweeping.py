@@ -21,7 +21,7 @@ MAX_DOUBLINGS = 10
 M = TypeVar("M", bound=Model)
 
 Repair = Callable[[float], bool]
-"""Repairs rows of a kind for about the given number of seconds. Returns True when more rows may be overdue."""
+"""Repairs rows of a kind for about the given number of seconds. Returns True if more rows may be overdue."""
 
 
 class OverdueRows(Generic[M]):

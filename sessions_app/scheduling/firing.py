@@ -112,7 +112,7 @@ def _found_at(task: ScheduledTask) -> datetime:
 
 
 def _is_rewound(task: ScheduledTask) -> bool:
-    """Return True when the task's call was rewound."""
+    """Return True if the task's call was rewound."""
     path = find_rewinds(task.session_id).path
     if not path.steps:
         return False

@@ -85,7 +85,7 @@ def unmask() -> None:
 
 
 def is_unmasked() -> bool:
-    """Return True when values are shown as they are stored."""
+    """Return True if values are shown as they are stored."""
     return _is_unmasked.get()
 
 
@@ -199,7 +199,7 @@ def _mask_groups(found: re.Match[str]) -> str:
 
 
 def _may_name_secrets(text: str) -> bool:
-    """Return True when the text has a word of a masked key."""
+    """Return True if the text has a word of a masked key."""
     # Most texts have no such word, and are spared the slower search for names.
     plain = _normalized(text)
     without_spaces = plain.replace(" ", "")  # "API key" is the name of a secret, too

@@ -62,7 +62,7 @@ class History:
     Attributes:
         skipped: number of events before the tail; a summary covers them (contract R4).
         invocations: ids of the events' invocations.
-        is_plain: True when all events are in effect: there is no rewind and no summary.
+        is_plain: True if all events are in effect: there is no rewind and no summary.
         bytes: estimated memory of the events.
     """
 

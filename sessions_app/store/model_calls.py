@@ -30,7 +30,7 @@ class ModelCallLog:
     """Model calls of an execution until they are stored.
 
     Args:
-        hides_failures: True when the contents leave out the failures of earlier attempts at the invocation.
+        hides_failures: True if the contents leave out the failures of earlier attempts at the invocation.
     """
 
     def __init__(self, session_id: UUID, *, hides_failures: bool) -> None:

@@ -309,7 +309,7 @@ def _session(name: SessionName, loaded: event_log.Loaded, events: list[Event]) -
 
 
 def _lacks_rewound_summary(history: History) -> bool:
-    """Return True when a rewind undid the summary of the skipped events, so the events are in effect again."""
+    """Return True if a rewind undid the summary of the skipped events, so the events are in effect again."""
     if not history.skipped:
         return False
     return rewinds_past_start(history.events) or latest_full_summary(drop_rewound(history.events)) is None

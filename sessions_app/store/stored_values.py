@@ -69,12 +69,12 @@ class StoredValue:
 
     @property
     def is_masked(self) -> bool:
-        """True when the mask hides a part of the text."""
+        """True if the mask hides a part of the text."""
         return bool(self.text) and mask_member(self.key, self.text) != self.text
 
     @property
     def is_whole(self) -> bool:
-        """True when the text is the whole value."""
+        """True if the text is the whole value."""
         return len(self.text) == self.length
 
 

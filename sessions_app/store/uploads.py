@@ -122,7 +122,7 @@ def artifact_name(name: str) -> str:
 
 
 def is_accepted(mime_type: str) -> bool:
-    """Return True when the site accepts files of this type."""
+    """Return True if the site accepts files of this type."""
     patterns = conf().upload_types
     return not patterns or any(fnmatch(mime_type, pattern) for pattern in patterns)
 

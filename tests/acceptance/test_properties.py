@@ -167,7 +167,7 @@ async def listen(
     end_after: int | None,
     stop: Callable[[], object] | None,
 ) -> bool:
-    """Iterate over the events; return True when the run ended and False when it failed, was left or cancelled.
+    """Iterate over the events; return True if the run ended and False when it failed, was left or cancelled.
 
     After `end_after` events the run is cancelled by `stop`, or left if there is none. Every non-partial event must be
     stored when it is yielded (contract L3). A cancelled run leaves no call open (contract R2).
@@ -257,7 +257,7 @@ def broken_rules(outcome: Outcome) -> list[str]:
 
 
 def are_calls_answered_once(events: Sequence[Event]) -> bool:
-    """True when there are as many responses as calls of each id, apart from long-running calls."""
+    """True if there are as many responses as calls of each id, apart from long-running calls."""
     long_running = {call_id for event in events for call_id in event.long_running_tool_ids or ()}
     calls = Counter(call.id for event in events for call in event.get_function_calls())
     answers = Counter(answer.id for event in events for answer in event.get_function_responses())
@@ -265,7 +265,7 @@ def are_calls_answered_once(events: Sequence[Event]) -> bool:
 
 
 def are_calls_answered(request: LlmRequest) -> bool:
-    """True when each content with calls is followed by their responses; models refuse other requests (A7)."""
+    """True if each content with calls is followed by their responses; models refuse other requests (A7)."""
     for content, following in pairwise([*request.contents, None]):
         calls = [part.function_call.name for part in parts_in(content) if part.function_call]
         responses = [part.function_response.name for part in parts_in(following) if part.function_response]

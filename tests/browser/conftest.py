@@ -32,7 +32,7 @@ CHROMIUM_OPTIONS = [
 EXPECT_MILLISECONDS = 15_000
 PERSON, STAFF = "demo", "admin"
 HAS_CLOCK_OF_TEST = "!String(setTimeout).includes('[native code]')"
-"""True when the test has installed a clock, which all later pages of the browser context would have."""
+"""True if the test has installed a clock, which all later pages of the browser context would have."""
 
 
 class OpenTab(Protocol):

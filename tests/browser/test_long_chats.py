@@ -61,7 +61,7 @@ def long_chat(open_tab: OpenTab, addresses: list[str], model: Model) -> ChatPage
 
 
 def are_rows_in_view_shown(page: Page) -> bool:
-    """True when all rows in view are shown."""
+    """True if all rows in view are shown."""
     return bool(page.evaluate(ROWS_IN_VIEW))
 
 

@@ -50,7 +50,7 @@ DROP_TEXT = """([text, times]) => {
   const event = new InputEvent("beforeinput", { inputType: "insertFromDrop", data, bubbles: true, cancelable: true });
   return document.getElementById("message").dispatchEvent(event);
 }"""
-"""Tell the field that a text is about to be inserted; True when the browser would insert it."""
+"""Tell the field that a text is about to be inserted; True if the browser would insert it."""
 
 
 def picture() -> bytes:

@@ -22,7 +22,7 @@ class Act(Protocol):
     """Something that a person does, repeated until it is done."""
 
     def is_over(self, page: Page) -> bool:
-        """True when the act is done."""
+        """True if the act is done."""
 
     def frames(self, page: Page) -> Iterable[Frame]:
         """Return the frames to send in the page's current state.
@@ -31,7 +31,7 @@ class Act(Protocol):
         """
 
     def may_be_refused(self, code: str) -> bool:
-        """True when an error frame with this code is no problem."""
+        """True if an error frame with this code is no problem."""
 
 
 @dataclass

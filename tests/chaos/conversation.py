@@ -49,7 +49,7 @@ class Conversation:
 
     @property
     def is_flow(self) -> bool:
-        """True when the session's agent is the workflow."""
+        """True if the session's agent is the workflow."""
         return self.session.app_name == flow.name
 
     @cached_property
@@ -82,7 +82,7 @@ class Conversation:
         return {self.events[position].invocation_id for span in undone for position in span}
 
     def is_obsolete(self, row: Invocation) -> bool:
-        """True when the invocation is rewound, or its scheduled task or the call that it answers is."""
+        """True if the invocation is rewound, or its scheduled task or the call that it answers is."""
         if row.client_id.startswith(SCHEDULE):
             (task,) = [task for task in self.tasks if is_run_of(task, row)]
             return task.invocation_id in self.rewound
@@ -95,7 +95,7 @@ class Conversation:
 
 
 def is_run_of(task: ScheduledTask, row: Invocation) -> bool:
-    """True when the invocation is a run of the scheduled task."""
+    """True if the invocation is a run of the scheduled task."""
     return row.client_id.startswith(f"{SCHEDULE}{task.pk}:")
 
 
@@ -105,14 +105,14 @@ def answered_by(row: Invocation) -> set[str]:
 
 
 def is_answer(event: Event) -> bool:
-    """True when the event is an agent's complete text."""
+    """True if the event is an agent's complete text."""
     is_incomplete = event.interrupted or event.error_code
     has_text = event.content is not None and any(part.text for part in event.content.parts or [])
     return event.author != "user" and has_text and not is_incomplete and not event.get_function_calls()
 
 
 def asks_to_confirm(event: Event) -> bool:
-    """True when the event requests a confirmation."""
+    """True if the event requests a confirmation."""
     return any(call.name == REQUEST_CONFIRMATION for call in event.get_function_calls())
 
 

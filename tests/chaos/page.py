@@ -95,7 +95,7 @@ class Page:
         return min(seq for seq, event in self.log.items() if event["invocationId"] == invocation_id)
 
     def is_effective(self, seq: int) -> bool:
-        """True when no rewind keeps the event from being in effect."""
+        """True if no rewind keeps the event from being in effect."""
         return seq - 1 in path_of([Event.model_validate(self.log[key]) for key in sorted(self.log)])
 
     def _update_invocation(self, frame: dict[str, Any]) -> None:

@@ -44,7 +44,7 @@ class Staff:
             await asyncio.sleep(RETRY_SECONDS)
 
     async def _try_to_correct(self, session_id: UUID, value: str) -> bool:
-        """Return True when the page has the value; else post the form, which may be refused or lost."""
+        """Return True if the page has the value; else post the form, which may be refused or lost."""
         page = (
             f"http://127.0.0.1:{next(self._ports)}/admin/sessions_app/session/{session_id}/state/?key={KEY}"
         )

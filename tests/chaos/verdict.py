@@ -44,7 +44,7 @@ class Verdict:
 
 
 def is_quiet() -> bool:
-    """True when nothing runs, nothing is queued and nothing is scheduled, at one moment."""
+    """True if nothing runs, nothing is queued and nothing is scheduled, at one moment."""
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
         return not (

@@ -37,7 +37,7 @@ def steps() -> Iterator[tuple[str, str, str]]:
 
 
 def fits(shown: Any, said: Any) -> bool:
-    """True when the value has what is shown of it: the same fields, with values of the same types."""
+    """True if the value has what is shown of it: the same fields, with values of the same types."""
     if isinstance(shown, dict):
         return isinstance(said, dict) and all(
             name in said and fits(value, said[name]) for name, value in shown.items()
@@ -61,8 +61,9 @@ def used_codes() -> set[str]:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "problem"
     ]
     given = {call.args[2].value for call in calls if isinstance(call.args[2], ast.Constant)}
-    codes = {code for _, code, _ in errors.CODES}
-    return {errors.OTHER, *codes, *problem_details.CODES.values(), *map(str, given)}
+    kinds = [kind for kind in vars(errors).values() if isinstance(kind, type)]
+    codes = {kind.code for kind in kinds if issubclass(kind, errors.SiteError)}
+    return {*codes, *problem_details.CODES.values(), *map(str, given)}
 
 
 def test_the_page_lists_each_code_of_a_problem() -> None:

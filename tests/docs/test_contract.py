@@ -29,7 +29,7 @@ def shown_by(number: str) -> list[str]:
 
 
 def mentions(path: Path, number: str) -> bool:
-    """True when the file names the point, in a test's name or in its prose."""
+    """True if the file names the point, in a test's name or in its prose."""
     return re.search(rf"(?<![A-Za-z0-9]){number}(?![A-Za-z0-9])", path.read_text(), re.IGNORECASE) is not None
 
 

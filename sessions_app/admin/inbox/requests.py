@@ -27,7 +27,7 @@ from sessions_app.admin.inbox.answer_form import AnswerForm, is_yes_or_no
 from sessions_app.admin.inbox.stored_call import StoredCall
 from sessions_app.admin.keyset_list import KeysetAdmin
 from sessions_app.admin.links import session_url
-from sessions_app.admin.permissions import OF_SESSION, OWN, may, within_remits
+from sessions_app.admin.permissions import REMIT_OF_ROW, REMIT_OF_SESSION, may, within_remits
 from sessions_app.admin.session_page.person_view import SeenEvent, load_begun_steps, load_seen_events
 from sessions_app.admin.staff_records import RecordedActsMixin, note_access, staff_of
 from sessions_app.admin.stored_events import with_stored
@@ -84,7 +84,7 @@ def answerable(request: HttpRequest, requests: QuerySet[AnswerRequest]) -> Query
 
 def count_mine(request: HttpRequest) -> str:
     """Return how many open requests the user may answer, for the menu; empty without any."""
-    open_requests = within_remits(request, AnswerRequest.objects.open(), OF_SESSION)
+    open_requests = within_remits(request, AnswerRequest.objects.open(), REMIT_OF_SESSION)
     number = len(answerable(request, open_requests).values_list("pk")[: MAX_COUNTED + 1])
     return f"{MAX_COUNTED}+" if number > MAX_COUNTED else str(number or "")
 
@@ -128,7 +128,7 @@ class AnswerRequestAdmin(RecordedActsMixin, SessionRowAdmin, KeysetAdmin):
         """Add to the rows whether the user may decide them, and the arguments of their calls."""
         calls = StoredCall.of_all(rows) if request.GET.get(TOOL_FILTER) else {}
         for row in rows:
-            row.is_decidable = is_yes_or_no(row) and not _why_not(request, row)
+            row.is_decidable = is_yes_or_no(row) and not _reason_not_allowed(request, row)
             row.call_values = calls[row.pk].values if row.pk in calls else {}
 
     def get_urls(self) -> list[URLPattern]:
@@ -164,7 +164,7 @@ class AnswerRequestAdmin(RecordedActsMixin, SessionRowAdmin, KeysetAdmin):
     def answer_view(self, request: HttpRequest, object_id: int) -> HttpResponse:
         """Give the posted answer, and redirect to the inbox."""
         row: AnswerRequest | None = self.get_object(request, str(object_id))
-        if not self.has_view_permission(request) or (row and _why_not(request, row)):
+        if not self.has_view_permission(request) or (row and _reason_not_allowed(request, row)):
             raise PermissionDenied
         if row is None:
             return self._report_gone(request)
@@ -193,7 +193,7 @@ class AnswerRequestAdmin(RecordedActsMixin, SessionRowAdmin, KeysetAdmin):
         given = request.POST.getlist("request")
         keys = [key for key in given if key.isascii() and key.isdecimal()][:MAX_CHOSEN]
         rows = list(self.get_queryset(request).filter(pk__in=keys).select_related("session__user", "job"))
-        if any(_why_not(request, row) or not is_yes_or_no(row) for row in rows):
+        if any(_reason_not_allowed(request, row) or not is_yes_or_no(row) for row in rows):
             raise PermissionDenied
         form = ReasonForm(request.POST)
         if form.is_valid() and request.POST.get("answer") in ("yes", "no"):
@@ -233,8 +233,8 @@ class AnswerRequestAdmin(RecordedActsMixin, SessionRowAdmin, KeysetAdmin):
         # The page shows the conversation before the call.
         note_access(request, AccessKind.OPEN, ("session", row.session_id), "inbox")
         call = StoredCall.of(row)
-        why_not = _why_not(request, row)
-        if form is None and not why_not:
+        reason = _reason_not_allowed(request, row)
+        if form is None and not reason:
             form = AnswerForm(row, call.args, None)
         url = ""
         if _may_open_sessions(request):
@@ -249,7 +249,7 @@ class AnswerRequestAdmin(RecordedActsMixin, SessionRowAdmin, KeysetAdmin):
             answerers=self.answerers(row),
             seen_events=seen_before(row.session, call.seq),
             session_url=url,
-            why_not=why_not,
+            reason_not_allowed=reason,
             form=form,
         )
 
@@ -257,7 +257,7 @@ class AnswerRequestAdmin(RecordedActsMixin, SessionRowAdmin, KeysetAdmin):
         """Redirect to the inbox with a message: who has answered, if the posted form has the call."""
         sentence = str(GONE)
         if session_id := parse_uuid(request.POST.get("session", "")):
-            sessions = within_remits(request, Session.objects.filter(pk=session_id), OWN)
+            sessions = within_remits(request, Session.objects.filter(pk=session_id), REMIT_OF_ROW)
             for session in sessions:
                 sentence = str(answered_already(session, request.POST.get("call", "")))
         messages.warning(request, sentence)
@@ -325,7 +325,7 @@ def _permits(request: HttpRequest, row: AnswerRequest) -> bool:
     return bool(row.permission) and may(request, row.permission)
 
 
-def _why_not(request: HttpRequest, row: AnswerRequest) -> str:
+def _reason_not_allowed(request: HttpRequest, row: AnswerRequest) -> str:
     """Return why the user may not answer; empty if the user may answer."""
     if row.kind == RequestKind.CREDENTIAL:
         return str(_("Only the person can give a credential."))

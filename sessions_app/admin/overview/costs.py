@@ -13,7 +13,7 @@ from django.db.models import F, Q, QuerySet, Sum
 from django.http import HttpRequest
 
 from sessions_app.admin.overview.links import OverviewLinks
-from sessions_app.admin.permissions import OF_SESSION, OF_USER, sums_within_remits, within_remits
+from sessions_app.admin.permissions import REMIT_OF_SESSION, REMIT_OF_USER, sums_within_remits, within_remits
 from sessions_app.history.figures.days import local_day
 from sessions_app.models import DayFigure, DayMetric, PersonUsage, SessionFigures
 from sessions_app.rendering.audit_values import format_cost
@@ -37,12 +37,12 @@ def load_costs(request: HttpRequest) -> dict[str, list[CostRow]]:
     today = local_day()
     first = today - timedelta(days=DAYS - 1)
     links = OverviewLinks(request)
-    used = within_remits(request, PersonUsage.objects.filter(day=today), OF_USER)
+    used = within_remits(request, PersonUsage.objects.filter(day=today), REMIT_OF_USER)
     name = get_user_model().USERNAME_FIELD
     used_today = used.values(who=F(f"user__{name}"), all_tokens=F("tokens"), all_cost=F("cost"))
     # With the deleted sessions: nobody leaves the list by a deletion.
     figures = SessionFigures.objects.filter(session__updated_at__gte=links.start_of(first))
-    of_people = within_remits(request, figures, OF_SESSION).values(who=F(f"session__user__{name}"))
+    of_people = within_remits(request, figures, REMIT_OF_SESSION).values(who=F(f"session__user__{name}"))
     summed = of_people.annotate(all_tokens=Sum("tokens"), all_cost=Sum("cost"))
     return {
         "apps_today": _rows(_of_apps(request, today, today), links, "app_name", today, today),

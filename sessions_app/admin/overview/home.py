@@ -21,7 +21,7 @@ from sessions_app.admin.inbox.requests import answerable
 from sessions_app.admin.links import row_url, session_url
 from sessions_app.admin.overview.links import OverviewLinks
 from sessions_app.admin.permissions import (
-    OF_SESSION,
+    REMIT_OF_SESSION,
     Right,
     has_some_whole_app,
     may,
@@ -122,7 +122,9 @@ def _waiting(request: HttpRequest, links: OverviewLinks) -> Part:
     second = _second_person_tiles(request, links)
     if not links.list_url("answerrequest"):
         return Part("waits", _("What waits"), second)
-    requests = within_remits(request, AnswerRequest.objects.open(), OF_SESSION).order_by("asked_at", "id")
+    requests = within_remits(request, AnswerRequest.objects.open(), REMIT_OF_SESSION).order_by(
+        "asked_at", "id"
+    )
     tiles = [
         _age_tile(_("I may answer"), answerable(request, requests), links, "asked_at", mine="1"),
         _age_tile(_("Waiting for an answer"), requests, links, "asked_at"),
@@ -153,7 +155,7 @@ def _failed(request: HttpRequest, links: OverviewLinks) -> Part:
     ]
     if not links.list_url("failure"):
         return Part("failed", _("What failed since yesterday"), tiles)
-    recent = within_remits(request, Failure.objects.filter(day__gte=yesterday), OF_SESSION).order_by(
+    recent = within_remits(request, Failure.objects.filter(day__gte=yesterday), REMIT_OF_SESSION).order_by(
         "-day", "-id"
     )
     causes = Counter(recent.values_list("tool_name", "cause")[: MAX_COUNTED + 1])
@@ -178,7 +180,7 @@ def _failed_tile(
         # The newest rows, in the order of an index of failed ones, and then those of the days: there may be few or
         # none. Keys of invocations have the order of their times, and keys of jobs have none.
         newest_first = "-id" if model is Invocation else "-created_at"
-        rows = within_remits(request, model.objects.filter(status="failed"), OF_SESSION).order_by(
+        rows = within_remits(request, model.objects.filter(status="failed"), REMIT_OF_SESSION).order_by(
             newest_first
         )
         times = rows.values_list("created_at", flat=True)[: MAX_COUNTED + 1]
@@ -188,7 +190,7 @@ def _failed_tile(
 def _broken(request: HttpRequest, links: OverviewLinks) -> Part:
     if not (links.list_url("session") and may(request, Right.VIEW_TEXT)):
         return Part("broken", "")
-    flawed = within_remits(request, SessionFigures.objects.filter(flaw_seq__isnull=False), OF_SESSION)
+    flawed = within_remits(request, SessionFigures.objects.filter(flaw_seq__isnull=False), REMIT_OF_SESSION)
     found = flawed.select_related("session").only("flaw_seq", "session__title", "session__key").order_by("pk")
     lines = []
     for row in found[:MAX_SHOWN]:
@@ -205,7 +207,7 @@ def _running(request: HttpRequest, links: OverviewLinks) -> Part:
         (_("Running jobs"), ToolJob, JobStatus.RUNNING),
         (_("Queued jobs"), ToolJob, JobStatus.QUEUED),
     ):
-        rows: QuerySet[Any] = within_remits(request, model.objects.filter(status=status), OF_SESSION)
+        rows: QuerySet[Any] = within_remits(request, model.objects.filter(status=status), REMIT_OF_SESSION)
         if model is ToolJob:
             rows = rows.filter(delivered_at=None)  # the index of open jobs
         if links.list_url(str(model._meta.model_name)):

@@ -21,8 +21,8 @@ from sessions_app.admin.overview.costs import DAYS, load_costs
 from sessions_app.admin.overview.home import Tile, load_home
 from sessions_app.admin.overview.links import OverviewLinks
 from sessions_app.admin.permissions import (
-    OF_SESSION,
-    OF_USER,
+    REMIT_OF_SESSION,
+    REMIT_OF_USER,
     Right,
     has_some_whole_app,
     may,
@@ -218,7 +218,7 @@ def _people(request: HttpRequest, day: date, links: OverviewLinks) -> list[dict[
     if not shares:
         return []
     largest = Greatest(*shares, Value(0.0), output_field=FloatField())
-    used = within_remits(request, PersonUsage.objects.filter(day=day), OF_USER)
+    used = within_remits(request, PersonUsage.objects.filter(day=day), REMIT_OF_USER)
     return [
         {
             "name": row.user.get_username(), "tokens": _number(row.tokens), "cost": format_cost(row.cost),
@@ -304,7 +304,9 @@ def load_costly_sessions(request: HttpRequest) -> list[dict[str, Any]]:
     Staff without the right to read texts get keys instead of titles, which are part of conversations.
     """
     figures = SessionFigures.objects.filter(cost__gt=0, session__deleted_at=None)
-    found = within_remits(request, figures, OF_SESSION).select_related("session__user").order_by("-cost")
+    found = (
+        within_remits(request, figures, REMIT_OF_SESSION).select_related("session__user").order_by("-cost")
+    )
     may_read = may(request, Right.VIEW_TEXT)
     may_open = may_read and may(request, "sessions_app.view_session")
     shown = found.only(

@@ -113,7 +113,7 @@ class Row:
 
     @property
     def is_failed(self) -> bool:
-        """True when the event is an error, or a response in it reports a failure."""
+        """True if the event is an error, or a response in it reports a failure."""
         return bool(self.body.get("errorCode")) or any(part.is_failed for part in self.parts)
 
     @property

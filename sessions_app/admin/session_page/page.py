@@ -37,7 +37,7 @@ class SessionPage:
     """Template context of the page.
 
     Attributes:
-        is_dense: True when no `seq` from 1 to the session's last is missing.
+        is_dense: True if no `seq` from 1 to the session's last is missing.
         groups: the events of the page by invocation, in the view of events.
         entries: the events one by one, in the raw view.
         seen: the events as the person saw them, in the view of the person.
@@ -79,7 +79,7 @@ class SessionPage:
 
     @property
     def is_live(self) -> bool:
-        """True when new events would appear on the page: it shows the end of the log and the current state."""
+        """True if new events would appear on the page: it shows the end of the log and the current state."""
         return self.at is None and not self.page.has_next()
 
 

@@ -41,7 +41,7 @@ class StateSnapshot:
         seq: 0 is the initial state of the session, None the current state.
         lines: the keys, ordered by scope and name.
         left_out: number of keys not shown.
-        equals_live: at the last event, True when the replay equals the stored state; None at earlier events.
+        equals_live: at the last event, True if the replay equals the stored state; None at earlier events.
         is_exact: False when shared keys may have later values: see `shared_keys`.
         previous_change: the nearest event before `seq` with a state delta; None without such an event.
         next_change: the nearest event after `seq` with a state delta; None without such an event.

@@ -49,7 +49,7 @@ class TimelineEntry:
 
     @property
     def is_failed(self) -> bool:
-        """True when one of the events is an error or has the response of a failed tool."""
+        """True if one of the events is an error or has the response of a failed tool."""
         return any(row.is_failed for row in self.rows)
 
 
@@ -59,7 +59,7 @@ class InvocationGroup:
 
     Attributes:
         view: the invocation; None when there is no such row.
-        is_continued: True when entries of the invocation stand above, on this or an earlier page.
+        is_continued: True if entries of the invocation stand above, on this or an earlier page.
     """
 
     invocation_id: str
@@ -77,7 +77,7 @@ class InvocationGroup:
 
     @property
     def has_nodes(self) -> bool:
-        """True when an event is of a node of a workflow."""
+        """True if an event is of a node of a workflow."""
         bodies = [row.body for entry in self.entries for row in entry.rows]
         return any(body.get("nodeInfo") and not body.get("isolationScope") for body in bodies)
 

@@ -36,7 +36,7 @@ class StepView:
 
     Attributes:
         contents: the newest contents of the request, oldest first.
-        left_out: True when the request has earlier contents.
+        left_out: True if the request has earlier contents.
         compared_with: `seq` of the event of the step to compare the instruction with.
         changes: the changes of the system instruction since the other step; None without another step.
         child: for a model call of an agent run as a tool, its place in the record of the event; None for all others.

@@ -108,10 +108,10 @@ def _problems_of_app(app: App) -> Iterator[CheckMessage]:
 
 
 def _problems_of_graph(workflow: Workflow) -> Iterator[CheckMessage]:
-    endless = workflow.graph.endless_nodes()
+    endless = workflow.graph.nodes_without_end()
     if endless:
         message = f"Workflow {workflow.name!r} cannot end after {', '.join(map(repr, endless))}."
-        yield check_warning("W006", message, "Give a node of the circle a route that leads out of it.")
+        yield check_warning("W006", message, "Give a node of the cycle a route that leads out of it.")
     repeated = workflow.graph.repeated_nodes()
     if repeated:
         message = (

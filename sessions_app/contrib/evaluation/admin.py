@@ -20,7 +20,7 @@ from sessions_app.admin.annotation import AnnotationAdmin
 from sessions_app.admin.confirmed_action import ConfirmedActionAdmin
 from sessions_app.admin.filters import SessionAppFilter
 from sessions_app.admin.keyset_list import KeysetAdmin
-from sessions_app.admin.permissions import OF_APP, Right, may, remits_of, require
+from sessions_app.admin.permissions import REMIT_OF_APP, Right, may, remits_of, require
 from sessions_app.admin.stoppable import StopForm, stop_wording
 from sessions_app.asgi.downloads import streamed_download
 from sessions_app.base.actors import Actor
@@ -42,7 +42,7 @@ class EvaluationAdmin(ConfirmedActionAdmin, KeysetAdmin):
     action = ActionKind.STOP
     reason_form: ClassVar[type[forms.Form]] = StopForm
     wording = stop_wording(_("Stop the evaluation?"), _("The evaluation is stopped."))
-    remit_paths = (OF_APP,)
+    remit_paths = (REMIT_OF_APP,)
     list_display = ("begun", "outcome", "since_last", "app", "eval_set", "took")
     list_filter = (SessionAppFilter,)
     list_select_related = ("previous",)

@@ -41,7 +41,7 @@ class Exchange:
     """A message of a case with the expected and the actual calls and answers.
 
     Attributes:
-        is_missing: True when the message has no answer, or none yet.
+        is_missing: True if the message has no answer, or none yet.
         judgements: scores of this message. Scores without reasons are left out of a case with one message: the table of
             the case has them.
     """

@@ -42,7 +42,7 @@ class MetricReport:
 
     @property
     def is_failed(self) -> bool:
-        """True when the score is below the threshold."""
+        """True if the score is below the threshold."""
         return self.threshold is not None and self.score is not None and self.score < self.threshold
 
 

@@ -21,7 +21,7 @@ from sessions_app.admin.base import SessionRowAdmin
 from sessions_app.admin.columns import shown_column
 from sessions_app.admin.filters import AppFilter, ValueFilter
 from sessions_app.admin.keyset_list import KeysetAdmin
-from sessions_app.admin.permissions import OF_APP, RemitPaths, has_whole_app, may, within_remits
+from sessions_app.admin.permissions import REMIT_OF_APP, RemitPaths, has_whole_app, may, within_remits
 from sessions_app.admin.staff_records import RecordedActsMixin
 from sessions_app.contrib.knowledge.documents import check_file, passages_of, upload_file
 from sessions_app.errors import FilesUnavailableError, InvalidInputError, TooLargeError
@@ -60,7 +60,7 @@ class KnowledgeBaseAdmin(RecordedActsMixin):
     fields = ("name", "description", "app_name", "people", "owners")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[KnowledgeBase]:
-        return within_remits(request, super().get_queryset(request), OF_APP)
+        return within_remits(request, super().get_queryset(request), REMIT_OF_APP)
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         is_covered = obj is None or has_whole_app(request, obj.app_name)
@@ -124,7 +124,7 @@ class BaseFilter(ValueFilter):
     parameter_name = "base__name"
 
     def values(self, request: HttpRequest) -> Iterable[str]:
-        bases = within_remits(request, KnowledgeBase.objects.order_by("name"), OF_APP)
+        bases = within_remits(request, KnowledgeBase.objects.order_by("name"), REMIT_OF_APP)
         return bases.values_list("name", flat=True)
 
 

@@ -116,7 +116,7 @@ class TraceEntry:
         recorded: times of the model call behind the event; None without a record.
         child_calls: model calls of the agents run as tools whose answers are in the event.
         node: path of the run of a workflow's node; empty for an event of no node.
-        ends_node: True when the run ended with this event.
+        ends_node: True if the run ended with this event.
     """
 
     seq: int
@@ -175,7 +175,7 @@ class TraceEntry:
 
     @property
     def is_model_response(self) -> bool:
-        """True when a model call ended with this event."""
+        """True if a model call ended with this event."""
         if self.recorded:
             return True
         if self.author == "user" or self.answers:
@@ -189,7 +189,7 @@ class TraceEntry:
 
     @property
     def asks_person(self) -> bool:
-        """True when the event has a question of the framework to the person."""
+        """True if the event has a question of the framework to the person."""
         return any(call.name in FRAMEWORK_CALLS and call.id in self.pending for call in self.calls)
 
 

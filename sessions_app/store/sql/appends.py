@@ -24,7 +24,7 @@ order, too: a user's first state is inserted before the app's state is locked. P
 nothing, and need no order.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 from functools import lru_cache, partial
@@ -82,6 +82,14 @@ class Append:
     expected: Mapping[str, str] | None = None
     errors: Sequence[StagedError] = ()
 
+    @property
+    def is_conditional(self) -> bool:
+        return self.expected is not None
+
+    @property
+    def has_texts(self) -> bool:
+        return self.model_call is not None and bool(self.model_call.texts)
+
 
 @dataclass(frozen=True)
 class Committed:
@@ -102,41 +110,36 @@ class Refusal(Enum):
     """A value differs from `Append.expected`."""
 
 
-async def append(append: Append) -> Committed | Refusal:
+async def append(event: Append) -> Committed | Refusal:
     """Write the row of the event, and all rows that belong to it, in one statement. A refusal has written nothing."""
-    delta = append.delta
-    params = _parameters(append)
-    is_conditional = append.expected is not None
-    has_texts = append.model_call is not None and bool(append.model_call.texts)
+    params = _parameters(event)
+    try:
+        row = await _write(event, params)
+    except psycopg.errors.RestrictViolation:
+        # A session whose history is cached here may have been packed: a load would have opened it.
+        if await load(event.key, recent=0) is None:
+            return Refusal.MISSING
+        row = await _write(event, params)
+    return Committed(**row) if row else await _refusal(params, event.is_conditional)
+
+
+async def _write(event: Append, params: dict[str, Any]) -> Row | None:
+    delta = event.delta
     statement = partial(
         _append_statement,
         changes_state=bool(delta.session or delta.user or delta.app),
-        is_conditional=is_conditional,
-        creates_jobs=bool(append.jobs),
-        is_recorded=append.act is not None,
-        has_errors=bool(append.errors),
-        has_texts=has_texts,
+        is_conditional=event.is_conditional,
+        creates_jobs=bool(event.jobs),
+        is_recorded=event.act is not None,
+        has_errors=bool(event.errors),
+        has_texts=event.has_texts,
     )
-    try:
-        row = await _write(append, params, statement)
-    except psycopg.errors.RestrictViolation:
-        # A session whose history is cached here may have been packed: a load would have opened it.
-        if await load(append.key, recent=0) is None:
-            return Refusal.MISSING
-        row = await _write(append, params, statement)
-    return Committed(**row) if row else await _refusal(params, is_conditional)
-
-
-async def _write(append: Append, params: dict[str, Any], statement: Callable[..., str]) -> Row | None:
-    delta = append.delta
-    is_conditional = append.expected is not None
-    has_texts = append.model_call is not None and bool(append.model_call.texts)
     # A group may wait for the app's row only. A comparison waits for the session's row, and texts wait for their lock.
-    if delta.app and not is_conditional and not has_texts:
-        row = await fetch_in_turn(append.key[0], statement(waits=False), params)
+    if delta.app and not event.is_conditional and not event.has_texts:
+        row = await fetch_in_turn(event.key[0], statement(waits=False), params)
         # No row: the group was rolled back, a row was locked, or the append is refused. The waiting statement tells.
         row = row or await fetch_one(statement(), params)
-    elif delta.app and delta.user and is_conditional:
+    elif delta.app and delta.user and event.is_conditional:
         row = await fetch_one_under_locks([_LOCK_NEW_USER_STATE], statement(), params)
     else:
         row = await fetch_one(statement(), params)

@@ -86,7 +86,7 @@ WHERE session_id = %(session)s AND invocation_id = %(invocation)s AND NOT EXISTS
 
 
 async def is_stopped_by_staff(claim: Claim) -> bool:
-    """Return True when staff requested the cancellation in the admin."""
+    """Return True if staff requested the cancellation in the admin."""
     # Read from the record of the act: `cancelled_by` does not tell, since staff may stop an invocation in a session of
     # their own, and their account may have been deleted.
     # A retry withdraws the request but keeps its act, which is older than a later request.

@@ -108,7 +108,7 @@ coalesce((
 
 
 def key_has_spent(key: str) -> str:
-    """Return an SQL expression: True when the API key has used up its tokens of the day.
+    """Return an SQL expression: True if the API key has used up its tokens of the day.
 
     Args:
         key: SQL expression of the key's id.

@@ -15,7 +15,7 @@ from psycopg.types.json import Json, Jsonb
 
 from runtime.context import new_invocation_id
 from sessions_app.base.actors import SITE, Actor, ActorKind
-from sessions_app.base.client_ids import MUST_NOT_BE_LOST
+from sessions_app.base.client_ids import LOSSLESS_PREFIXES
 from sessions_app.process.pool import Row, fetch_all, short
 from sessions_app.store.sql.concurrency_limits import (
     EXCEEDED_NOW,
@@ -58,7 +58,7 @@ class AdmissionRules:
 
     def limits_of(self, client_id: str) -> ConcurrencyLimits:
         """Return the limits for the message with this client id."""
-        return self.limits.without_numbers() if client_id.startswith(MUST_NOT_BE_LOST) else self.limits
+        return self.limits.without_numbers() if client_id.startswith(LOSSLESS_PREFIXES) else self.limits
 
 
 @dataclass(frozen=True)
@@ -108,8 +108,8 @@ class Queued:
     Attributes:
         status: status of the invocation; empty when the message was refused.
         claim: the caller's claim when the invocation runs immediately.
-        is_repeated: True when an invocation with the client id existed; id and status are of the existing invocation.
-        interrupts: True when the queue policy cancels the earlier invocations: see `interrupt_older`.
+        is_repeated: True if an invocation with the client id existed; id and status are of the existing invocation.
+        interrupts: True if the queue policy cancels the earlier invocations: see `interrupt_older`.
         refused_by: limit by which the message was refused; no invocation was added.
     """
 
@@ -173,6 +173,14 @@ def _claim(new: NewInvocation, row: Row) -> Claim:
     )
 
 
+# The parts of the statement:
+#
+#     s        the locked session; no row when the user has no such session
+#     rules    the queue policy of its app, and whether the session is free to run the invocation at once
+#     decided  the limit or policy that refuses the message, or the status of the new invocation
+#     added    the new invocation; no row when the message is refused or its client id is known
+#     changed  the session: its lease when the invocation runs at once, its title, its place outside of the archive
+#
 # Lock order: session row first. The lock keeps `is_free` true until the statement ends. The session's row is updated
 # only if something changes: a message that queues behind others leaves it alone. `statement_timestamp()`, since `now()`
 # is the start of a transaction that waits for the locks of limits: a run must not start before it was created.
@@ -263,7 +271,7 @@ async def interrupt_older(session_id: UUID, *, invocation_id: str, by: Actor) ->
         "invocation": invocation_id,
         "by": by.user_pk,
         "by_name": by.name,
-        "kept": list(MUST_NOT_BE_LOST),
+        "lossless": list(LOSSLESS_PREFIXES),
     }
     return [Interrupted(**row) for row in await fetch_all(_INTERRUPT_OLDER, params)]
 
@@ -278,5 +286,5 @@ SET cancel_requested_at = coalesce(i.cancel_requested_at, now()),
 FROM sessions_app_invocation newer
 WHERE newer.invocation_id = %(invocation)s AND i.session_id = %(session)s AND i.id < newer.id
     AND (i.status = 'running'
-        OR i.status = 'queued' AND NOT i.client_id ^@ ANY(%(kept)s::text[]))
+        OR i.status = 'queued' AND NOT i.client_id ^@ ANY(%(lossless)s::text[]))
 RETURNING i.invocation_id, i.client_id, i.status"""

@@ -26,7 +26,7 @@ from django.conf import settings
 from psycopg.types.json import Jsonb
 
 from sessions_app.base.actors import ActorKind
-from sessions_app.base.client_ids import MUST_NOT_BE_LOST
+from sessions_app.base.client_ids import LOSSLESS_PREFIXES
 from sessions_app.process.pool import Row, fetch_all, fetch_one
 from sessions_app.store.sql.concurrency_limits import (
     EXCEEDED_NOW,
@@ -49,8 +49,8 @@ class Claim:
 
     Attributes:
         attempts: number of claims, with this claim. From the second on the log may hold a part of the run.
-        is_retried: True when the invocation had failed and the person asked for a retry.
-        is_cancelled: True when a cancel request is stored: end the invocation instead of running it.
+        is_retried: True if the invocation had failed and the person asked for a retry.
+        is_cancelled: True if a cancel request is stored: end the invocation instead of running it.
         credentials: the encrypted credentials of the message.
         exceeds: exceeded limit, if any: end the invocation instead of running it.
         actor_kind: kind of the actor who asked for the invocation; `actor_name` is the name, `actor_id` the key.
@@ -97,18 +97,17 @@ async def claim_next(
 ) -> Claim | None:
     """Take the session's lease for its oldest queued invocation; None when the session is leased or nothing is queued.
 
-    Args:
-        versions: versions of this process's apps, by name; the row keeps that of its app.
-
     An invocation over a limit is claimed, too: `Claim.exceeds` names the limit. No limit applies to an invocation that
     has begun before. Only the limits of a day apply to answers, results of jobs and scheduled tasks.
+
+    Args:
+        versions: version of each app in this process, by name. The row of the invocation stores the version of its app.
     """
-    exempt = list(MUST_NOT_BE_LOST)
     params = {
         "session": session_id,
         "owner": owner,
         "ttl": lease_seconds,
-        "exempt": exempt,
+        "lossless": list(LOSSLESS_PREFIXES),
         "versions": Jsonb(dict(versions)),
     }
     row = await fetch_one_counted(_CLAIM, params, limits)
@@ -141,7 +140,7 @@ RETURNING s.id AS session_id, s.app_name, s.user_id, s.key AS session_key, i.inv
         ELSE coalesce(
             nullif({EXCEEDED_TODAY}, ''),
             CASE WHEN i.actor_kind = 'key' AND {key_has_spent("i.actor_id::uuid")} THEN 'key' END,
-            CASE WHEN i.client_id ^@ ANY(%(exempt)s::text[]) THEN '' ELSE {EXCEEDED_NOW} END
+            CASE WHEN i.client_id ^@ ANY(%(lossless)s::text[]) THEN '' ELSE {EXCEEDED_NOW} END
         )
     END AS exceeds"""  # noqa: S608
 

@@ -60,7 +60,7 @@ async def require(session_id: UUID, lease_token: int) -> None:
 
 
 async def release(session_id: UUID, lease_token: int) -> bool:
-    """Release the lease unless it was lost. Return True when an invocation was queued under the lease."""
+    """Release the lease unless it was lost. Return True if an invocation was queued under the lease."""
     # The caller starts the queue: `enqueue` found the session leased, so it left the invocation to the lease's holder.
     query = """
         UPDATE sessions_app_session s SET lease_owner = '', lease_expires_at = NULL

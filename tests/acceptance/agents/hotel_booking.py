@@ -16,7 +16,7 @@ def list_rooms() -> dict[str, int]:
 
 
 def is_over_budget(room: str, nights: int) -> bool:
-    """True when the guest has to confirm the booking."""
+    """True if the guest has to confirm the booking."""
     return PRICES.get(room, 0) * nights > BUDGET
 
 

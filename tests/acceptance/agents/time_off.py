@@ -9,7 +9,7 @@ MODEL = "gemini-2.5-flash"
 
 
 def needs_a_manager(amount: int) -> bool:
-    """True when the amount needs a manager's confirmation."""
+    """True if the amount needs a manager's confirmation."""
     return amount >= 1000
 
 

@@ -94,5 +94,5 @@ async def run(runner: Runner, ids: SessionIds, message: str) -> list[Event]:
 
 
 def ends_with_message(request: LlmRequest) -> bool:
-    """True when the last content is a person's message."""
+    """True if the last content is a person's message."""
     return not any(part.function_response for part in request.contents[-1].parts or [])

@@ -28,7 +28,7 @@ IMPORTED = ("sessions_app.process.pool", "sessions_app.store")
 
 
 def is_overtaken(number: int) -> bool:
-    """Return True when the lease of the round expires between two events."""
+    """Return True if the lease of the round expires between two events."""
     return number % 20 == 19
 
 

@@ -15,7 +15,7 @@ export class NotificationChoice extends ChatStorage {
     this.prefix = `${CHOICE_PREFIX}${person}:`;
   }
 
-  /** True when the person wants notifications and the browser shows them. */
+  /** True if the person wants notifications and the browser shows them. */
   get isWanted() {
     return this.get(CHOICE) === "yes" && window.Notification?.permission === "granted";
   }

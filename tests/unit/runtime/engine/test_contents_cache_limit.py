@@ -51,7 +51,7 @@ def build_request(session: Session, number: int) -> ref[CollectableId]:
 
 
 def are_cached(sessions: list[Session]) -> list[bool]:
-    """Build a request in each of the sessions, and return for each True when something of it is cached."""
+    """Build a request in each of the sessions, and return for each True if something of it is cached."""
     names = [build_request(session, number) for number, session in enumerate(sessions)]
     gc.collect()
     return [name() is not None for name in names]

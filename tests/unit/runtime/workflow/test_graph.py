@@ -179,7 +179,7 @@ def test_a_graph_is_shown_as_text_and_names_the_nodes_after_which_it_cannot_end(
         "a -> b on True, c on 2, d on any other route",
         "b -> b on 'x', b on any other route",
     ]
-    assert graph.endless_nodes() == ["b"]
+    assert graph.nodes_without_end() == ["b"]
 
 
 @pytest.mark.parametrize(
