@@ -53,6 +53,7 @@ class SessionsAppConfig(AppConfig):
         register(check_storage)
         register(check_object_store, deploy=True)
         register(_check_vectors, Tags.database)
+        register(_check_rights, Tags.database, deploy=True)
         setting_changed.connect(_follow_setting)
         pre_migrate.connect(_refuse_old_database, sender=self)
         _allow_mcp_servers()
@@ -85,6 +86,13 @@ def _create_permissions(**kwargs: Any) -> None:
 def _check_vectors(**kwargs: Any) -> list[CheckMessage]:
     # Imports models, which are not there when this module is imported.
     messages: list[CheckMessage] = import_module("sessions_app.agent_apps.checks.vectors").check_vectors(
+        **kwargs
+    )
+    return messages
+
+
+def _check_rights(**kwargs: Any) -> list[CheckMessage]:
+    messages: list[CheckMessage] = import_module("sessions_app.agent_apps.checks.rights").check_rights(
         **kwargs
     )
     return messages

@@ -36,6 +36,7 @@ from sessions_app.models import (
     Session,
     Tombstone,
 )
+from sessions_app.store.rights import rights_beyond
 
 T = TypeVar("T")
 
@@ -67,6 +68,7 @@ class Command(SiteCommand):
             sessions = sessions.filter(app_name=options["app"])
         self._impossible: set[str] = set()
         definitions = self._check_definitions()
+        beyond = self._check_rights()
         checked, flawed, changed = self._check(sessions)
         self._tell_of_sessions_written_again(sessions)
         if not (options["session"] or options["app"]):
@@ -81,6 +83,7 @@ class Command(SiteCommand):
         counts = [
             (changed, "end", "not as recorded"),
             (definitions, "definition", "not as of this version"),
+            (beyond, "right", "beyond deploy/roles.sql"),
             (len(self._impossible), "check", "impossible"),
             (different, "difference", "from the roots"),
         ]
@@ -97,6 +100,13 @@ class Command(SiteCommand):
         for name in changed:
             self.stdout.write(f"{name}: not as this version defines it")
         return len(changed)
+
+    def _check_rights(self) -> int:
+        """Return the number of rights of processes that they should not have; write a line for each."""
+        beyond = rights_beyond()
+        for right in beyond:
+            self.stdout.write(f"role {right}: beyond deploy/roles.sql")
+        return len(beyond)
 
     def _check(self, sessions: QuerySet[Session]) -> tuple[int, int, int]:
         """Return the numbers of sessions, of changed logs, and of ends that were changed; write a line for each."""

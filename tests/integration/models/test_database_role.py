@@ -15,8 +15,9 @@ from uuid import uuid4
 import psycopg
 import pytest
 from django.contrib.auth.models import User
+from django.core.checks import run_checks
 from django.core.management import call_command
-from django.db import DatabaseError, connections
+from django.db import DatabaseError, connections, transaction
 from django.db.backends.postgresql.base import DatabaseWrapper
 from django.utils import timezone
 
@@ -50,6 +51,7 @@ from sessions_app.models import (
 from sessions_app.process import threads
 from sessions_app.shutdown import shut_down
 from sessions_app.store.packs import open_pack
+from sessions_app.store.rights import rights_beyond
 from tests.fakes import ScriptedModel, call
 from tests.integration.invocations.rewind_helpers import go_back, remember, write
 from tests.integration.jobs.job_helpers import run_queue, run_task
@@ -112,6 +114,13 @@ FORBIDDEN = (
     "DELETE FROM django_migrations",
     "CREATE ROLE another",
 )
+
+LIMITED_COLUMNS = """
+SELECT c.relname, a.attname, word
+FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid, unnest('{INSERT,UPDATE}'::text[]) word
+WHERE c.relname LIKE 'sessions_app_%' AND c.relkind = 'r'
+    AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = ''
+    AND NOT has_column_privilege('site_web', c.oid, a.attnum, word)"""
 
 
 def run_script(url: str, **variables: str) -> subprocess.CompletedProcess[str]:
@@ -225,6 +234,79 @@ def test_the_role_can_change_neither_tables_nor_events(role_url: str) -> None:
                 continue
             allowed.append(statement)
     assert allowed == []
+
+
+RIGHTS_BEYOND = {
+    "GRANT DELETE ON sessions_app_event TO site_web": "DELETE on sessions_app_event",
+    "GRANT TRUNCATE ON sessions_app_staffact TO site_web": "TRUNCATE on sessions_app_staffact",
+    "GRANT TRIGGER ON sessions_app_event TO PUBLIC": "TRIGGER on sessions_app_event",
+    "GRANT UPDATE (reason) ON sessions_app_staffaccess TO site_web": "UPDATE on sessions_app_staffaccess (reason)",
+    "GRANT UPDATE (reason) ON sessions_app_legalhold TO PUBLIC": "UPDATE on sessions_app_legalhold (reason)",
+    "GRANT INSERT ON sessions_app_sessionact TO site_web": "INSERT on sessions_app_sessionact (id)",
+    "GRANT INSERT (hash) ON sessions_app_recordedend TO site_web": "INSERT on sessions_app_recordedend (hash)",
+    "CREATE ROLE helper; GRANT UPDATE (body) ON sessions_app_event TO helper; GRANT helper TO site_web": (
+        "UPDATE on sessions_app_event (body)"
+    ),
+    "GRANT CREATE ON SCHEMA public TO site_web": "may create tables and functions",
+    "ALTER ROLE site_web CREATEROLE": "may create roles",
+    "ALTER ROLE site_web SUPERUSER": "is a superuser",
+    "GRANT SET ON PARAMETER session_replication_role TO site_web": "may write without triggers",
+    "CREATE ROLE boss; ALTER TABLE sessions_app_event OWNER TO boss; GRANT boss TO site_web": (
+        "has the rights of the owner of the tables"
+    ),
+}
+
+
+def test_a_right_beyond_the_script_is_named(role_url: str, written: Session) -> None:
+    assert rights_beyond() == [] and "beyond" not in verified()
+    found = {}
+    for grant in RIGHTS_BEYOND:
+        with transaction.atomic(), connections["default"].cursor() as cursor:
+            cursor.execute(grant)
+            found[grant] = rights_beyond()
+            transaction.set_rollback(True)
+    assert found == {grant: [f"site_web: {right}"] for grant, right in RIGHTS_BEYOND.items()}
+
+
+def test_all_that_the_script_takes_away_is_named_when_it_is_granted_again(role_url: str) -> None:
+    with transaction.atomic(), connections["default"].cursor() as cursor:
+        cursor.execute(LIMITED_COLUMNS)
+        limited = cursor.fetchall()
+        cursor.execute("GRANT ALL ON ALL TABLES IN SCHEMA public TO site_web")
+        found = rights_beyond()
+        transaction.set_rollback(True)
+    named = {
+        (table, column, right)
+        for line in found
+        if line.endswith(")")
+        for right, table in [line.removeprefix("site_web: ").split(" (")[0].split(" on ")]
+        for column in line[:-1].split(" (")[1].split(", ")
+    }
+    assert named == set(limited)
+
+
+def test_adk_verify_and_the_check_name_rights_and_the_owner(
+    role_url: str, written: Session, settings: Any
+) -> None:
+    with transaction.atomic(), connections["default"].cursor() as cursor:
+        cursor.execute("GRANT UPDATE ON sessions_app_event TO site_web")
+        found = verified()
+        assert "role site_web: UPDATE on sessions_app_event (id, seq, body, before, " in found
+        assert "1 right beyond deploy/roles.sql." in found
+        messages = run_checks(include_deployment_checks=True, databases=["default"])
+        transaction.set_rollback(True)
+    ids = [message.id for message in messages]
+    assert ids.count("sessions_app.W018") == 1
+    assert "sessions_app.W017" in ids
+    assert not any(
+        message.id in ("sessions_app.W017", "sessions_app.W018")
+        for message in run_checks(databases=["default"])
+    )
+
+
+def test_the_check_finds_nothing_with_the_role(site_with_role: None) -> None:
+    messages = run_checks(include_deployment_checks=True, databases=["default"])
+    assert not [message for message in messages if message.id in ("sessions_app.W017", "sessions_app.W018")]
 
 
 @pytest.fixture
