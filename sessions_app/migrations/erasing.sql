@@ -47,8 +47,8 @@ BEGIN
                 ORDER BY newest.seq DESC LIMIT 400
             ) e
             CROSS JOIN LATERAL jsonb_path_query(e.body, '$.content.parts[*].functionResponse') given
-            LEFT JOIN sessions_app_invocation i
-                ON i.invocation_id = coalesce(e.body #>> '{customMetadata,adk_answer,invocation}', e.invocation_id)
+            LEFT JOIN sessions_app_invocation i ON i.session_id = erased
+                AND i.invocation_id = coalesce(e.body #>> '{customMetadata,adk_answer,invocation}', e.invocation_id)
             LEFT JOIN LATERAL (
                 SELECT coalesce(call #> '{args,originalFunctionCall}', call) AS call
                 FROM sessions_app_event m, jsonb_path_query(m.body, '$.content.parts[*].functionCall') call

@@ -371,10 +371,13 @@ class AnswerSource(Source):
             cursor.execute(_ANSWERS, parameters)
             answers = [_Answer(*row) for row in cursor.fetchall()]
         asked = Invocation.objects.filter(invocation_id__in={answer.invocation_id for answer in answers})
-        columns = ("invocation_id", "actor_kind", "actor_id", "actor_name", "address", "reason")
-        invocations = {row.invocation_id: row for row in asked.only(*columns)}
+        columns = ("session_id", "invocation_id", "actor_kind", "actor_id", "actor_name", "address", "reason")
+        # An imported event may have the id of an invocation of another session.
+        invocations = {(row.session_id, row.invocation_id): row for row in asked.only(*columns)}
         for answer in answers:
-            by = invocations.get(answer.invocation_id) if answer.author == "user" else None
+            by = None
+            if answer.author == "user":
+                by = invocations.get((answer.session_id, answer.invocation_id))
             # The answer of a member of staff is an act in the admin, which outlives the conversation.
             if by is None or by.actor_kind != ActorKind.STAFF:
                 yield from answer.entries(by)

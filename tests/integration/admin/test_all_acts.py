@@ -18,6 +18,7 @@ from sessions_app.data_protection.erase import ErasureOrder, erase_session
 from sessions_app.models import (
     Artifact,
     ErasedSession,
+    Event,
     Invocation,
     Remit,
     Session,
@@ -232,3 +233,18 @@ def test_acts_survive_an_erasure_without_names_and_words(
     Remit.objects.create(group=group, app_name="another_app")
     User.objects.get(username="staff").groups.add(group)
     assert rows_of(read(staff, URL)) == [["No acts."]]
+
+
+def test_an_answer_is_not_by_the_actor_of_an_invocation_of_another_session(
+    client: Client, session: Session, person: User
+) -> None:
+    """As after an import: the events have the ids of the session from which they were exported."""
+    approve(session, actors.staff(User.objects.create_user("grace"), "203.0.113.9"), "Fine.")
+    approval = session.events.latest("seq")
+    copy = Session.objects.create(app_name="help_desk", user=person, key="copy", last_seq=1)
+    Event.objects.create(session=copy, seq=1, body=approval.body)
+    staff = sign_in(client, *SOURCES)
+    (row,) = rows_of(read(staff, URL))
+    assert row[2].startswith("Approve") and "grace" not in " ".join(row)
+    erase_session(copy.pk, ErasureOrder("asked"))
+    assert [act[1:3] for act in ErasedSession.objects.get().acts] == [["person", "approve"]]
