@@ -246,7 +246,7 @@ class CallErrorAdmin(KeysetAdmin, SessionRowAdmin):
     list_display = ("at", "tool_name", "error", "of_session", "app", "event")
     list_filter = ("at",)
     large_fields = ("detail",)
-    ordering = ("-id",)
+    ordering = ("-at", "-id")
     fields = ("at", "tool_name", "error", "of_session", "response", "traceback")
 
     def has_view_permission(self, request: HttpRequest, obj: object | None = None) -> bool:

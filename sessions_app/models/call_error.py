@@ -26,7 +26,10 @@ class CallError(models.Model):
     class Meta:
         # Staff need the permission `view_error_detail`.
         default_permissions = ()
-        indexes = [models.Index(fields=["session", "seq"], name="call_error_of_event")]
+        indexes = [
+            models.Index(fields=["session", "seq"], name="call_error_of_event"),
+            models.Index(fields=["at", "id"], name="call_error_by_time"),
+        ]
 
     def __str__(self) -> str:
         return f"{self.tool_name}: {self.error}"

@@ -119,6 +119,19 @@ def test_no_list_of_the_audit_counts_its_rows_or_skips_pages(admin_client: Clien
             assert model in few or "OFFSET" not in statement, (model, statement)
 
 
+def test_the_exceptions_of_a_day_are_found_by_their_time(client: Client) -> None:
+    sign_in(client, "session", rights=("view_text", "view_error_detail"))
+    day = "?at__gte=2026-11-21+00%3A00%3A00%2B00%3A00&at__lt=2026-11-22+00%3A00%3A00%2B00%3A00"
+    statements = [
+        statement
+        for statement in statements_of(client, list_url("callerror", day))
+        if 'FROM "sessions_app_callerror"' in statement
+    ]
+    assert statements
+    for statement in statements:
+        assert "using call_error_by_time" in plan_of(statement), statement
+
+
 OTHER_LISTS = ("auth_user", "auth_group", "axes_accessattempt")
 
 
