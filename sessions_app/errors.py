@@ -37,6 +37,10 @@ class PermissionDeniedError(SiteError):
     status = HTTPStatus.FORBIDDEN
 
 
+class SecondPersonError(PermissionDeniedError):
+    """A second member of staff must agree to this erasure first: ask on its page in the admin."""
+
+
 class AgentClosedError(PermissionDeniedError):
     """You may not use this agent, or not any more. You can still read the chat."""
 

@@ -26,7 +26,7 @@ from sessions_app.data_protection.erase import ErasureOrder, erase_session
 from sessions_app.data_protection.export import export_session
 from sessions_app.data_protection.personal_data import as_text, count_rows_of_sessions
 from sessions_app.data_protection.transcripts.pages import write_record
-from sessions_app.errors import LegalHoldError
+from sessions_app.errors import LegalHoldError, SecondPersonError
 from sessions_app.models import AccessKind, ActionKind, GuardedAct, LegalHold, Session
 
 ARCHIVE, RECORD = "archive", "record"
@@ -179,15 +179,15 @@ class SessionActionsMixin(SecondPersonMixin):
             if consent.asks:
                 self.ask_second_person(request, consent)
                 return HttpResponseRedirect(session_url(session.pk))
-            self.use_consent(request, consent)
-            reason = consent.reason
-            # Before the erasure, while the row exists: the act names its subject.
-            self.log_act(request, ActionKind.DELETE, session, reason)
+            order = ErasureOrder.of_staff(staff_of(request), consent.reason)
             try:
-                tombstone = erase_session(session.pk, ErasureOrder.of_staff(staff_of(request), reason))
+                tombstone = erase_session(session.pk, order)
+            except SecondPersonError as error:  # The agreement was used after the check above.
+                raise PermissionDenied from error
             except LegalHoldError as error:  # The hold was set after the check above.
                 messages.error(request, str(error))
                 return HttpResponseRedirect(session_url(session.pk))
+            self.log_act(request, ActionKind.DELETE, session, tombstone.reason)
             erased = as_text(tombstone.counts)
             messages.success(request, _("Erased: %(counts)s. A tombstone is kept.") % {"counts": erased})
             return HttpResponseRedirect(self.url_of("changelist"))

@@ -29,6 +29,7 @@ from sessions_app.asgi.downloads import as_download
 from sessions_app.data_protection.erase import ErasureOrder, erase_user
 from sessions_app.data_protection.export import export_user
 from sessions_app.data_protection.personal_data import as_text, count_rows_of_user
+from sessions_app.errors import SecondPersonError
 from sessions_app.models import AccessKind, GuardedAct, LegalHold
 
 USER_MODEL: type[Model] = get_user_model()
@@ -153,9 +154,11 @@ class ErasingUserAdmin(SecondPersonMixin, BASE):  # type: ignore[misc]
         return may(request, Right.ERASE) and super().has_delete_permission(request, obj)
 
     def delete_model(self, request: HttpRequest, obj: Any) -> None:
-        self.use_consent(request, request.adk_consent)  # type: ignore[attr-defined]
         order = ErasureOrder.of_staff(staff_of(request), self.reason_for_deletion(request))
-        erase_user(obj.pk, order)
+        try:
+            erase_user(obj.pk, order)
+        except SecondPersonError as error:  # The agreement was used after the check of the form.
+            raise PermissionDenied from error
 
 
 class RecordedGroupAdmin(RecordedActsMixin, GroupAdmin):

@@ -93,9 +93,14 @@ class Actor:
 
 @dataclass(frozen=True)
 class UserActor(Actor):
-    """A user, or an API key acting for the user: the actor of a use case."""
+    """A user, or an API key acting for the user: the actor of a use case.
+
+    Attributes:
+        is_service: True for the key of a service, which staff make, and which acts for other people.
+    """
 
     user: "AbstractBaseUser | AnonymousUser" = field(kw_only=True, compare=False)
+    is_service: bool = False
 
 
 SITE = Actor(ActorKind.SITE, "site")

@@ -13,14 +13,17 @@ from django.contrib.contenttypes.models import ContentType
 from django.db.models.signals import pre_delete
 from django.dispatch import receiver
 
+from sessions_app.conf import conf
 from sessions_app.data_protection.erase import (
     ErasureOrder,
     erase_sessions_of,
     erase_shared_rows,
     finish,
     open_tombstone,
+    unfinished_tombstones,
 )
-from sessions_app.models import ErasedKind, LegalHold
+from sessions_app.errors import SecondPersonError
+from sessions_app.models import ErasedKind, GuardedAct, LegalHold
 from sessions_app.store.erasing import refuse_if_held
 
 BY_DELETION = ErasureOrder(reason="The account was deleted.")
@@ -32,10 +35,14 @@ def erase_with_account(instance: Any, **kwargs: Any) -> None:
 
     Raises:
         LegalHoldError: the user, or a session of the user, is under legal hold.
+        SecondPersonError: the site wants a second person to agree to erasures, and this one is not by `erase_user`.
     """
     # The lock keeps other transactions from inserting rows of this user until the account is gone.
     get_user_model()._default_manager.select_for_update().filter(pk=instance.pk).first()
     refuse_if_held(LegalHold.objects.of_user(instance.pk))
+    is_ordered = unfinished_tombstones(ErasedKind.PERSON, instance.pk).exists()
+    if GuardedAct.ERASE in conf().second_person_for and not is_ordered:
+        raise SecondPersonError
     tombstone = open_tombstone(ErasedKind.PERSON, instance.pk, instance.pk, BY_DELETION)
     erase_sessions_of(instance.pk, tombstone)
     erase_shared_rows(instance.pk, tombstone)

@@ -12,7 +12,7 @@ it finds the unfinished tombstone and adds its counts.
 import logging
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
 from typing import Any, Self
@@ -21,32 +21,38 @@ from uuid import UUID
 from celery import current_app
 from django.contrib.auth import get_user_model
 from django.db import connection, transaction
-from django.db.models import F, QuerySet
+from django.db.models import F, Model, QuerySet
 from django.db.models.functions import Coalesce, Now
 from django.utils import timezone
 
-from sessions_app.base.actors import Actor
+from sessions_app.base.actors import Actor, ActorKind
+from sessions_app.conf import conf
 from sessions_app.data_protection.personal_data import count_rows_of_sessions, rows_of_user
-from sessions_app.errors import NotFoundError
+from sessions_app.errors import NotFoundError, SecondPersonError
 from sessions_app.invocations.worker import worker
 from sessions_app.models import (
+    ActRequest,
     ApiKey,
     Artifact,
     ErasedKind,
+    GuardedAct,
     Invocation,
     InvocationStatus,
     JobStatus,
     LegalHold,
     LinkedAccount,
     MemoryPause,
+    RequestStage,
     SavedCredential,
     ScheduledTask,
     Session,
+    StepKind,
     Tombstone,
     ToolJob,
     UserState,
     Webhook,
 )
+from sessions_app.models.act_request import add_step
 from sessions_app.process import threads
 from sessions_app.store.erasing import delete_session_row, refuse_if_held
 from sessions_app.store.history_cache import cache
@@ -65,16 +71,19 @@ class ErasureOrder:
     Attributes:
         by: primary key of the user; None for the site itself and for a management command.
         by_name: name of a member of staff, kept in the tombstone.
+        staff: member of staff, or the site for an operator's command, who needs the agreement of a second person if
+            the site wants it (`second_person_for`); None for a person's own data, and for retention.
     """
 
     reason: str
     by: Any = None
     by_name: str = ""
+    staff: Actor | None = None
 
     @classmethod
     def of_staff(cls, staff: Actor, reason: str) -> Self:
         """Return an order of a member of staff."""
-        return cls(reason, staff.user_pk, staff.name)
+        return cls(reason, staff.user_pk, staff.name, staff)
 
 
 def erase_session(session_pk: UUID, order: ErasureOrder, among: QuerySet[Session] | None = None) -> Tombstone:
@@ -86,6 +95,7 @@ def erase_session(session_pk: UUID, order: ErasureOrder, among: QuerySet[Session
     Raises:
         NotFoundError: there is no such session to erase.
         LegalHoldError: the session or its user is under legal hold.
+        SecondPersonError: a second person must agree first.
     """
     if among is None:
         among = Session.objects.all()
@@ -95,6 +105,7 @@ def erase_session(session_pk: UUID, order: ErasureOrder, among: QuerySet[Session
         raise NotFoundError(f"There is no session '{session_pk}' to erase.")
     # Checked before the work is stopped, and once more under the lock of the row by `delete_session_row`.
     refuse_if_held(LegalHold.objects.of_session(session.pk, session.user_id))
+    order = _agreed(order, session)
     _stop_session(rows, by=order.by)
     with transaction.atomic():
         tombstone = open_tombstone(ErasedKind.SESSION, session.pk, session.user_id, order)
@@ -112,16 +123,43 @@ def erase_user(user_pk: Any, order: ErasureOrder) -> Tombstone:
     Raises:
         NotFoundError: there is no such user.
         LegalHoldError: the user, or a session of the user, is under legal hold.
+        SecondPersonError: a second person must agree first.
     """
     user = get_user_model()._default_manager.filter(pk=user_pk).first()
     if user is None:
         raise NotFoundError(f"There is no user with the primary key '{user_pk}'.")
     refuse_if_held(LegalHold.objects.of_user(user_pk))
+    # An interrupted erasure was agreed to when it began.
+    if not unfinished_tombstones(ErasedKind.PERSON, user_pk).exists():
+        order = _agreed(order, user)
     tombstone = open_tombstone(ErasedKind.PERSON, user_pk, user_pk, order)
     erase_sessions_of(user_pk, tombstone)
     user.delete()  # the receiver in `account` erases the rest and finishes the tombstone
     tombstone.refresh_from_db()
     return tombstone
+
+
+def _agreed(order: ErasureOrder, subject: Model) -> ErasureOrder:
+    """Return the order, with the reason to which a second person has agreed if staff need one; use the agreement up.
+
+    Raises:
+        SecondPersonError: nobody has agreed to this erasure, or the agreement was used before.
+    """
+    if order.staff is None or GuardedAct.ERASE not in conf().second_person_for:
+        return order
+    requests: QuerySet[Any] = ActRequest.objects.with_stage()
+    requests = requests.filter(
+        act=GuardedAct.ERASE,
+        stage=RequestStage.AGREED,
+        subject_kind=subject._meta.model_name,
+        subject_id=str(subject.pk),
+    )
+    if order.staff.kind == ActorKind.STAFF:
+        requests = requests.filter(actor_id=str(order.staff.user_pk))
+    agreed = requests.order_by("-id").first()
+    if agreed is None or not add_step(agreed, StepKind.ACT, order.staff.columns()):
+        raise SecondPersonError
+    return replace(order, reason=agreed.reason, by_name=order.by_name or agreed.actor_name)
 
 
 def erase_sessions_of(user_pk: Any, tombstone: Tombstone) -> None:
@@ -180,6 +218,10 @@ def _delete(rows: QuerySet[Any]) -> int:
     """Delete the rows and all rows with a reference to them; return the number of `rows` without the others."""
     _, deleted = rows.delete()
     return deleted.get(rows.model._meta.label, 0)
+
+
+def unfinished_tombstones(kind: ErasedKind, subject_pk: Any) -> QuerySet[Tombstone]:
+    return Tombstone.objects.filter(kind=kind, subject_id=str(subject_pk), finished_at=None)
 
 
 def open_tombstone(kind: ErasedKind, subject_pk: Any, user_pk: Any, order: ErasureOrder) -> Tombstone:

@@ -9,12 +9,13 @@ from runtime.errors import AlreadyExistsError
 from sessions_app.agent_apps import registry
 from sessions_app.base import client_ids
 from sessions_app.base.actors import UserActor
-from sessions_app.errors import LimitExceededError, NotFoundError
+from sessions_app.conf import conf
+from sessions_app.errors import LimitExceededError, NotFoundError, SecondPersonError
 from sessions_app.invocations.chosen_model import choice_of_model
 from sessions_app.limits import quotas
 from sessions_app.limits.rates import rates
 from sessions_app.live.process import live
-from sessions_app.models import Session
+from sessions_app.models import GuardedAct, Session
 from sessions_app.process.threads import in_thread, limit_threads
 from sessions_app.sessions.agent_access import may_use, usable_app
 from sessions_app.sessions.list import changes
@@ -108,7 +109,10 @@ async def change_session(by: UserActor, session_id: UUID, change: str, title: st
         NotFoundError: the user has no such session, or it is erased already.
         InvalidInputError: the new title is empty or too long.
         LegalHoldError: the session must not be deleted.
+        SecondPersonError: staff may delete it only with a second person, and the actor is the key of a service.
     """
+    if change == changes.DELETE and by.is_service and GuardedAct.ERASE in conf().second_person_for:
+        raise SecondPersonError
     if change == changes.RESTORE:
         # `own_session` does not find deleted sessions.
         session = await in_thread(Session.objects.of_user(by.user).filter(pk=session_id).first)

@@ -79,7 +79,8 @@ class Caller:
             actor = actors.person(user, self.address)
         else:
             actor = actors.api_key(user, str(self.key.pk), self.key.name, self.address)
-        return replace(actor, traceparent=self.traceparent)
+        is_for_another = self.is_service and user.pk != self.user.pk
+        return replace(actor, traceparent=self.traceparent, is_service=is_for_another)
 
     async def acting_for(self, user_id: str) -> AbstractBaseUser:
         """Return the user for whom a request acts: the caller's own user, or a user of the key's group.

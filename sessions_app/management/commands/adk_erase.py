@@ -5,6 +5,7 @@ from collections import Counter
 from typing import Any
 from uuid import UUID
 
+from sessions_app.base.actors import SITE
 from sessions_app.data_protection.erase import ErasureOrder, erase_session, erase_user
 from sessions_app.data_protection.personal_data import as_text, count_rows_of_sessions, count_rows_of_user
 from sessions_app.errors import NotFoundError
@@ -40,14 +41,14 @@ class Command(SiteCommand):
         # Before the dry run as well: it should not promise an erasure that is refused.
         refuse_if_held(LegalHold.objects.of_session(session_pk, session.user_id))
         if options["yes"]:
-            self._report(erase_session(session_pk, ErasureOrder(reason=options["reason"])))
+            self._report(erase_session(session_pk, ErasureOrder(options["reason"], staff=SITE)))
         else:
             self._report_dry_run(count_rows_of_sessions(Session.objects.filter(pk=session_pk)))
 
     def _erase_person(self, user_pk: Any, options: dict[str, Any]) -> None:
         refuse_if_held(LegalHold.objects.of_user(user_pk))
         if options["yes"]:
-            self._report(erase_user(user_pk, ErasureOrder(reason=options["reason"])))
+            self._report(erase_user(user_pk, ErasureOrder(options["reason"], staff=SITE)))
         else:
             self._report_dry_run(count_rows_of_user(user_pk))
 

@@ -6,15 +6,18 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from functools import partial
+from io import StringIO
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import Group, Permission, User
-from django.db import connections
+from django.core.management import CommandError, call_command
+from django.db import connections, transaction
 from django.test import Client
 from django.urls import reverse
 from pytest_django import Settings
 
+from sessions_app.errors import SecondPersonError
 from sessions_app.models import (
     ActRequest,
     ActRequestStep,
@@ -344,6 +347,73 @@ def test_a_forged_key_of_a_request_does_nothing(
     answer(alan, ask(grace, "erase", session))
     assert grace.post(address("erase", session), {"agreed": key}).status_code == 200
     assert not is_done(session)
+
+
+def erase_by_command(*subject: str) -> str:
+    """Return what `adk_erase` writes, or its error."""
+    out = StringIO()
+    try:
+        call_command("adk_erase", *subject, "--yes", stdout=out)
+    except CommandError as error:
+        return str(error)
+    return out.getvalue()
+
+
+@pytest.mark.parametrize("is_account", [False, True])
+def test_the_command_erases_once_what_was_asked_and_agreed_in_the_admin(
+    grace: Client, alan: Client, session: Session, person: User, is_account: bool
+) -> None:
+    subject: Session | User = person if is_account else session
+    name = ("--user", person.username) if is_account else ("--session", str(session.pk))
+    assert "A second member of staff must agree" in erase_by_command(*name)
+    request = ask(grace, "erase", subject)
+    assert "A second member of staff must agree" in erase_by_command(*name)
+    answer(alan, request)
+    assert "Erased" in erase_by_command(*name) and is_done(subject)
+    stone = Tombstone.objects.get()
+    assert (stone.reason, stone.by_name) == ("Case 7", "grace")
+    assert set(request.steps.values_list("kind", flat=True)) == {"answer", "act"}
+    assert request.steps.get(kind="act").actor_name == "site"
+
+
+def test_an_agreement_is_for_one_subject_only(
+    grace: Client, alan: Client, session: Session, person: User
+) -> None:
+    answer(alan, ask(grace, "unmask", session))
+    answer(alan, ask(grace, "erase", person))
+    assert "A second member of staff must agree" in erase_by_command("--session", str(session.pk))
+    assert not is_done(session)
+
+
+def test_no_code_of_the_project_deletes_an_account_without_an_agreement(
+    session: Session, person: User
+) -> None:
+    """Such as the deletion of chosen users in an admin of the project's own."""
+    with pytest.raises(SecondPersonError), transaction.atomic():
+        User.objects.filter(pk=person.pk).delete()
+    assert User.objects.filter(pk=person.pk).exists() and Session.objects.exists()
+
+
+def test_an_interrupted_erasure_of_a_person_is_completed_without_another_agreement(
+    grace: Client, alan: Client, session: Session, person: User
+) -> None:
+    answer(alan, ask(grace, "erase", person))
+    hold = LegalHold.objects.create(
+        session=Session.objects.create(user=person, app_name="a", key="k"), reason="x"
+    )
+    Tombstone.objects.create(
+        kind="person", subject_id=str(person.pk), user_id=str(person.pk), reason="Case 7"
+    )
+    assert "legal hold" in erase_by_command("--user", person.username)
+    hold.delete()
+    assert "Erased" in erase_by_command("--user", person.username) and is_done(person)
+
+
+def test_people_erase_their_own_data_alone(session: Session, person: User) -> None:
+    client = Client()
+    client.force_login(person)
+    page = client.post(reverse("chat:delete_account"), {"name": person.username})
+    assert page.status_code == 302 and not User.objects.filter(pk=person.pk).exists()
 
 
 def test_without_the_setting_nothing_changes(grace: Client, session: Session, settings: Settings) -> None:

@@ -223,3 +223,28 @@ def test_a_person_named_like_the_primary_key_of_another_reaches_nothing_of_the_o
             client.post(f"/api/v1/sessions/{session.pk}/runs", {"text": "x"}, "application/json").status_code
             == 404
         )
+
+
+def test_a_key_of_a_service_erases_no_conversation_of_others_where_a_second_person_must_agree(
+    person: User, settings: Any
+) -> None:
+    """Whoever makes such a key would erase alone. People erase their own conversations, also by a key."""
+    group = Group.objects.create(name="customers")
+    person.groups.add(group)
+    session = Session.objects.create(app_name="echo", user=person, key="s-1")
+    service = with_key(make_key(User.objects.create_user("service"), people=group))
+    urls = (
+        f"/api/v1/sessions/{session.pk}",
+        f"/adk/apps/echo/users/{person.username}/sessions/s-1",
+    )
+    settings.ADK = {**settings.ADK, "second_person_for": ("erase",)}
+    for url in urls:
+        refused = service.delete(url)
+        assert refused.status_code == 403 and "A second member of staff" in refused.content.decode(), url
+    session.refresh_from_db()
+    assert session.deleted_at is None
+    own = Session.objects.create(app_name="echo", user=person, key="s-2")
+    assert with_key(make_key(person)).delete(f"/api/v1/sessions/{own.pk}").status_code == 204
+    settings.ADK = {**settings.ADK, "second_person_for": ()}
+    assert service.delete(urls[1]).status_code == 200
+    assert not Session.objects.filter(pk=session.pk).exists()
