@@ -7,6 +7,7 @@ event streams pass no middleware of Django, and get both from here.
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
+from urllib.parse import parse_qs
 from zoneinfo import available_timezones
 
 from django.conf import settings
@@ -57,9 +58,13 @@ def activate_for_connection(scope: Mapping[str, Any]) -> None:
 
 
 def language_of(scope: Mapping[str, Any]) -> str:
-    """Return the language of a connection: the language of the pages, or the site's without the middleware."""
+    """Return the language of a connection: that of the page, which names it, or the site's without the middleware."""
     if LOCALE_MIDDLEWARE not in settings.MIDDLEWARE:
         return settings.LANGUAGE_CODE
+    query = parse_qs(scope.get("query_string", b"").decode("ascii", "replace"))
+    of_page: str = query.get("language", [""])[0]
+    if of_page in dict(settings.LANGUAGES):
+        return of_page
     # Django chooses the language of a page by cookie and header of a request: the same call for a connection.
     request = HttpRequest()
     request.COOKIES = scope.get("cookies", {})

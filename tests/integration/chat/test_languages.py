@@ -51,7 +51,7 @@ async def session(person: User, model: ScriptedModel) -> Session:
 
 @asynccontextmanager
 async def socket_of(
-    browser: AsyncClient, session: Session, accept_language: str = "", **cookies: str
+    browser: AsyncClient, session: Session, accept_language: str = "", query: str = "", **cookies: str
 ) -> AsyncIterator[WebsocketCommunicator]:
     """Open a socket of the signed-in browser with further cookies; its first frame, `ready`, is read."""
     pairs = {"sessionid": browser.cookies["sessionid"].value, **cookies}
@@ -61,7 +61,7 @@ async def socket_of(
         (b"cookie", "; ".join(f"{name}={value}" for name, value in pairs.items()).encode()),
         (b"accept-language", accept_language.encode()),
     ]
-    socket = WebsocketCommunicator(websocket_application, f"/ws/chat/{session.pk}/", headers)
+    socket = WebsocketCommunicator(websocket_application, f"/ws/chat/{session.pk}/{query}", headers)
     assert (await socket.connect(timeout=5))[0]
     await socket.send_to(json.dumps({"v": 1, "type": "hello", "after": 0}))
     assert (await read(socket))["type"] == "ready"
@@ -162,6 +162,22 @@ async def test_a_refused_frame_is_answered_in_the_language_of_the_connection(
         await german.send_to(json.dumps({"v": 1, "type": "message", "id": "m2", "text": "x" * 40_000}))
         error = (await read_until(german, "error"))["message"]
         assert error == "Die Nachricht hat 40000 Zeichen; erlaubt sind 32000. Senden Sie sie in Teilen."
+
+
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        ("?language=de", "Die Nachricht ist leer. Schreiben Sie zuerst etwas."),
+        ("?language=tlh", "El mensaje está vacío. Escriba algo primero."),
+        ("?language=%FF", "El mensaje está vacío. Escriba algo primero."),
+    ],
+)
+async def test_a_connection_speaks_the_language_of_its_page(
+    browser: AsyncClient, session: Session, query: str, message: str
+) -> None:
+    async with socket_of(browser, session, "es-MX", query) as socket:
+        await socket.send_to(json.dumps({"v": 1, "type": "message", "id": "m1", "text": " "}))
+        assert (await read_until(socket, "error"))["message"] == message
 
 
 async def test_two_tabs_read_an_event_each_in_its_language_rendered_once_for_each(

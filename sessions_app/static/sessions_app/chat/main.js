@@ -411,7 +411,7 @@ class ChatPage {
 
   // Handle the first message of a new chat.
   #handleBegin(storage) {
-    this.socket.url.search = "";
+    this.socket.url.searchParams.delete("new");
     this.composer.moveDraft(storage);
     byId("files").hidden = false;
     this.chats?.refresh(0);

@@ -30,6 +30,8 @@ export class ChatSocket {
   constructor(path, { after, onFrame, onState }) {
     this.url = new URL(path, location.href);
     this.url.protocol = this.url.protocol.replace("http", "ws");
+    // What the server sends fits the page, also after another language was chosen in another tab.
+    this.url.searchParams.set("language", document.documentElement.lang);
     this.after = after;
     this.onFrame = onFrame;
     this.onState = onState;
