@@ -110,7 +110,8 @@ class _Script:
         if found:
             return found
         if is_due:
-            return [types.Part(text=f"It is time: {message}")]
+            reminder = re.fullmatch("remind me (to .+)", message, re.IGNORECASE)
+            return [types.Part(text=f"It is time {reminder[1]}." if reminder else f"It is time: {message}")]
         return [types.Part(text=self._talk(message))]
 
     def _last_message(self) -> tuple[str, bool]:
@@ -195,12 +196,12 @@ class _Script:
         tool = f"**{(response.name or '').replace('_', ' ').capitalize()}**"
         if response.name == "load_memory":
             return told_in(result)
-        if response.name == "list_scheduled_tasks":
-            return scheduled_in(result)
         if response.name == "search_knowledge":
             return passage_in(result)
         if result.get("error"):
             return f"{tool} did not work: {result['error']}"
+        if response.name in ("schedule_task", "list_scheduled_tasks"):
+            return scheduled_in(result.get("scheduled_tasks", [result]))
         if response.name in self.long_running and result.get("status") in ("queued", "pending"):
             return f"{tool} has begun. I will tell you here when it is done."
         prose = [str(result.pop(key)) for key in ("summary", "message") if result.get(key)]

@@ -40,10 +40,10 @@ def passage_in(result: dict[str, Any]) -> str:
     return f"The handbook says:\n\n> {result['passages'][0]['text']}"
 
 
-def scheduled_in(result: dict[str, Any]) -> str:
-    """Return the answer to a result of `list_scheduled_tasks`."""
+def scheduled_in(tasks: list[dict[str, Any]]) -> str:
+    """Return the answer to a result of `schedule_task` or `list_scheduled_tasks`."""
     lines = []
-    for task in result["scheduled_tasks"]:
+    for task in tasks:
         next_at = datetime.fromisoformat(task["next_at"])
-        lines.append(f"- {task['task']}: {task['how_often']}, next on {next_at:%d %B at %H:%M} UTC")
-    return "\n".join(["These tasks are scheduled:\n", *lines]) if lines else "Nothing is scheduled."
+        lines.append(f"- {task['task']}: on {next_at:%d %B at %H:%M}, {task['how_often']}")
+    return "\n".join(["Scheduled:\n", *lines]) if lines else "Nothing is scheduled."

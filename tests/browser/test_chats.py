@@ -214,6 +214,7 @@ def test_the_palette_finds_chats_and_acts_by_keyboard(chat: ChatPage) -> None:
     expect(palette.get_by_role("option").first).to_have_text(re.compile(r"Help desk · \d\d:\d\d"))
     palette.get_by_role("combobox").fill("")
     expect(palette.get_by_role("option").first).to_have_text("New chat")
+    expect(palette.get_by_role("option", name="New chat with Questions", exact=True)).to_be_visible()
     palette.get_by_role("combobox").fill(title.lower())
     keyboard.press("Enter")  # before the options follow
     expect(chat.messages).to_have_text([title])

@@ -317,31 +317,17 @@ async def test_tells_a_result_as_people_read_it_and_calls_nothing_more(
     assert await text_of(request) == text
 
 
-@pytest.mark.parametrize(
-    ("tasks", "text"),
-    [
-        ([], "Nothing is scheduled."),
-        (
-            [
-                {
-                    "task": "call the supplier",
-                    "how_often": "once",
-                    "next_at": "2026-11-30T09:07:33+00:00",
-                    "runs": 0,
-                },
-            ],
-            "These tasks are scheduled:\n\n- call the supplier: once, next on 30 November at 09:07 UTC",
-        ),
-    ],
-)
-async def test_tells_scheduled_tasks_in_words(tasks: list[dict[str, Any]], text: str) -> None:
-    result = {"now": "2026-11-30T08:57:35+00:00", "scheduled_tasks": tasks}
-    request = make_request(
-        "list my reminders",
-        call_content("list_scheduled_tasks"),
-        response_content("list_scheduled_tasks", result),
-    )
-    assert await text_of(request) == text
+async def test_tells_scheduled_tasks_in_words() -> None:
+    task = {"task": "look up order 1003", "how_often": "every day", "next_at": "2026-12-01T09:00:00+01:00"}
+    words = "Scheduled:\n\n- look up order 1003: on 01 December at 09:00, every day"
+    for tool, result in (
+        ("schedule_task", {"status": "scheduled", **task}),
+        ("list_scheduled_tasks", {"now": "2026-11-30T08:57:35+00:00", "scheduled_tasks": [task]}),
+    ):
+        request = make_request("every day", call_content(tool), response_content(tool, result))
+        assert await text_of(request) == words
+    request.contents[-1] = response_content("list_scheduled_tasks", {"scheduled_tasks": []})
+    assert await text_of(request) == "Nothing is scheduled."
 
 
 async def test_says_that_a_long_running_call_has_started_and_later_tells_its_result() -> None:
@@ -380,7 +366,4 @@ async def test_reports_words_as_usage() -> None:
 async def test_a_due_task_is_done_like_a_message() -> None:
     due = request_of(help_desk, wake_up("check the status of order 1003"))
     assert await calls_of(due) == [("transfer_to_agent", {"agent_name": "orders"})]
-    assert (
-        await text_of(request_of(help_desk, wake_up("Remind me to breathe")))
-        == "It is time: Remind me to breathe"
-    )
+    assert await text_of(request_of(help_desk, wake_up("Remind me to breathe"))) == "It is time to breathe."

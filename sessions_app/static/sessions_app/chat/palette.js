@@ -142,7 +142,7 @@ class Palette {
     const pages = [...document.querySelectorAll(".account a")];
     const signOut = document.querySelector(".account form");
     const actions = [
-      ...links.map((link) => [link.textContent.trim(), () => location.assign(link.href), "add"]),
+      ...links.map((link) => [labelOfNewChat(link), () => location.assign(link.href), "add"]),
       ...actionsOnThisChat(),
       [t("Activity"), () => location.assign(addressOf("activity/")), "activity"],
       [t("All chats and agents"), () => location.assign(addressOf("")), "chats"],
@@ -165,6 +165,12 @@ async function findChats(query) {
   showLocalTimes(list);
   const links = [...list.querySelectorAll(".chat > a")].slice(0, MAX_CHATS);
   return links.map((link) => [link.children, () => location.assign(link.href)]);
+}
+
+// A link of the picker has the agent's mark and name.
+function labelOfNewChat(link) {
+  if (!link.dataset.app) return link.textContent.trim();
+  return t("New chat with {agent}", { agent: link.lastElementChild.textContent });
 }
 
 function actionsOnThisChat() {

@@ -107,6 +107,7 @@ globalThis.sentences = {
 "Cancel editing, close a menu": "إلغاء التعديل، إغلاق قائمة",
 "Chats and actions": "المحادثات والإجراءات",
 "Keyboard shortcuts": "اختصارات لوحة المفاتيح",
+"New chat with {agent}": "محادثة جديدة مع {agent}",
 "Rename this chat": "إعادة تسمية هذه المحادثة",
 "Unpin this chat": "إلغاء تثبيت هذه المحادثة",
 "Pin this chat": "تثبيت هذه المحادثة",

@@ -107,6 +107,7 @@ globalThis.sentences = {
 "Cancel editing, close a menu": "Bearbeiten abbrechen, ein Menü schließen",
 "Chats and actions": "Chats und Aktionen",
 "Keyboard shortcuts": "Tastenkürzel",
+"New chat with {agent}": "Neuer Chat mit {agent}",
 "Rename this chat": "Diesen Chat umbenennen",
 "Unpin this chat": "Diesen Chat nicht mehr anheften",
 "Pin this chat": "Diesen Chat anheften",

@@ -107,6 +107,7 @@ globalThis.sentences = {
 "Cancel editing, close a menu": "Cancelar la edición, cerrar un menú",
 "Chats and actions": "Chats y acciones",
 "Keyboard shortcuts": "Atajos de teclado",
+"New chat with {agent}": "Nuevo chat con {agent}",
 "Rename this chat": "Cambiar el nombre de este chat",
 "Unpin this chat": "Dejar de fijar este chat",
 "Pin this chat": "Fijar este chat",
