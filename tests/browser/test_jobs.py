@@ -21,6 +21,15 @@ pytestmark = [pytest.mark.browser, pytest.mark.stack]
 
 REPORT_SECONDS = 60
 SUCCEEDED = r'"status": "succeeded"'
+HEIGHTS_OF_CARD = """
+(picture) => {
+  const card = picture.closest(".job");
+  const shown = card.offsetHeight;
+  picture.removeAttribute("src");
+  return [shown, card.offsetHeight];
+}
+"""
+"""Heights of the card of a job with its picture, and before this has arrived."""
 
 
 def play_report(
@@ -92,6 +101,8 @@ def test_a_report_continues_without_a_tab_and_a_later_tab_shows_its_answer(
     picture.scroll_into_view_if_needed()
     expect(picture).to_be_visible()
     later.page.wait_for_function("() => document.querySelector('.job img').naturalWidth > 300")
+    shown, before = picture.evaluate(HEIGHTS_OF_CARD)
+    assert shown == before > 300
 
 
 def test_an_open_tab_sees_the_job_end_and_the_agent_answer(chat: ChatPage, model: Model) -> None:
