@@ -40,7 +40,7 @@ def test_an_answer_is_copied_as_markdown_and_as_rich_text_and_a_message_as_text(
     rich = chat.page.evaluate(READ_CLIPBOARD, "text/html")
     assert "<strong>bold</strong>" in rich and "print(1)" in rich and "button" not in rich
     button(chat, "Copy this message").press("Enter")
-    expect(button(chat, "Copied this message")).to_be_visible()
+    expect(button(chat, "Copied")).to_be_visible()
     assert chat.page.evaluate("navigator.clipboard.readText()") == MESSAGE
     expect(chat.messages).to_contain_text("\\u202egnp.exe\\u200b", use_inner_text=True)
     unfold = button(chat, f"{len(MESSAGE):,} characters")

@@ -45,12 +45,23 @@ class Words:
     approved: str
     cancel: str
     cancelled: str
+    copy: str
 
 
 LANGUAGES = {
-    "de": Words("de-DE", "ltr", "Genehmigen", "Von Ihnen genehmigt", "Abbrechen", "Abgebrochen"),
-    "es": Words("es-MX", "ltr", "Aprobar", "Aprobado por usted", "Cancelar", "Cancelado"),
-    "ar": Words("ar-EG", "rtl", "موافقة", "وافقت عليه أنت", "إلغاء", "أُلغيت"),
+    "de": Words(
+        "de-DE",
+        "ltr",
+        "Genehmigen",
+        "Von Ihnen genehmigt",
+        "Abbrechen",
+        "Abgebrochen",
+        "Diese Nachricht kopieren",
+    ),
+    "es": Words(
+        "es-MX", "ltr", "Aprobar", "Aprobado por usted", "Cancelar", "Cancelado", "Copiar este mensaje"
+    ),
+    "ar": Words("ar-EG", "rtl", "موافقة", "وافقت عليه أنت", "إلغاء", "أُلغيت", "نسخ هذه الرسالة"),
 }
 
 
@@ -166,6 +177,7 @@ def test_a_whole_conversation_is_in_the_language_of_the_person(
     page.locator(".question").get_by_role("button", name=words.approve).click()
     phone.wait_for_answer("The money is on its way.")
     expect(page.locator(".verdict")).to_contain_text(words.approved)
+    expect(page.get_by_role("button", name=words.copy, exact=True)).to_have_count(2)
     live = page.locator("#log").inner_text()
     shown = datetime.fromisoformat(page.locator("#log article time").first.get_attribute("datetime") or "")
     assert shown.utcoffset() == timedelta(hours=9)  # rendered by the server, in the zone of the browser

@@ -1,6 +1,6 @@
 // Actions under answers and messages: copy, regenerate, continue, feedback, and the cost of an answer for people who may know it.
 
-import { make, makeButton } from "./dom.js";
+import { makeButton } from "./dom.js";
 import { list, locale, plural, t } from "./language.js";
 import { load } from "./parts.js";
 import { readText } from "./requests.js";
@@ -150,12 +150,14 @@ function describeCost(articles) {
 function addCopyButton(bar) {
   const button = makeButton("plain", t("Copy"), async () => {
     await navigator.clipboard.writeText(readSaid(bar.closest("article")));
-    button.firstChild.data = t("Copied");
-    setTimeout(() => {
-      button.firstChild.data = t("Copy");
-    }, COPIED_MILLISECONDS);
+    name(t("Copied"), t("Copied"));
+    setTimeout(() => name(t("Copy"), t("Copy this message")), COPIED_MILLISECONDS);
   });
+  const name = (word, label) => {
+    button.textContent = word;
+    button.setAttribute("aria-label", label);
+  };
+  name(t("Copy"), t("Copy this message"));
   button.dataset.copy = "";
-  button.append(make("span", "visually-hidden", ` ${t("this message")}`));
   bar.prepend(button);
 }

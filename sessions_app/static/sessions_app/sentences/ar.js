@@ -30,7 +30,7 @@ globalThis.sentences = {
 "The answer could not be copied. Try again.": "تعذّر نسخ الإجابة. حاول مرة أخرى.",
 "cost {price}": "التكلفة: {price}",
 "Copied": "تم النسخ",
-"this message": "هذه الرسالة",
+"Copy this message": "نسخ هذه الرسالة",
 "{count} token": {"zero": "{count} رمز", "one": "رمز واحد", "two": "رمزان", "few": "{count} رموز", "many": "{count} رمزًا", "other": "{count} رمز"},
 "The activity cannot be read now. Try again in a moment.": "لا يمكن قراءة النشاط الآن. حاول مرة أخرى بعد لحظات.",
 "There is no connection. Try again.": "لا يوجد اتصال. حاول مرة أخرى.",

@@ -30,7 +30,7 @@ globalThis.sentences = {
 "The answer could not be copied. Try again.": "Die Antwort konnte nicht kopiert werden. Versuchen Sie es noch einmal.",
 "cost {price}": "Kosten: {price}",
 "Copied": "Kopiert",
-"this message": "diese Nachricht",
+"Copy this message": "Diese Nachricht kopieren",
 "{count} token": {"one": "{count} Token", "other": "{count} Tokens"},
 "The activity cannot be read now. Try again in a moment.": "Die Aktivität lässt sich gerade nicht abrufen. Versuchen Sie es gleich noch einmal.",
 "There is no connection. Try again.": "Es gibt keine Verbindung. Versuchen Sie es noch einmal.",

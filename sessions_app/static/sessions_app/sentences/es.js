@@ -30,7 +30,7 @@ globalThis.sentences = {
 "The answer could not be copied. Try again.": "No se pudo copiar la respuesta. Inténtelo de nuevo.",
 "cost {price}": "coste: {price}",
 "Copied": "Copiado",
-"this message": "este mensaje",
+"Copy this message": "Copiar este mensaje",
 "{count} token": {"one": "{count} token", "other": "{count} tokens"},
 "The activity cannot be read now. Try again in a moment.": "La actividad no se puede consultar ahora. Inténtelo de nuevo dentro de un momento.",
 "There is no connection. Try again.": "No hay conexión. Inténtelo de nuevo.",
