@@ -1,8 +1,10 @@
 """Authentication of the API: an API key as bearer token, else the sign-in of a browser with its CSRF token."""
 
+from typing import Any
+
 from django.conf import settings
 from django.http import HttpRequest
-from ninja.errors import AuthenticationError
+from ninja.errors import AuthenticationError, HttpError
 from ninja.security import APIKeyCookie, HttpBearer
 
 from sessions_app.api.access.callers import Caller, Source, key_calling, person_calling
@@ -22,6 +24,16 @@ class SignInAuth(APIKeyCookie):
     """The cookie of a browser in which somebody is signed in. A request that writes needs the CSRF token, too."""
 
     param_name = settings.SESSION_COOKIE_NAME
+
+    def __call__(self, request: HttpRequest) -> Any:
+        if self.param_name not in request.COOKIES:
+            return None  # A program without a key: django-ninja would tell it of the CSRF token.
+        try:
+            return super().__call__(request)
+        except HttpError as error:
+            raise PermissionDeniedError(
+                "The CSRF token is missing or wrong. Send that of your page as X-CSRFToken, or an API key."
+            ) from error
 
     async def authenticate(self, request: HttpRequest, key: str | None) -> Caller | None:
         user = await request.auser()

@@ -104,6 +104,19 @@ def test_a_browser_that_is_signed_in_writes_with_the_token_of_its_page_only(
     assert hook.deliveries.exists() is (status == 202)
 
 
+@pytest.mark.parametrize("address", ["/api/v1/sessions", "/adk/apps/help_desk/users/ada/sessions"])
+def test_a_program_without_a_key_and_a_browser_without_a_token_are_told_what_to_send(
+    person: User, address: str
+) -> None:
+    client = Client(enforce_csrf_checks=True)
+    refused = client.post(address, {"app": "help_desk"}, content_type="application/json")
+    assert (refused.status_code, refused.json()["detail"]) == (401, "Sign in, or send an API key.")
+    client.force_login(person)
+    refused = client.post(address, {"app": "help_desk"}, content_type="application/json")
+    assert refused.status_code == 403
+    assert refused.json()["detail"].startswith("The CSRF token is missing or wrong.")
+
+
 def test_the_key_of_a_service_has_a_rate_in_place_of_its_person(
     person: User, configure: Callable[..., None]
 ) -> None:
