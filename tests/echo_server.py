@@ -36,9 +36,16 @@ class Received:
 
 @dataclass(frozen=True)
 class Reply:
+    """A response.
+
+    Attributes:
+        missing_bytes: bytes of the body that never come, because the connection breaks.
+    """
+
     status: int = 200
     body: bytes = b"{}"
     headers: dict[str, str] = field(default_factory=lambda: {"Content-Type": "application/json"})
+    missing_bytes: int = 0
 
 
 Route = Callable[[Received], Reply]
@@ -94,9 +101,11 @@ class EchoServer:
         handler.send_response(reply.status)
         for name, value in reply.headers.items():
             handler.send_header(name, value)
-        handler.send_header("Content-Length", str(len(reply.body)))
+        handler.send_header("Content-Length", str(len(reply.body) + reply.missing_bytes))
         handler.end_headers()
         handler.wfile.write(reply.body)
+        if reply.missing_bytes:
+            handler.close_connection = True
 
     def hold(self, _: Received) -> Reply:
         """Answer when the test releases the server."""

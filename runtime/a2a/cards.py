@@ -32,11 +32,13 @@ async def fetch_card(client: httpx.AsyncClient, url: str, headers: Mapping[str, 
 
     Raises:
         AgentCardResolutionError: there is no usable card.
-        httpx.HTTPError: the server cannot be reached.
+        httpx.HTTPError: the server cannot be reached, or answers with an error.
     """
     _check_secure(url, url)
     # A redirect could lead to another server, with our headers.
     async with client.stream("GET", url, headers=headers, follow_redirects=False) as response:
+        if response.is_error:
+            response.raise_for_status()
         if response.status_code != httpx.codes.OK:
             raise AgentCardResolutionError(
                 f"The agent card {url!r} is answered with the status {response.status_code}. "

@@ -38,6 +38,8 @@ from runtime.models.loop_clients import ssl_context
 logger = logging.getLogger(__name__)
 CANCEL_SECONDS = 5.0
 POLL_SECONDS = (0.2, 0.5, 1.0, 2.0, 5.0)
+MAX_FAILED_POLLS = 15
+"""Polls in a row, in about a minute, that reach no server before it is given up: a restart takes less."""
 # protobuf raises SystemError for a name with half a surrogate pair.
 _PARSE_ERRORS = (
     ParseError,
@@ -71,17 +73,25 @@ class RemoteClient:
                     yield item
 
     async def follow(self, task_id: str) -> AsyncGenerator[Task, None]:
-        """Poll a task whose stream has broken off, and yield its state each time.
+        """Poll a task whose stream has broken off, and yield its state each time. The server may be restarting.
 
         Raises:
             RemoteAgentError: the agent cannot be reached, or its answer is unreadable.
         """
         # Short delays first, so a quick answer is shown soon.
         delays = iter(POLL_SECONDS)
+        failed_polls = 0
         while True:
-            with translated_failures():
-                task = await self._client.get_task(GetTaskRequest(id=task_id), context=self._context)
-            yield task
+            try:
+                with translated_failures():
+                    task = await self._client.get_task(GetTaskRequest(id=task_id), context=self._context)
+            except RemoteAgentError as error:
+                failed_polls += 1
+                if error.code != UNREACHABLE or failed_polls == MAX_FAILED_POLLS:
+                    raise
+            else:
+                failed_polls = 0
+                yield task
             await asyncio.sleep(next(delays, POLL_SECONDS[-1]))
 
     async def cancel(self, task_id: str) -> None:
@@ -145,9 +155,8 @@ def translated_failures() -> Generator[None, None, None]:
         raise RemoteAgentError(TOO_SLOW, _detail(error)) from error
     except (httpx.HTTPError, A2AClientError) as error:
         # The SDK wraps network errors in its own exception.
-        is_network_error = isinstance(error, httpx.HTTPError) or isinstance(error.__cause__, httpx.HTTPError)
-        problem = UNREACHABLE if is_network_error else UNREADABLE
-        raise RemoteAgentError(problem, _detail(error)) from error
+        cause = error if isinstance(error, httpx.HTTPError) else error.__cause__
+        raise RemoteAgentError(_code_of(cause), _detail(error)) from error
     except BodyTooLargeError as error:
         raise RemoteAgentError(TOO_LARGE, str(error)) from error
     except A2AError as error:
@@ -157,6 +166,15 @@ def translated_failures() -> Generator[None, None, None]:
     # The SDK lets protobuf's exceptions for malformed answers through.
     except _PARSE_ERRORS as error:
         raise RemoteAgentError(UNREADABLE, _detail(error)) from error
+
+
+def _code_of(cause: BaseException | None) -> str:
+    if isinstance(cause, httpx.HTTPStatusError):
+        status = cause.response.status_code
+        # A wrong key or address stays wrong, other than a server that is busy or down.
+        if cause.response.is_client_error and status != httpx.codes.TOO_MANY_REQUESTS:
+            return REFUSED
+    return UNREACHABLE if isinstance(cause, httpx.HTTPError) else UNREADABLE
 
 
 def _detail(error: BaseException) -> str:

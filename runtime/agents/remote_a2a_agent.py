@@ -24,6 +24,7 @@ from runtime.a2a.closing_event import closing_event, failed_event
 from runtime.a2a.errors import (
     NOTHING_TO_SEND,
     TOO_SLOW,
+    UNREACHABLE,
     UNREADABLE,
     AgentCardResolutionError,
     RemoteAgentError,
@@ -201,20 +202,26 @@ class RemoteA2aAgent(BaseAgent):
         if self.a2a_request_meta_provider:
             request.metadata.update(self.a2a_request_meta_provider(ctx, message))
         must_record_task = ctx.is_resumable
-        async with aclosing(client.send(request)) as items:
-            async for item in items:
-                texts = reply.add(item)
-                if reply.task_id and must_record_task:
-                    # Recorded once the server has named the task: a message sent again would start a second task.
-                    must_record_task = False
-                    task = RemoteTaskState(task_id=reply.task_id, context_id=reply.context_id)
-                    ctx.set_agent_state(self.name, agent_state=task)
-                    yield self._create_agent_state_event(ctx)
-                if texts:
-                    yield Event(id=event_id, partial=True, content=types.Content(role="model", parts=texts))
+        try:
+            async with aclosing(client.send(request)) as items:
+                async for item in items:
+                    texts = reply.add(item)
+                    if reply.task_id and must_record_task:
+                        # Recorded once the server has named the task: a message sent again would start a second task.
+                        must_record_task = False
+                        task = RemoteTaskState(task_id=reply.task_id, context_id=reply.context_id)
+                        ctx.set_agent_state(self.name, agent_state=task)
+                        yield self._create_agent_state_event(ctx)
+                    if texts:
+                        content = types.Content(role="model", parts=texts)
+                        yield Event(id=event_id, partial=True, content=content)
+        except RemoteAgentError as error:
+            # The task does not end with the connection, or with the process that has served the stream.
+            if error.code != UNREACHABLE or not reply.task_id:
+                raise
 
     async def _follow(self, client: RemoteClient, reply: Reply) -> None:
-        """Wait for the end of the task if the stream ended first.
+        """Wait for the end of the task if the stream ended or broke first.
 
         Raises:
             RemoteAgentError: the task has not ended in time, or there is no task to wait for.

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from google.protobuf.json_format import MessageToDict
 
+from runtime.a2a import remote_client
 from runtime.agents.remote_a2a_agent import RemoteA2aAgent
 from runtime.events import Event
 from tests.a2a_server import card_of
@@ -78,7 +80,7 @@ ERROR = Reply(body=b'{"jsonrpc": "2.0", "id": 1, "error": {"code": -32603, "mess
         (Reply(body=b"\xff\xfe"), "is no agent card"),
         (Reply(body=b'{"\\ud800": 1}'), "is no agent card"),
         (Reply(body=b"{}"), "names no address"),
-        (Reply(status=404), "status 404"),
+        (Reply(status=204), "status 204"),
         (Reply(status=302, headers={"Location": "https://example.org/"}), "status 302"),
         (Reply(body=b'{"url": "https://example.org/"}'), "on another server"),
         (Reply(body=b'{"url": "http://example.org/"}'), "must begin with https://"),
@@ -93,6 +95,26 @@ async def test_a_card_that_cannot_be_used_is_refused(server: EchoServer, reply: 
     assert (event.error_code, event.content) == ("REMOTE_UNREADABLE", None)
     assert words in (event.error_detail or "")
     assert [received.path for received in server.received] == ["/card"]
+
+
+@pytest.mark.parametrize(
+    ("status", "code"),
+    [
+        (401, "REMOTE_REFUSED"),
+        (404, "REMOTE_REFUSED"),
+        (429, "REMOTE_UNREACHABLE"),
+        (503, "REMOTE_UNREACHABLE"),
+    ],
+)
+async def test_the_status_of_an_error_tells_whether_to_try_again(
+    server: EchoServer, status: int, code: str
+) -> None:
+    server.routes["/card"] = lambda received: Reply(status=status)
+    refused = await say(server)
+    assert refused.error_code == code and str(status) in (refused.error_detail or "")
+    rpc(server, SendStreamingMessage=Reply(status=status), CancelTask=ERROR, GetTask=ERROR)
+    refused = await say(server)
+    assert refused.error_code == code and str(status) in (refused.error_detail or "")
 
 
 async def test_a_card_is_not_fetched_without_encryption_from_another_machine() -> None:
@@ -170,6 +192,31 @@ async def test_a_stream_that_stops_in_the_middle_is_taken_up_by_asking_for_the_t
     rpc(server, SendStreamingMessage=stream({"task": TASK}), GetTask=result(DONE))
     event = await say(server)
     assert (event.text(), event.error_code) == ("done", None)
+
+
+async def test_a_server_that_restarts_in_the_middle_of_a_stream_is_asked_for_the_task(
+    server: EchoServer,
+) -> None:
+    broken = replace(stream({"task": TASK}), missing_bytes=1)
+    rpc(server, SendStreamingMessage=broken)
+    polls = iter([Reply(status=502), Reply(missing_bytes=1), result(DONE)])
+    serve = server.routes["/rpc"]
+    server.routes["/rpc"] = lambda received: next(polls) if b"GetTask" in received.body else serve(received)
+    event = await say(server)
+    assert (event.text(), event.error_code) == ("done", None)
+    assert next(polls, None) is None
+
+
+async def test_a_server_that_does_not_come_back_is_given_up(
+    server: EchoServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(remote_client, "POLL_SECONDS", (0.01,))
+    broken = replace(stream({"task": TASK}), missing_bytes=1)
+    rpc(server, SendStreamingMessage=broken, GetTask=Reply(status=502), CancelTask=ERROR)
+    event = await say(server)
+    assert event.error_code == "REMOTE_UNREACHABLE"
+    methods = [json.loads(one.body)["method"] for one in server.received if one.path == "/rpc"]
+    assert methods == ["SendStreamingMessage", *["GetTask"] * remote_client.MAX_FAILED_POLLS, "CancelTask"]
 
 
 async def test_a_task_that_is_lost_with_its_stream_is_an_error_and_is_cancelled(server: EchoServer) -> None:
