@@ -24,6 +24,7 @@ from adk_site.embedded.paths import data_dir
 from adk_site.embedded.postgres import postgres_url
 from adk_site.embedded.redis import redis_url
 from adk_site.sso import settings as sso
+from sessions_app.process import lost_servers
 
 env = environ.Env()
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -228,6 +229,7 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 DATABASE_URL: str = env.str("DATABASE_URL", default="") or postgres_url(DATA_DIR)
 DATABASES: dict[str, dict[str, Any]] = {"default": env.db_url_config(DATABASE_URL)}
+DATABASE_POOLED: bool = env.bool("DATABASE_POOLED", default=False)
 # A streaming replica, from which the pages of staff are read.
 if replica_url := env.str("DATABASE_REPLICA_URL", default=""):
     DATABASES["replica"] = env.db_url_config(replica_url)
@@ -239,12 +241,14 @@ for alias, database in DATABASES.items():
             f"{variable} must be the URL of a PostgreSQL database: postgresql://user:password@host/database"
         )
     # Without this timeout, a process waits minutes for a server that does not answer at all.
-    database.setdefault("OPTIONS", {}).setdefault(
-        "connect_timeout", env.int("DATABASE_CONNECT_SECONDS", default=5)
-    )
+    options: dict[str, Any] = {"connect_timeout": env.int("DATABASE_CONNECT_SECONDS", default=5)}
+    options |= lost_servers.DATABASE_OPTIONS
+    if not DATABASE_POOLED:
+        options["options"] = lost_servers.SESSION_OPTIONS
+    database["OPTIONS"] = {**options, **database.get("OPTIONS", {})}
 # Behind a pooler in transaction mode the next transaction may have another session of PostgreSQL, where neither cursors
 # nor prepared statements of this one exist. The pooler refuses the option by which web processes limit statements.
-if env.bool("DATABASE_POOLED", default=False):
+if DATABASE_POOLED:
     for database in DATABASES.values():
         database["DISABLE_SERVER_SIDE_CURSORS"] = True
     ADK |= {"prepared_statements": False, "statement_seconds": 0.0}
@@ -253,7 +257,9 @@ REDIS_URL: str = env.str("REDIS_URL", default="") or redis_url(DATA_DIR)
 CHANNEL_LAYERS: dict[str, Any] = {
     "default": {
         "BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer",
-        "CONFIG": {"hosts": [{"address": REDIS_URL, "socket_timeout": 15}]},
+        "CONFIG": {
+            "hosts": [{"address": REDIS_URL, "socket_timeout": 15, **lost_servers.redis_options(REDIS_URL)}]
+        },
     }
 }
 STATIC_URL = "/static/"

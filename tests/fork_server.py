@@ -24,6 +24,7 @@ from typing import Literal, TextIO
 import django
 
 from adk_site.garbage_collection import exclude_permanent_objects
+from tests.network import NAMESPACE, enter_namespace
 
 MAX_REQUEST_BYTES = 1_000_000
 PACKAGES = (
@@ -87,6 +88,8 @@ def _wait(pid: int, standard: list[int], answer: int) -> None:
 def _run(standard: list[int], arguments: list[str], environment: dict[str, str], terminal: bool) -> None:
     """Become the program: the name of a module, as after `python -m`, and its arguments."""
     os.setsid()
+    if NAMESPACE in environment:
+        enter_namespace(environment[NAMESPACE])
     for number, file in enumerate(standard):
         os.dup2(file, number)
         os.close(file)

@@ -20,6 +20,8 @@ from kombu.utils.encoding import bytes_to_str
 from kombu.utils.json import dumps, loads
 from redis.exceptions import ConnectionError as RedisConnectionError
 
+from sessions_app.process.lost_servers import tcp_options
+
 logger = logging.getLogger(__name__)
 SET_ASIDE = "adk.unreadable"
 """Redis list of the entries that could not be read, the newest first."""
@@ -43,7 +45,13 @@ def set_unreadable_messages_aside(app: Celery) -> None:
 
 
 class _CheckedEntries(redis.Channel):
-    """Channel that gives readable entries only to its consumers."""
+    """Channel that gives readable entries only to its consumers, and notices that Redis is gone."""
+
+    # Unless the transport options of the broker have other values.
+    socket_timeout = 15.0
+    socket_connect_timeout = 5.0
+    socket_keepalive = True
+    socket_keepalive_options = tcp_options()  # type: ignore[assignment]  # kombu-stubs have names for numbers
 
     def set_aside(self, entry: bytes | str, error: Exception) -> None:
         """Move the entry to the list `SET_ASIDE`, and log the error."""
