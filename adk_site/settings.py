@@ -240,6 +240,7 @@ for alias, database in DATABASES.items():
         raise ImproperlyConfigured(
             f"{variable} must be the URL of a PostgreSQL database: postgresql://user:password@host/database"
         )
+    database["ENGINE"] = "adk_site.postgresql"
     # Without this timeout, a process waits minutes for a server that does not answer at all.
     options: dict[str, Any] = {"connect_timeout": env.int("DATABASE_CONNECT_SECONDS", default=5)}
     options |= lost_servers.DATABASE_OPTIONS

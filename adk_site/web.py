@@ -15,6 +15,7 @@ from django.core.exceptions import ImproperlyConfigured  # noqa: E402
 from django.db import connections  # noqa: E402
 
 from sessions_app.conf import conf  # noqa: E402
+from sessions_app.process.failover import Connection  # noqa: E402
 from sessions_app.process.replica import REPLICA  # noqa: E402
 
 REPLICA_WAIT_SECONDS = 2.0
@@ -26,7 +27,7 @@ def _limit_database_use() -> None:
     site = conf()
     # Changed before Daphne imports the application, which may open the first connection.
     for alias, database in settings.DATABASES.items():
-        database.update(ENGINE="adk_site.postgresql", CONN_MAX_AGE=0, CONN_HEALTH_CHECKS=False)
+        database.update(CONN_MAX_AGE=0, CONN_HEALTH_CHECKS=False)
         options = database.setdefault("OPTIONS", {})
         wait = REPLICA_WAIT_SECONDS if alias == REPLICA else site.page_wait_seconds
         # A page waits for a connection of the pool. Without a pool, each concurrent request would open its own.
@@ -35,6 +36,7 @@ def _limit_database_use() -> None:
             "max_size": site.page_connections,
             "timeout": wait,
             "reconnect_timeout": wait,
+            "connection_class": Connection,
         }
         if site.statement_seconds:
             timeout = f"-c statement_timeout={round(site.statement_seconds * 1000)}"

@@ -22,7 +22,6 @@ from adk_site.settings import *  # noqa: F403
 ADK = {**ADK, "reload_agents": False}  # noqa: F405  # a test that changes agents asks for the reload itself
 # Requests and threads share connections, as in a web process of the site: opening one for each call of the ORM takes
 # a third of the CPU time of tests that commit. No test waits for a connection.
-DATABASES["default"]["ENGINE"] = "adk_site.postgresql"  # noqa: F405
 DATABASES["default"]["OPTIONS"]["pool"] = {"min_size": 0, "max_size": 100}  # noqa: F405
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 # With a limit the Redis client calls `asyncio.wait_for`, which before Python 3.12 may drop a cancellation. The loop of

@@ -29,6 +29,7 @@ from psycopg.rows import DictRow, dict_row
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
 from sessions_app.conf import conf
+from sessions_app.process import failover
 from sessions_app.process.threads import LoopLocal
 
 UNAVAILABLE = (
@@ -198,6 +199,7 @@ class _Line:
 async def _open() -> Pool:
     prepare_after = 1 if conf().prepared_statements else None
     pool: Pool = AsyncConnectionPool(
+        connection_class=failover.AsyncConnection,
         kwargs={
             **_connection_parameters(),
             "autocommit": True,
