@@ -10,13 +10,19 @@ import signal
 import sys
 import traceback
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from tempfile import mkdtemp
 
 import environ
 
+from adk_site.embedded.postgres import Postgres
+from adk_site.embedded.redis import Redis
 from tests.benchmarks.servers import bench_site
-from tests.stack.replica import replica_of, url_of_both
+from tests.chaos.processes import SITES, Servers, Site
+from tests.network import Network, NoNetworkError
+from tests.network.servers import ListeningPostgres, listening_servers
+from tests.stack.replica import replica_of
 
 REPLICA_DELAY = "300ms"
 """How far the replica is behind, so staff read old rows."""
@@ -33,6 +39,11 @@ def main() -> int:
     arguments.add_argument("--messages", type=int, default=5)
     arguments.add_argument("--kills", type=int, default=40)
     arguments.add_argument("--pause", type=float, default=3.0, help="mean seconds between two kills")
+    arguments.add_argument(
+        "--network",
+        action="store_true",
+        help="two sites, 20 ms and 1 %% of the packets from the servers; as root",
+    )
     options = arguments.parse_args()
     # A shell starts a command in the background with SIGINT ignored.
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -43,6 +54,9 @@ def main() -> int:
     except KeyboardInterrupt:
         print(f"chaos, seed {options.seed}: stopped before its verdict", file=sys.stderr, flush=True)
         return 130
+    except NoNetworkError as error:
+        print(f"chaos, seed {options.seed}: {error}", file=sys.stderr, flush=True)
+        return 1
     except Exception:
         print(f"chaos, seed {options.seed}: aborted", file=sys.stderr, flush=True)
         raise
@@ -59,20 +73,25 @@ def _run(options: argparse.Namespace) -> int:
         servers.enter_context(bench_site("tests.chaos.settings"))
         from django.conf import settings
 
-        from tests.chaos.processes import Site
         from tests.chaos.run import run
 
-        replica = servers.enter_context(
-            replica_of(settings.DATA_DIR, is_synchronous=True, delay=REPLICA_DELAY)
-        )
-        url = url_of_both(settings.DATA_DIR, replica.data)
+        site = Site(settings.DATA_DIR, _servers(servers, settings.DATA_DIR, options.network))
         # This process has been set up with the first server alone.
+        url = site.servers.variables["DATABASE_URL"]
         settings.DATABASES["default"].update(environ.Env.db_url_config(url))
-        site = Site(settings.DATA_DIR, replica.data, url, settings.REDIS_URL)
         try:
             site.start()
             print(f"chaos, seed {options.seed}: the site runs in {settings.DATA_DIR}", flush=True)
-            report = asyncio.run(run(site, **vars(options)))
+            report = asyncio.run(
+                run(
+                    site,
+                    seed=options.seed,
+                    people=options.people,
+                    messages=options.messages,
+                    kills=options.kills,
+                    pause=options.pause,
+                )
+            )
         except Exception:
             _keep_evidence(options.seed, traceback.format_exc(), settings.DATA_DIR)
             raise
@@ -85,6 +104,17 @@ def _run(options: argparse.Namespace) -> int:
             _keep_evidence(options.seed, evidence, settings.DATA_DIR)
     print(report, flush=True)
     return 1 if report.verdict.problems else 0
+
+
+def _servers(at_end: ExitStack, data: Path, has_network: bool) -> Servers:
+    """Start a replica of PostgreSQL; with a network, PostgreSQL and Redis also listen there."""
+    make_replica = partial(replica_of, data, is_synchronous=True, delay=REPLICA_DELAY)
+    if not has_network:
+        return Servers(Postgres(data), at_end.enter_context(make_replica()), Redis(data), None)
+    network = at_end.enter_context(Network(*SITES))
+    postgres, redis = listening_servers(data, network)
+    replica = at_end.enter_context(make_replica(server=partial(ListeningPostgres, address=network.replica)))
+    return Servers(postgres, replica, redis, network)
 
 
 def _keep_evidence(seed: int, evidence: str, data: Path) -> None:

@@ -60,7 +60,7 @@ class A2aProgram(Browser):
         """Make a request by A2A's reference client to one of the processes; it may end with a broken connection."""
         headers = {"authorization": f"Bearer {self.key}"}
         timeout = httpx.Timeout(REQUEST_SECONDS, read=ALIVE_SECONDS)
-        address = f"http://127.0.0.1:{self.random.choice(self.ports)}/a2a/{self.app}"
+        address = f"http://{self.random.choice(self.sites)}/a2a/{self.app}"
         try:
             async with httpx.AsyncClient(headers=headers, timeout=timeout, verify=TLS) as http:
                 await request(await create_client(address, ClientConfig(httpx_client=http)))

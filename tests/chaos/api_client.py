@@ -31,9 +31,9 @@ class ApiClient(StreamedFrames):
     @classmethod
     @asynccontextmanager
     async def open(
-        cls, ports: list[int], session_id: UUID, key: str, after: int
+        cls, sites: list[str], session_id: UUID, key: str, after: int
     ) -> AsyncIterator[Connection]:
-        """Follow the session by the first port, after the event `after`; messages go to the last of the ports."""
+        """Follow the session at the first site, after the event `after`; messages go to the last site."""
         session = f"/api/v1/sessions/{session_id}"
         headers = {"Authorization": f"Bearer {key}"}
         last = {"Last-Event-ID": str(after)} if after else {}
@@ -41,14 +41,14 @@ class ApiClient(StreamedFrames):
             httpx.AsyncClient(headers=headers, timeout=REQUEST_SECONDS, verify=TLS) as client,
             client.stream(
                 "GET",
-                f"http://127.0.0.1:{ports[0]}{session}/stream",
+                f"http://{sites[0]}{session}/stream",
                 headers=last,
                 timeout=httpx.Timeout(REQUEST_SECONDS, read=ALIVE_SECONDS),
             ) as response,
         ):
             if response.status_code != httpx.codes.OK:
                 raise httpx.HTTPError(f"the stream was answered with {response.status_code}")
-            opened = cls(client, f"http://127.0.0.1:{ports[-1]}", session, after)
+            opened = cls(client, f"http://{sites[-1]}", session, after)
             async with opened.reading(response):
                 yield opened
 

@@ -39,12 +39,13 @@ class Browser:
     """One tab of one person, or a program with a key, which reconnects without limit.
 
     Attributes:
+        sites: host and port of each web process.
         key: API key of a program; empty for a tab.
     """
 
     session_id: UUID
     cookie: str
-    ports: list[int]
+    sites: list[str]
     random: Random
     key: str = ""
     page: Page = field(default_factory=Page)
@@ -54,10 +55,10 @@ class Browser:
         """Perform the act, with as many connections as it takes."""
         while not act.is_over(self.page):
             kind = ApiClient if self.key else self.random.choice((WebSocket, EventStream))
-            ports = self.random.sample(self.ports, len(self.ports))
+            sites = self.random.sample(self.sites, len(self.sites))
             try:
                 async with kind.open(
-                    ports, self.session_id, self.key or self.cookie, self.page.seq
+                    sites, self.session_id, self.key or self.cookie, self.page.seq
                 ) as connection:
                     await self._listen(connection, act)
             except BROKEN:

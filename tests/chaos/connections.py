@@ -41,11 +41,11 @@ class WebSocket:
     @classmethod
     @asynccontextmanager
     async def open(
-        cls, ports: list[int], session_id: UUID, cookie: str, after: int
+        cls, sites: list[str], session_id: UUID, cookie: str, after: int
     ) -> AsyncIterator[Connection]:
-        """Open a websocket to the first port, and ask for the events after a seq."""
-        address = f"ws://127.0.0.1:{ports[0]}/ws/chat/{session_id}/"
-        headers = {"Cookie": cookie, "Origin": f"http://127.0.0.1:{ports[0]}"}
+        """Open a websocket to the first site, and ask for the events after a seq."""
+        address = f"ws://{sites[0]}/ws/chat/{session_id}/"
+        headers = {"Cookie": cookie, "Origin": f"http://{sites[0]}"}
         async with connect(address, additional_headers=headers, compression=None, open_timeout=5) as socket:
             opened = cls(socket)
             await opened.send({"type": "hello", "after": after})
@@ -95,7 +95,7 @@ class StreamedFrames:
 
 
 class EventStream(StreamedFrames):
-    """An event stream; the frames of the tab go to the last of the ports."""
+    """An event stream; the frames of the tab go to the last of the sites."""
 
     def __init__(self, client: httpx.AsyncClient, frames: str) -> None:
         super().__init__()
@@ -104,17 +104,17 @@ class EventStream(StreamedFrames):
     @classmethod
     @asynccontextmanager
     async def open(
-        cls, ports: list[int], session_id: UUID, cookie: str, after: int
+        cls, sites: list[str], session_id: UUID, cookie: str, after: int
     ) -> AsyncIterator[Connection]:
-        """Read the stream of the first port, which sends the events after a seq."""
+        """Read the stream of the first site, which sends the events after a seq."""
         headers = {"Cookie": f"{cookie}; csrftoken={CSRF_TOKEN}", "X-CSRFToken": CSRF_TOKEN}
-        address = f"http://127.0.0.1:{ports[0]}/sse/chat/{session_id}/"
+        address = f"http://{sites[0]}/sse/chat/{session_id}/"
         endless = httpx.Timeout(REQUEST_SECONDS, read=None)
         async with (
             httpx.AsyncClient(headers=headers, timeout=REQUEST_SECONDS, verify=TLS) as client,
             client.stream("GET", address, params={"after": after}, timeout=endless) as response,
         ):
-            opened = cls(client, f"http://127.0.0.1:{ports[-1]}/chat/{session_id}/frames/")
+            opened = cls(client, f"http://{sites[-1]}/chat/{session_id}/frames/")
             async with opened.reading(response):
                 yield opened
 

@@ -1,4 +1,4 @@
-"""HTTP server of the obedient model, for the Gemini client: `python -m tests.chaos.model PORT`."""
+"""HTTP server of the obedient model, for the Gemini client: `python -m tests.chaos.model HOST PORT`."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ def obey(request: RecordedRequest) -> Turn:
     return Turn(text=words_for(part), pause=PAUSE_SECONDS)
 
 
-async def _serve(port: int) -> None:
-    async with ModelServer(port) as server:
+async def _serve(host: str, port: int) -> None:
+    async with ModelServer(port, host) as server:
         server.rule = obey
         await asyncio.Event().wait()
 
 
 if __name__ == "__main__":
-    asyncio.run(_serve(int(sys.argv[1])))
+    asyncio.run(_serve(sys.argv[1], int(sys.argv[2])))

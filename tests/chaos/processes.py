@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import time
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -12,12 +13,14 @@ from pathlib import Path
 import psycopg
 
 from adk_site.embedded.postgres import Postgres, postgres_url
-from adk_site.embedded.redis import Redis
+from adk_site.embedded.redis import Redis, redis_url
 from tests.chaos.clock import SHIFT, SHIFTS
 from tests.forked_program import PROGRAMS_OF_SITE, ForkedProgram, ForkServer
 from tests.free_port import free_port
-from tests.stack.outages import kill_postgres, kill_redis, kill_tree
-from tests.stack.replica import wait_for_replica
+from tests.network import NAMESPACE, Network
+from tests.network.servers import url_of_redis
+from tests.stack.outages import kill_postgres, kill_tree
+from tests.stack.replica import url_of_both, wait_for_replica
 from tests.stack.web_process import wait_until_listening, web_program
 
 WEB = ("web1", "web2")
@@ -27,6 +30,19 @@ TARGETS = (*WEB, *WEB, *WORKERS, *WORKERS, "beat", "model", "postgres", "redis")
 """Targets of kills; each is killed in proportion to its number of entries."""
 FAILOVER = "failover"
 """Target of one kill of a run: PostgreSQL, whose replica takes its place."""
+REPLACED = "redis replaced"
+"""Target of one kill of a run: Redis, which is empty when it starts again, as another machine at its address is."""
+ONCE = (FAILOVER, REPLACED)
+SITES = ("site1", "site2")
+SITE_OF = {
+    "web1": "site1",
+    "worker1": "site1",
+    "worker3": "site1",
+    "web2": "site2",
+    "worker2": "site2",
+    "beat": "site2",
+}
+"""The machines of the processes in a run with a network."""
 
 
 @dataclass(frozen=True)
@@ -37,20 +53,49 @@ class Outage:
     ends_at: datetime
 
 
-@dataclass
-class Site:
-    """Two web processes, three workers, a beat and a model server, on one PostgreSQL and Redis. Their clocks differ.
+@dataclass(frozen=True)
+class Servers:
+    """The servers of a site.
 
     Attributes:
-        data: directory of the site's servers.
-        replica: directory of the replica of PostgreSQL, which staff read, and which takes its place at the failover.
-        database_url: leads to that one of both that accepts writes.
+        replica: replica of PostgreSQL, which staff read, and which takes its place at the failover.
+        network: through which the processes reach the servers; without one they use Unix sockets.
+    """
+
+    postgres: Postgres
+    replica: Postgres
+    redis: Redis
+    network: Network | None
+
+    @property
+    def variables(self) -> dict[str, str]:
+        """Environment variables by which the processes find the servers."""
+        if self.network is None:
+            return {
+                "DATABASE_URL": url_of_both(self.postgres.data, self.replica.data),
+                "DATABASE_REPLICA_URL": postgres_url(self.replica.data),
+                "REDIS_URL": redis_url(self.redis.data),
+            }
+        hosts = f"{self.network.primary},{self.network.replica}"
+        return {
+            "DATABASE_URL": f"postgresql://postgres@/postgres?host={hosts}&target_session_attrs=read-write",
+            "DATABASE_REPLICA_URL": f"postgresql://postgres@{self.network.replica}/postgres",
+            "REDIS_URL": url_of_redis(self.network),
+        }
+
+
+@dataclass
+class Site:
+    """Two web processes, three workers, a beat and a model server. Their clocks differ.
+
+    With a network they run at two sites, and a killed machine does not say so: what is sent to it is lost.
+
+    Attributes:
+        data: directory for the logs of the processes.
     """
 
     data: Path
-    replica: Path
-    database_url: str
-    redis_url: str
+    servers: Servers
     ports: dict[str, int] = field(default_factory=lambda: {name: free_port() for name in WEB})
     model_port: int = field(default_factory=free_port)
     processes: dict[str, ForkedProgram] = field(default_factory=dict)
@@ -60,12 +105,17 @@ class Site:
     _has_failed_over: bool = False
     _at_end: ExitStack = field(default_factory=ExitStack)
 
+    @property
+    def addresses(self) -> list[str]:
+        """Host and port of each web process."""
+        return [f"{self._host(name)}:{port}" for name, port in self.ports.items()]
+
     def start(self) -> None:
         """Start all processes; PostgreSQL and Redis run already."""
         self._server = self._at_end.enter_context(ForkServer(self._environment, *PROGRAMS_OF_SITE))
         for name in ("model", *WEB, *WORKERS, "beat"):
             self._start(name)
-        wait_until_listening(self.model_port)
+        wait_until_listening(self.model_port, self._model_host)
         for name in WEB:
             self.wait_for(name)
 
@@ -76,8 +126,10 @@ class Site:
             killed_at = self._kill_postgres(is_failover=target == FAILOVER)
             self.outages.append(Outage(killed_at, datetime.now(UTC)))
         elif target == "redis":
-            kill_redis(self.data)
-            Redis(self.data).start()
+            self.servers.redis.kill()
+            self.servers.redis.start()
+        elif target == REPLACED:
+            self._replace_redis()
         else:
             self._kill(target)
             self._start(target)
@@ -90,32 +142,43 @@ class Site:
 
     def wait_for(self, name: str) -> None:
         """Wait until a web process listens."""
-        wait_until_listening(self.ports[name])
+        wait_until_listening(self.ports[name], self._host(name))
+
+    def _host(self, name: str) -> str:
+        """Return the address of the machine of a process."""
+        if self.servers.network is None:
+            return "127.0.0.1"
+        return self.servers.network.sites[SITE_OF[name]]
+
+    @property
+    def _model_host(self) -> str:
+        return self.servers.network.people if self.servers.network else "127.0.0.1"
 
     @property
     def _environment(self) -> dict[str, str]:
         """Environment variables of all processes."""
         return {
             **os.environ,
-            "DATABASE_URL": self.database_url,
-            "DATABASE_REPLICA_URL": postgres_url(self.replica),
-            "REDIS_URL": self.redis_url,
+            **self.servers.variables,
+            "ALLOWED_HOSTS": ",".join({self._host(name) for name in WEB}),
             "DJANGO_SETTINGS_MODULE": "tests.chaos.settings",
             "GOOGLE_API_KEY": "test",
-            "GOOGLE_GEMINI_BASE_URL": f"http://127.0.0.1:{self.model_port}",
+            "GOOGLE_GEMINI_BASE_URL": f"http://{self._model_host}:{self.model_port}",
         }
 
     def _start(self, name: str) -> None:
         environment = {**self._environment, SHIFT: str(SHIFTS.get(name, 0))}
+        if self.servers.network and name in SITE_OF:
+            environment[NAMESPACE] = self.servers.network.namespace(SITE_OF[name])
         self.processes[name] = self._server.run_with_log(
             *self._program(name), environment=environment, log=self.data / f"{name}.log"
         )
 
     def _program(self, name: str) -> list[str]:
         if name in WEB:
-            return web_program(self.ports[name])
+            return web_program(self.ports[name], host=self._host(name))
         if name == "model":
-            return ["tests.chaos.model", str(self.model_port)]
+            return ["tests.chaos.model", self._model_host, str(self.model_port)]
         celery = ["celery", "--quiet", "-A", "adk_site"]
         if name == "beat":
             for file in self.data.glob("beat-schedule*"):
@@ -134,18 +197,31 @@ class Site:
         ]
         return [*celery, "worker", *options, "-l", "ERROR"]
 
+    def _replace_redis(self) -> None:
+        """Kill Redis, and start an empty one."""
+        redis, network = self.servers.redis, self.servers.network
+        if network:
+            network.cut_off(network.redis)
+        redis.kill()
+        shutil.rmtree(redis.data / "redis")
+        redis.start()
+        if network:
+            network.connect(network.redis)
+
     def _kill_postgres(self, *, is_failover: bool) -> datetime:
         """Kill PostgreSQL, wait until it accepts writes again, and return the time of the kill."""
-        data = self.replica if self._has_failed_over else self.data
+        server = self.servers.replica if self._has_failed_over else self.servers.postgres
         if is_failover:
-            wait_for_replica(data)
+            wait_for_replica(server.data)
         killed_at = datetime.now(UTC)
-        kill_postgres(data)
+        if is_failover and self.servers.network:
+            self.servers.network.cut_off(self.servers.network.primary)
+        kill_postgres(server.data)
         if not is_failover:
-            Postgres(data).start()
+            server.start()
             return killed_at
         self._has_failed_over = True
-        with psycopg.connect(postgres_url(self.replica), autocommit=True) as connection:
+        with psycopg.connect(postgres_url(self.servers.replica.data), autocommit=True) as connection:
             # Without waiting: what is still to be replayed may cancel a statement that waits.
             connection.execute("SELECT pg_promote(wait => false)")
         while not self._accepts_writes():
@@ -154,7 +230,7 @@ class Site:
 
     def _accepts_writes(self) -> bool:
         try:
-            psycopg.connect(self.database_url).close()
+            psycopg.connect(self.servers.variables["DATABASE_URL"]).close()
         except psycopg.OperationalError:
             return False
         return True

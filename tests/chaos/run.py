@@ -15,6 +15,7 @@ from itertools import chain, islice
 from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
 from django.db import close_old_connections
+from django.db.models import F
 
 from sessions_app.invocations.answers.escalation import TOO_LATE
 from sessions_app.models import ApiKey, Artifact, Event, Invocation, ScheduledTask, Session, ToolJob
@@ -26,7 +27,7 @@ from tests.chaos.browser import Browser
 from tests.chaos.flow_site.agents import app as flow
 from tests.chaos.flow_site.agents import effects
 from tests.chaos.people import MESSAGES_A_SECOND, VERBS, Person, verbs_of
-from tests.chaos.processes import FAILOVER, TARGETS, WEB, Site
+from tests.chaos.processes import ONCE, TARGETS, WEB, Outage, Site
 from tests.chaos.progress import while_progress
 from tests.chaos.settings import HAS_A2A
 from tests.chaos.staff import Staff
@@ -44,10 +45,11 @@ BY_FORCE = "The function went on"
 
 @dataclass(frozen=True)
 class Report:
-    """Result of a run: kills by target, counts of what the people did, and the checks."""
+    """Result of a run: kills by target, outages, counts of what the people did, and the checks."""
 
     seed: int
     kills: dict[str, int]
+    outages: list[str]
     counts: dict[str, int]
     verdict: Verdict
 
@@ -58,7 +60,8 @@ class Report:
         problems = [f"  PROBLEM {problem}" for problem in self.verdict.problems]
         head = f"chaos, seed {self.seed}: {sum(self.kills.values())} kills ({kills}); {counts}"
         verdict = f"{len(problems)} problems" if problems else "nothing lost, nothing repeated"
-        return "\n".join([head, checked, *problems, f"chaos, seed {self.seed}: {verdict}"])
+        outages = [f"  {outage}" for outage in self.outages]
+        return "\n".join([head, *outages, checked, *problems, f"chaos, seed {self.seed}: {verdict}"])
 
 
 async def run(site: Site, *, seed: int, people: int, messages: int, kills: int, pause: float) -> Report:
@@ -74,7 +77,7 @@ async def run(site: Site, *, seed: int, people: int, messages: int, kills: int, 
         kills: Number of kills.
         pause: Mean seconds between two kills.
     """
-    talkers = await _make_people(people, list(site.ports.values()), seed)
+    talkers = await _make_people(people, site.addresses, seed)
     problems: list[str] = []
     try:
         async with while_progress(partial(_progress, site, talkers), patience=PATIENCE_SECONDS):
@@ -90,7 +93,8 @@ async def run(site: Site, *, seed: int, people: int, messages: int, kills: int, 
         problems.append(f"the run ended early: {traceback.format_exc()}")
     verdict = await sync_to_async(judge)(talkers, site.outages)
     verdict.add("runs to their end", 1, problems)
-    return Report(seed, site.kills, await _counts(talkers), verdict)
+    outages = [await sync_to_async(_describe)(outage) for outage in site.outages]
+    return Report(seed, site.kills, outages, await _counts(talkers), verdict)
 
 
 async def _talk_and_kill(
@@ -128,8 +132,9 @@ def _stored_progress() -> list[int]:
 
 async def _kill_repeatedly(site: Site, choices: random.Random, kills: int, pause: float) -> None:
     targets = [*islice(_shuffled_forever(TARGETS, choices), kills)]
-    if targets:
-        targets[choices.randrange(kills)] = FAILOVER
+    places = choices.sample(range(kills), min(kills, len(ONCE)))
+    for place, target in zip(places, ONCE, strict=False):
+        targets[place] = target
     for target in targets:
         await asyncio.sleep(pause * (0.5 + choices.random()))
         if target in WEB:
@@ -163,6 +168,21 @@ def _is_quiet() -> bool:
 def _runs_invocations(pid: int) -> bool:
     close_old_connections()
     return Session.objects.filter(lease_owner__contains=f":{pid}:").exists()
+
+
+def _describe(outage: Outage) -> str:
+    """Say how soon the answers went on that the outage interrupted."""
+    interrupted = Invocation.objects.filter(created_at__lt=outage.begins_at, finished_at__gt=outage.ends_at)
+    waits = interrupted.filter(status="completed").values_list(F("finished_at") - outage.ends_at, flat=True)
+    seconds = sorted(wait.total_seconds() for wait in waits)
+    described = f"PostgreSQL was away for {(outage.ends_at - outage.begins_at).total_seconds():.1f} s"
+    if not seconds:
+        return f"{described} and interrupted no answer"
+    half, most = seconds[len(seconds) // 2], seconds[len(seconds) * 19 // 20]
+    return (
+        f"{described} and interrupted {len(seconds)} answers: half ended {half:.1f} s after it, 95 % {most:.1f} s, "
+        f"all {seconds[-1]:.1f} s"
+    )
 
 
 async def _counts(people: Sequence[Person]) -> dict[str, int]:
@@ -200,12 +220,12 @@ def _make_key(user: User) -> str:
     return key
 
 
-async def _make_people(count: int, ports: list[int], seed: int) -> list[Person]:
+async def _make_people(count: int, sites: list[str], seed: int) -> list[Person]:
     """Create signed-in people, each with a session of an obedient app; some share a user. Some are programs."""
     users = [await sync_to_async(make_person)() for _ in APPS_OF_USERS]
     cookies = [await sync_to_async(sign_in)(user) for user in users]
     keys = [await sync_to_async(_make_key)(user) for user in users]
-    staff = Staff(await sync_to_async(_make_staff)(), ports)
+    staff = Staff(await sync_to_async(_make_staff)(), sites)
     people = []
     for number in range(count):
         group = number % len(APPS_OF_USERS)
@@ -214,7 +234,7 @@ async def _make_people(count: int, ports: list[int], seed: int) -> list[Person]:
         # The number of reconnects depends on timing, so the browser's choices must not advance the person's.
         choices = random.Random(f"{seed} browser {number}")
         key = keys[group] if number % PROGRAM_AMONG == PROGRAM_AMONG - 1 else ""
-        browser = Browser(session.pk, cookies[group], ports, choices, key)
+        browser = Browser(session.pk, cookies[group], sites, choices, key)
         choices = random.Random(f"{seed} person {number}")
         people.append(
             Person(number, browser, staff, verbs_of(is_flow=app == flow.name, is_program=bool(key)), choices)
@@ -223,7 +243,7 @@ async def _make_people(count: int, ports: list[int], seed: int) -> list[Person]:
         from tests.chaos.a2a_program import A2aProgram
 
         session, choices = await create_session(users[0], APPS_OF_USERS[0]), random.Random(f"{seed} A2A")
-        program = A2aProgram(session.pk, "", ports, choices, keys[0], app=APPS_OF_USERS[0])
+        program = A2aProgram(session.pk, "", sites, choices, keys[0], app=APPS_OF_USERS[0])
         people.append(Person(count, program, staff, verbs_of(is_flow=False, is_program=True), choices))
     else:
         print("chaos: without a program of A2A, because a2a-sdk is not installed", flush=True)

@@ -26,12 +26,12 @@ class Staff:
 
     Args:
         cookie: cookie of the signed-in user.
-        ports: ports of the web processes, asked in turn.
+        sites: host and port of each web process, asked in turn.
     """
 
-    def __init__(self, cookie: str, ports: list[int]) -> None:
+    def __init__(self, cookie: str, sites: list[str]) -> None:
         self._cookie = dict([cookie.split("=", 1)])
-        self._ports: Iterator[int] = cycle(ports)
+        self._sites: Iterator[str] = cycle(sites)
 
     async def correct(self, session_id: UUID, value: str) -> None:
         """Give the key `KEY` a new value, until the page has it. A form that was lost is filled in anew."""
@@ -45,9 +45,7 @@ class Staff:
 
     async def _try_to_correct(self, session_id: UUID, value: str) -> bool:
         """Return True if the page has the value; else post the form, which may be refused or lost."""
-        page = (
-            f"http://127.0.0.1:{next(self._ports)}/admin/sessions_app/session/{session_id}/state/?key={KEY}"
-        )
+        page = f"http://{next(self._sites)}/admin/sessions_app/session/{session_id}/state/?key={KEY}"
         async with httpx.AsyncClient(cookies=self._cookie, timeout=REQUEST_SECONDS, verify=TLS) as client:
             html = (await client.get(page)).raise_for_status().text
             if f"&quot;{value}&quot;" in html:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -18,16 +18,23 @@ from adk_site.embedded.server import run_program
 
 
 @contextmanager
-def replica_of(primary: Path, *, is_synchronous: bool = False, delay: str = "0") -> Iterator[Postgres]:
+def replica_of(
+    primary: Path,
+    *,
+    is_synchronous: bool = False,
+    delay: str = "0",
+    server: Callable[[Path], Postgres] = Postgres,
+) -> Iterator[Postgres]:
     """Run a copy of the PostgreSQL of the data directory.
 
     Args:
         is_synchronous: True for a copy for whose disk the commits of the primary wait.
         delay: time after which a commit can be read from the copy.
+        server: makes the server of the copy of its data directory.
     """
     with TemporaryDirectory() as directory:
         data = Path(directory)
-        replica = Postgres(data)
+        replica = server(data)
         source = [
             "-h",
             str(socket_dir(primary)),

@@ -15,17 +15,19 @@ def web_command(port: int, application: str = "adk_site.asgi:application") -> li
     return [sys.executable, "-m", *web_program(port, application)]
 
 
-def web_program(port: int, application: str = "adk_site.asgi:application") -> list[str]:
+def web_program(
+    port: int, application: str = "adk_site.asgi:application", host: str = "127.0.0.1"
+) -> list[str]:
     """Return the module that `web_command` runs, and its arguments."""
-    return ["adk_site.web", "-v", "0", "-b", "127.0.0.1", "-p", str(port), application]
+    return ["adk_site.web", "-v", "0", "-b", host, "-p", str(port), application]
 
 
-def wait_until_listening(port: int) -> None:
+def wait_until_listening(port: int, host: str = "127.0.0.1") -> None:
     """Wait until a process accepts connections on the port."""
     deadline = time.monotonic() + START_SECONDS
     while time.monotonic() < deadline:
         with socket.socket() as client:
-            if client.connect_ex(("127.0.0.1", port)) == 0:
+            if client.connect_ex((host, port)) == 0:
                 return
         time.sleep(0.05)
     raise RuntimeError(f"no process listens on port {port} after {START_SECONDS:.0f} s")
