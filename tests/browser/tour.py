@@ -109,6 +109,7 @@ def test_an_approval(chat: ChatPage, open_tab: OpenTab, model: Model, tour: Tour
     chat.send("Refund order 1001")
     expect(approval(chat)).to_be_visible()
     expect(chat.page.get_by_role("heading", level=1)).to_have_text("Refund order 1001")
+    expect(chat.chats.first).to_contain_text("Needs you")
     tour.add(chat.page, "approval", "A tool that asks first: what it will do, in words.")
     chat.page.context.add_cookies([{"name": "django_language", "value": "ar", "url": chat.base_url}])
     chat.page.reload()
