@@ -48,8 +48,8 @@ class BrowserEncoder:
         """Show the session as one with this app."""
         self.view = replace(self.view, app_name=app_name)
 
-    async def frame(self, update: Update | None) -> str:
-        """Return the frame of an update; empty for None, and for the end of the feed."""
+    async def frame(self, update: Update) -> str:
+        """Return the frame of an update; empty for the end of the feed."""
         match update:
             case EventUpdate():
                 return await self.event_frame(update)

@@ -72,11 +72,19 @@ def draw_next(text: GrowingText) -> DrawnText | None:
     if text.is_cut or text.stream.thought:
         _drawings.pop(text, None)
         return None
-    return _drawings.setdefault(text, _Drawings()).draw(text)
+    return _drawings_of(text).draw(text)
 
 
 def drawn_so_far(text: GrowingText) -> DrawnText | None:
     """Return the text as the other tabs have it; None if nothing of it is drawn."""
     if text.is_cut or text.stream.thought:
         return None
-    return _drawings.setdefault(text, _Drawings()).all(text)
+    return _drawings_of(text).all(text)
+
+
+def _drawings_of(text: GrowingText) -> _Drawings:
+    drawings = _drawings.get(text)
+    if drawings is None:
+        drawings = _Drawings()
+        _drawings[text] = drawings
+    return drawings

@@ -178,7 +178,10 @@ class Viewer(ListViewer):
 
     async def _send_updates(self) -> None:
         try:
-            while frame := await self._encoder.frame(await self._feed.take()):
+            while update := await self._feed.take():
+                frame = await self._encoder.frame(update)
+                if not frame:
+                    return
                 await self.sender.send(frame)
         finally:
             # No await between the last `take` and this line, so `_on_wake` cannot miss an update in between.

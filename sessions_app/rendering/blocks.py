@@ -289,7 +289,7 @@ def blocks_of(
     blocks = [block for block in blocks if not _is_blank(block)]
     if event.author == "user":
         return blocks
-    return _with_joined_pictures(blocks, face_of(view.app_name, event.author).name)
+    return _with_joined_pictures(blocks, view.app_name, event.author)
 
 
 def _is_blank(block: Block) -> bool:
@@ -323,7 +323,7 @@ def _text_block_type(part: types.Part) -> type[TextBlock] | type[ThoughtBlock] |
     return ThoughtBlock if part.thought else TextBlock
 
 
-def _with_joined_pictures(blocks: list[Block], agent: str) -> list[Block]:
+def _with_joined_pictures(blocks: list[Block], app_name: str, author: str) -> list[Block]:
     joined: list[Block] = []
     for block in blocks:
         if not isinstance(block, UploadBlock) or not block.file.is_image:
@@ -331,7 +331,7 @@ def _with_joined_pictures(blocks: list[Block], agent: str) -> list[Block]:
         elif joined and isinstance(joined[-1], PicturesBlock):
             joined[-1].files.append(block.file)
         else:
-            joined.append(PicturesBlock(agent, [block.file]))
+            joined.append(PicturesBlock(face_of(app_name, author).name, [block.file]))
     return joined
 
 
