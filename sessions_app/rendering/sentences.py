@@ -61,8 +61,10 @@ MAX_SENTENCE_LENGTH = 1_000
 
 def in_language(sentence: str) -> str:
     """Return the sentence in the active language; a text without translation is returned unchanged."""
+    if not sentence:
+        return sentence
     language = get_language() or "en"
-    if not sentence or language.partition("-")[0] == "en":
+    if language.partition("-")[0] == "en":
         return sentence
     translation = gettext(sentence)
     if translation != sentence or len(sentence) > MAX_SENTENCE_LENGTH:
