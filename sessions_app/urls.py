@@ -8,9 +8,9 @@ from django.urls.converters import StringConverter
 from django.views.decorators.cache import cache_control
 
 from sessions_app.chat import (
-    answers,
     embedded_views,
     event_stream,
+    event_views,
     exports,
     files,
     inbox,
@@ -86,10 +86,12 @@ urlpatterns = [
     _page("embedded/<str:app_name>/<uuid:session_id>/", embedded_views.session_page, name="embedded"),
     _page("chat/<uuid:session_id>/events/", views.earlier_events, name="events"),
     _page("chat/<uuid:session_id>/events/alternatives/", views.alternatives, name="alternatives"),
-    _page("chat/<uuid:session_id>/events/<int:seq>/text/", answers.answer_text, name="answer_text"),
-    _page("chat/<uuid:session_id>/events/<int:seq>/suggestions/", answers.suggestions, name="suggestions"),
-    _page("chat/<uuid:session_id>/events/<int:seq>/cause/", answers.cause, name="cause"),
-    _page("chat/<uuid:session_id>/events/<int:seq>/feedback/", answers.feedback, name="feedback"),
+    _page("chat/<uuid:session_id>/events/<int:seq>/text/", event_views.answer_text, name="answer_text"),
+    _page(
+        "chat/<uuid:session_id>/events/<int:seq>/suggestions/", event_views.suggestions, name="suggestions"
+    ),
+    _page("chat/<uuid:session_id>/events/<int:seq>/cause/", event_views.cause, name="cause"),
+    _page("chat/<uuid:session_id>/events/<int:seq>/feedback/", event_views.feedback, name="feedback"),
     _page("chat/<uuid:session_id>/steps/", views.steps, name="steps"),
     _page("chat/<uuid:session_id>/frames/", event_stream.frames, name="frames"),
     _page("chat/<uuid:session_id>/files/", files.files, name="files"),

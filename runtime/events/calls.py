@@ -30,6 +30,10 @@ REMOTE_AUTH = "mock_function_call_for_required_user_auth"
 REMOTE_QUESTIONS = frozenset({REMOTE_INPUT, REMOTE_AUTH})
 """Names of a remote agent's questions to the person, as in google-adk (contract A10)."""
 
+CHOICE_TOOL = "get_user_choice"
+TEXT_QUESTIONS = REMOTE_QUESTIONS | {REQUEST_INPUT}
+"""Names of questions that the user answers in words."""
+
 SECONDS_KEY = "adk_call_seconds"
 """Key in `custom_metadata` of a function response event: durations of its calls in seconds, by call id.
 

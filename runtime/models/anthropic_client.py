@@ -10,17 +10,6 @@ from anthropic.types import ContentBlock, Message, RawContentBlockDelta, RawMess
 from anthropic.types import Usage as AnthropicUsage
 
 from runtime import types
-from runtime.models.client_answers import (
-    CitedSource,
-    CitedSources,
-    PendingCall,
-    Usage,
-    count_of,
-    items_of,
-    last_response,
-    response_of,
-    text_of,
-)
 from runtime.models.failures import (
     TRANSPORT_FAILURES,
     CallFailure,
@@ -34,6 +23,17 @@ from runtime.models.failures import (
 from runtime.models.http_llm import EventChunks
 from runtime.models.json_schema import Json
 from runtime.models.loop_clients import Access, LoopClients
+from runtime.models.provider_responses import (
+    CitedSource,
+    CitedSources,
+    PendingCall,
+    Usage,
+    count_of,
+    items_of,
+    last_response,
+    response_of,
+    text_of,
+)
 from runtime.models.request_contents import REDACTED_BY_CLAUDE, SIGNED_BY_CLAUDE
 
 # HTTP statuses of errors that arrive as events, in an answer whose own status is 200.

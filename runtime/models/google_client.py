@@ -19,7 +19,6 @@ from google.genai import errors
 
 from runtime import types
 from runtime.errors import ConfigurationError
-from runtime.models.client_answers import field_of, items_of
 from runtime.models.failures import (
     TRANSPORT_FAILURES,
     CallFailure,
@@ -32,6 +31,7 @@ from runtime.models.failures import (
     status_name,
 )
 from runtime.models.loop_clients import Access, LoopClients, ssl_context
+from runtime.models.provider_responses import field_of, items_of
 
 # Responses of the running call; None outside of `reading_responses`.
 _open_responses: ContextVar[list[httpx2.Response] | None] = ContextVar("_open_responses", default=None)

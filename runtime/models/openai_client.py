@@ -12,18 +12,6 @@ from openai.types.chat import ChatCompletion, ChatCompletionChunk
 from openai.types.chat.chat_completion_chunk import ChoiceDelta, ChoiceDeltaToolCall
 
 from runtime import types
-from runtime.models.client_answers import (
-    CitedSource,
-    CitedSources,
-    PendingCall,
-    Usage,
-    count_of,
-    field_of,
-    items_of,
-    last_response,
-    response_of,
-    text_of,
-)
 from runtime.models.embeddings import Embeddings
 from runtime.models.failures import (
     TRANSPORT_FAILURES,
@@ -38,6 +26,18 @@ from runtime.models.failures import (
 from runtime.models.http_llm import EventChunks
 from runtime.models.json_schema import Json
 from runtime.models.loop_clients import Access, LoopClients
+from runtime.models.provider_responses import (
+    CitedSource,
+    CitedSources,
+    PendingCall,
+    Usage,
+    count_of,
+    field_of,
+    items_of,
+    last_response,
+    response_of,
+    text_of,
+)
 from runtime.models.request_contents import REASONING_CONTENT, SIGNED_IN_CHAT
 
 _FINISH_REASONS = {

@@ -6,7 +6,7 @@ A new frame needs a model in `protocol.py` and a handler here.
 from functools import singledispatch
 from uuid import UUID
 
-from runtime.events.calls import REQUEST_CONFIRMATION
+from runtime.events.calls import CHOICE_TOOL, REQUEST_CONFIRMATION
 from sessions_app import use_cases
 from sessions_app.base.actors import UserActor
 from sessions_app.chat import protocol
@@ -16,7 +16,6 @@ from sessions_app.invocations.answers.form_answers import ConfirmationForm, Opti
 from sessions_app.limits import quotas
 from sessions_app.limits.rates import rates
 from sessions_app.live.notices import InvocationNotice
-from sessions_app.rendering.questions import CHOICE_TOOL
 from sessions_app.sessions.ownership import User
 
 

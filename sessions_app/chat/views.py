@@ -23,7 +23,7 @@ from runtime.valid_text import storable
 from sessions_app import use_cases
 from sessions_app.agent_apps import registry
 from sessions_app.agent_apps.checks.agents import flaws_of
-from sessions_app.chat.answers import may_see_causes
+from sessions_app.chat.event_views import may_see_causes
 from sessions_app.chat.log_page import EMPTY_PAGE, newest_page, older_page
 from sessions_app.chat.requests import actor_of, error_response, has_rights
 from sessions_app.conf import conf

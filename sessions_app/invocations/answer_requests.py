@@ -17,6 +17,7 @@ from django.utils import translation
 from runtime.agents.tree import answerer_of
 from runtime.events.answer_rules import SITE
 from runtime.events.calls import (
+    CHOICE_TOOL,
     REMOTE_QUESTIONS,
     REQUEST_CONFIRMATION,
     REQUEST_CREDENTIAL,
@@ -36,7 +37,6 @@ from sessions_app.process import threads
 from sessions_app.process.threads import in_thread
 from sessions_app.rendering.call_words import describe_call, find_tool
 from sessions_app.rendering.outline import as_words, one_line
-from sessions_app.rendering.questions import CHOICE_TOOL
 from sessions_app.secrets.masking import mask, masking
 
 logger = logging.getLogger(__name__)

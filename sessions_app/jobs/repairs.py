@@ -15,10 +15,8 @@ from sessions_app.jobs.response import queue_response
 from sessions_app.models import JobStatus, ToolJob
 from sessions_app.models.tool_job import ToolJobQuerySet
 from sessions_app.process.celery_dispatch import send_job
-from sessions_app.process.sweeping import OverdueRows, Repair, resend_pause
+from sessions_app.process.sweeping import SEND_GRACE, OverdueRows, Repair, resend_pause
 
-# The process that created a job sends it; the sweep waits before it does.
-SEND_GRACE = timedelta(seconds=5)
 # A job that kills its worker each time must not do so for ever.
 MAX_ATTEMPTS = 5
 

@@ -45,6 +45,7 @@ from sessions_app.jobs.response import queue_response
 from sessions_app.jobs.soft_limit import SoftLimit
 from sessions_app.models import JobStatus, ToolJob
 from sessions_app.models.past_attempts import with_failed_attempt
+from sessions_app.process.sweeping import claim_once
 from sessions_app.secrets.error_detail import describe
 from sessions_app.secrets.masking import beginning_of
 from sessions_app.sessions.agent_access import usable_names
@@ -153,12 +154,11 @@ def process_name(hostname: str | None, pid: int | str | None) -> str:
 def _claim(job_id: UUID, worker: str) -> ToolJob | None:
     """Claim the job; None when it is no longer queued."""
     queued = ToolJob.objects.filter(pk=job_id, status=JobStatus.QUEUED)
-    is_claimed = queued.update(
+    is_claimed = claim_once(
+        queued,
         status=JobStatus.RUNNING,
-        attempts=F("attempts") + 1,
         sends=0,
         worker=worker,
-        started_at=Now(),
         past_attempts=with_failed_attempt(),
         heartbeat_at=Now(),
         phases=[],

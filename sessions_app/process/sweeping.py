@@ -9,15 +9,19 @@ same time: it changes a row with a condition on the row's state.
 import logging
 import time
 from collections.abc import Callable, Sequence
+from datetime import timedelta
 from typing import Any, Generic, TypeVar
 
-from django.db.models import DurationField, F, Func, Model, QuerySet
+from django.db.models import DurationField, F, Func, Model, Q, QuerySet
+from django.db.models.functions import Now
 
 from sessions_app.conf import conf
 
 logger = logging.getLogger(__name__)
 BATCH_SIZE = 100
 MAX_DOUBLINGS = 10
+SEND_GRACE = timedelta(seconds=5)
+"""Age of a new row above which the sweep sends it: the process that created the row sends it first."""
 M = TypeVar("M", bound=Model)
 
 Repair = Callable[[float], bool]
@@ -69,6 +73,27 @@ def _repair_some(repair: Repair, seconds: float) -> bool:
     except Exception:  # one kind of rows must not hold up the others; the next sweep tries again
         logger.exception("A part of the sweep failed")
         return False
+
+
+def waits_to_be_sent(created: str = "created_at") -> Q:
+    """Match rows never sent to the broker, and rows sent so long ago that the broker may have lost the message.
+
+    Args:
+        created: lookup of the time when the row was created.
+    """
+    unsent = Q(sent_at__isnull=True, **{f"{created}__lt": Now() - SEND_GRACE})
+    return unsent | Q(sent_at__lt=Now() - resend_pause())
+
+
+def claim_once(queued: QuerySet[Any], **values: Any) -> bool:
+    """Claim a row for a worker; return False when the row is no longer queued.
+
+    Args:
+        queued: the row, with the condition that it is queued. The condition makes the claim atomic: of two workers
+            with the same message one updates the row.
+        values: columns to set besides `attempts` and `started_at`.
+    """
+    return queued.update(attempts=F("attempts") + 1, started_at=Now(), **values) > 0
 
 
 def resend_pause() -> Func:

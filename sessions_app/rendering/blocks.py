@@ -22,7 +22,15 @@ from runtime.artifacts.referenced_artifacts import ArtifactReference
 from runtime.events import Event
 from runtime.events.allowances import used_allowance
 from runtime.events.answer_rules import PERSON
-from runtime.events.calls import REQUEST_CONFIRMATION, REQUEST_CREDENTIAL, CallFailure, call_seconds, parts_of
+from runtime.events.calls import (
+    CHOICE_TOOL,
+    REQUEST_CONFIRMATION,
+    REQUEST_CREDENTIAL,
+    TEXT_QUESTIONS,
+    CallFailure,
+    call_seconds,
+    parts_of,
+)
 from runtime.events.tool_confirmation import (
     call_to_confirm,
     confirmer_of,
@@ -41,9 +49,7 @@ from sessions_app.rendering.faces import face_of
 from sessions_app.rendering.files import FileLink, file_link
 from sessions_app.rendering.outline import labels_of, one_line, outline
 from sessions_app.rendering.questions import (
-    CHOICE_TOOL,
     MAX_BRIEF_LENGTH,
-    TEXT_QUESTIONS,
     ChoiceBlock,
     ChosenBlock,
     CredentialBlock,

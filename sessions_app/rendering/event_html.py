@@ -8,6 +8,7 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from threading import Lock
 
 from runtime.events import Event
@@ -82,11 +83,13 @@ async def event_html(
     html = None if has_jobs else cache.get(view, seq)
     if html is not None:
         return html
-    render = _render if has_jobs else _render_and_keep
+    if has_jobs:
+        render = partial(_render, view, seq, event, jobs)
+    else:
+        render = partial(_render_and_keep, view, seq, event)
     if takes_long(body):
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(_renderer, render, view, seq, event, jobs)
-    html = render(view, seq, event, jobs)
+        return await asyncio.get_running_loop().run_in_executor(_renderer, render)
+    html = render()
     # A page renders fifty events in a row: let other connections run between two of them.
     await asyncio.sleep(0)
     return html
@@ -103,7 +106,7 @@ def _render(view: SessionView, seq: int, event: Event, jobs: Mapping[str, ToolJo
         return storable(render_event(view, seq, event, jobs))
 
 
-def _render_and_keep(view: SessionView, seq: int, event: Event, jobs: Mapping[str, ToolJob] = NO_JOBS) -> str:
+def _render_and_keep(view: SessionView, seq: int, event: Event) -> str:
     html = cache.get(view, seq)  # Another tab's request may have rendered the event while this one waited.
     if html is None:
         html = _render(view, seq, event)

@@ -26,15 +26,20 @@ from runtime.auth.auth_schemes import (
 )
 from runtime.auth.auth_tool import AuthConfig, AuthToolArguments
 from runtime.events import Event
-from runtime.events.calls import REMOTE_AUTH, REMOTE_QUESTIONS, REQUEST_CREDENTIAL, REQUEST_INPUT, unwrapped
+from runtime.events.calls import (
+    CHOICE_TOOL,
+    REMOTE_AUTH,
+    REMOTE_QUESTIONS,
+    REQUEST_CREDENTIAL,
+    REQUEST_INPUT,
+    TEXT_QUESTIONS,
+    unwrapped,
+)
 from sessions_app.base.codec import json_object
 from sessions_app.history.event_marks import answerer_in
 from sessions_app.rendering.outline import as_words, labels_of, one_line, outline
 from sessions_app.secrets.masking import shortened
 
-CHOICE_TOOL = "get_user_choice"
-TEXT_QUESTIONS = REMOTE_QUESTIONS | {REQUEST_INPUT}
-"""Names of questions that the user answers in words."""
 _SCHEMA_INPUTS = {"integer": "number", "number": "number", "boolean": "checkbox"}
 """Types of HTML inputs by the type of a JSON schema; a text for all others."""
 MAX_UNFOLDED_LENGTH = 1_000

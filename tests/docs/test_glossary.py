@@ -1,4 +1,4 @@
-"""The glossary of docs/architecture.md: each word once, in alphabetical order."""
+"""The glossary of docs/glossary.md: each word once, in alphabetical order."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-PAGE = (Path(__file__).parent.parent.parent / "docs/architecture.md").read_text()
-TABLES = re.findall(r"^Words of .*\n\n\| word .*\n\|[-|]+\n((?:\|.*\n)+)", PAGE, re.MULTILINE)
+PAGE = (Path(__file__).parent.parent.parent / "docs/glossary.md").read_text()
+TABLES = re.findall(r"^## Words of .*\n\n\| word .*\n\|[-|]+\n((?:\|.*\n)+)", PAGE, re.MULTILINE)
 
 
 @pytest.mark.parametrize("table", TABLES, ids=["ADK", "site"])

@@ -1,4 +1,4 @@
-"""Owners of the tables in docs/architecture.md: only an owner has a statement that writes the table."""
+"""Owners of the tables in docs/owners.md: only an owner has a statement that writes the table."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from django.apps import apps
 
 ROOT = Path(__file__).parent.parent.parent
 SITE = ROOT / "sessions_app"
-PAGE = (ROOT / "docs/architecture.md").read_text()
+PAGE = (ROOT / "docs/owners.md").read_text()
 ROWS = re.findall(r"^\| (`[A-Z]\w+`(?:, `\w+`)*) \|(.*)\|$", PAGE, re.MULTILINE)
 
 

@@ -11,7 +11,7 @@ from ninja import Query, Router, Schema, Status
 from pydantic import Field, model_validator
 
 from runtime.events.answer_rules import PERSON
-from runtime.events.calls import REQUEST_CONFIRMATION
+from runtime.events.calls import CHOICE_TOOL, REQUEST_CONFIRMATION
 from runtime.events.tool_confirmation import call_to_confirm
 from sessions_app import use_cases
 from sessions_app.api.access.callers import actor_of, caller_of
@@ -23,7 +23,6 @@ from sessions_app.errors import InvalidInputError
 from sessions_app.invocations.answers.form_answers import ConfirmationForm, FormAnswer, OptionForm
 from sessions_app.models import AnswerRequest, RequestKind, Scope
 from sessions_app.models.answer_request import AnswerRequestQuerySet
-from sessions_app.rendering.questions import CHOICE_TOOL
 
 router = Router(tags=["approvals"])
 CALL_ARGS = """

@@ -9,6 +9,7 @@ from django.urls import reverse
 from runtime import types
 from runtime.events.answer_rules import PERSON
 from runtime.events.calls import (
+    CHOICE_TOOL,
     FRAMEWORK_CALLS,
     REQUEST_CONFIRMATION,
     REQUEST_CREDENTIAL,
@@ -23,7 +24,7 @@ from sessions_app.errors import InvalidInputError
 from sessions_app.invocations.answers.form_answers import ConfirmationForm
 from sessions_app.jobs.questions import JobAnswer
 from sessions_app.models import AnswerRequest, RequestKind, Session
-from sessions_app.rendering.questions import CHOICE_TOOL, CredentialRequestBlock, credential_request_block
+from sessions_app.rendering.questions import CredentialRequestBlock, credential_request_block
 
 QUESTION = "job:"
 """Prefix of the id of a job's question: the id of the job and the number of the question follow."""

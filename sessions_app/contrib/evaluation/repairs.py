@@ -6,16 +6,15 @@ deletes old evaluations.
 
 from datetime import timedelta
 
-from django.db.models import Exists, F, OuterRef, Q, QuerySet, Subquery, Window
+from django.db.models import Exists, F, OuterRef, QuerySet, Subquery, Window
 from django.db.models.functions import Now, RowNumber
 
 from sessions_app.conf import conf
 from sessions_app.contrib.evaluation.end import end_case, end_if_complete
 from sessions_app.contrib.evaluation.start import send_cases
 from sessions_app.models import CaseStatus, EvaluatedCase, Evaluation
-from sessions_app.process.sweeping import OverdueRows, Repair, resend_pause
+from sessions_app.process.sweeping import OverdueRows, Repair, waits_to_be_sent
 
-SEND_GRACE = timedelta(seconds=5)
 MAX_ATTEMPTS = 3
 KEPT_RUNS = 100
 """Number of evaluations kept for each eval set of an app."""
@@ -61,11 +60,8 @@ def _recover(case: EvaluatedCase) -> None:
 
 
 def _to_send() -> QuerySet[EvaluatedCase]:
-    """Return queued cases never sent, or sent so long ago that the broker may have lost the message."""
-    # The process that started the evaluation sends its cases itself; the grace leaves it the time.
-    unsent = Q(sent_at__isnull=True, evaluation__created_at__lt=Now() - SEND_GRACE)
-    overdue = Q(sent_at__lt=Now() - resend_pause())
-    return EvaluatedCase.objects.filter(unsent | overdue, status=CaseStatus.QUEUED).only("pk").order_by("pk")
+    queued = EvaluatedCase.objects.filter(status=CaseStatus.QUEUED).only("pk").order_by("pk")
+    return queued.filter(waits_to_be_sent("evaluation__created_at"))
 
 
 def _without_end() -> QuerySet[Evaluation]:

@@ -12,7 +12,6 @@ from concurrent.futures import Future, wait
 from typing import Any, TypeVar
 
 from django.db import DatabaseError, connection
-from django.db.models import F
 from django.db.models.functions import Now
 from pydantic import BaseModel, ValidationError
 
@@ -31,6 +30,7 @@ from sessions_app.conf import conf
 from sessions_app.contrib.evaluation.end import end_case
 from sessions_app.contrib.evaluation.start import as_values
 from sessions_app.models import CaseStatus, EvaluatedCase
+from sessions_app.process.sweeping import claim_once
 from sessions_app.process.threads import background_loop
 from sessions_app.secrets.error_detail import describe
 from sessions_app.secrets.masking import mask
@@ -119,13 +119,8 @@ def evaluate(case_id: int) -> None:
 
 def _claim(case_id: int) -> EvaluatedCase | None:
     """Claim the case; return None for a case not in the queue."""
-    # The condition on the status makes the claim atomic: of two workers with the same message one updates the row.
-    is_claimed = EvaluatedCase.objects.filter(pk=case_id, status=CaseStatus.QUEUED).update(
-        status=CaseStatus.RUNNING,
-        attempts=F("attempts") + 1,
-        started_at=Now(),
-        heartbeat_at=Now(),
-    )
+    queued = EvaluatedCase.objects.filter(pk=case_id, status=CaseStatus.QUEUED)
+    is_claimed = claim_once(queued, status=CaseStatus.RUNNING, heartbeat_at=Now())
     rows = EvaluatedCase.objects.select_related("evaluation")
     return rows.filter(pk=case_id).first() if is_claimed else None
 

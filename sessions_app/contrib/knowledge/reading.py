@@ -24,6 +24,7 @@ from sessions_app.contrib.knowledge.publishing import publish
 from sessions_app.errors import FilesUnavailableError
 from sessions_app.models import KnowledgePassage, KnowledgeVersion, VersionStatus
 from sessions_app.models.stored_files import available_files
+from sessions_app.process.sweeping import claim_once
 
 logger = logging.getLogger(__name__)
 READ_SECONDS = 120.0
@@ -74,9 +75,8 @@ def read_version(version_id: int) -> None:
 
 
 def _claim(version_id: int) -> KnowledgeVersion | None:
-    # The condition on the status makes the claim atomic: of two workers with the same message one updates the row.
     queued = KnowledgeVersion.objects.filter(pk=version_id, status=VersionStatus.QUEUED)
-    if not queued.update(status=VersionStatus.READING, attempts=F("attempts") + 1, started_at=Now()):
+    if not claim_once(queued, status=VersionStatus.READING):
         return None
     return KnowledgeVersion.objects.select_related("document").filter(pk=version_id).first()
 

@@ -2,18 +2,17 @@
 
 from datetime import timedelta
 
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Exists, OuterRef, QuerySet
 from django.db.models.functions import Now
 
 from sessions_app.contrib.knowledge.documents import send_version
 from sessions_app.contrib.knowledge.publishing import publish
 from sessions_app.contrib.knowledge.reading import READ_SECONDS, TOO_HARD
 from sessions_app.models import KnowledgeVersion, VersionStatus
-from sessions_app.process.sweeping import OverdueRows, Repair, resend_pause
+from sessions_app.process.sweeping import OverdueRows, Repair, waits_to_be_sent
 from sessions_app.store.embedded_tables import KNOWLEDGE
 from sessions_app.store.embedding import waiting_rows
 
-SEND_GRACE = timedelta(seconds=5)
 LOST_AFTER = timedelta(seconds=READ_SECONDS + 60)
 MAX_ATTEMPTS = 3
 
@@ -41,11 +40,7 @@ def _recover(version: KnowledgeVersion) -> None:
 
 
 def _to_send() -> QuerySet[KnowledgeVersion]:
-    """Return queued versions never sent, or sent so long ago that the broker may have lost the message."""
-    # The process with the upload sends the version itself; the grace leaves it the time.
-    unsent = Q(sent_at__isnull=True, created_at__lt=Now() - SEND_GRACE)
-    overdue = Q(sent_at__lt=Now() - resend_pause())
-    return KnowledgeVersion.objects.filter(unsent | overdue, status=VersionStatus.QUEUED).order_by("pk")
+    return KnowledgeVersion.objects.filter(waits_to_be_sent(), status=VersionStatus.QUEUED).order_by("pk")
 
 
 def _to_publish() -> QuerySet[KnowledgeVersion]:

@@ -6,7 +6,7 @@ from math import isfinite
 from typing import Any
 from uuid import UUID
 
-from runtime.events.calls import REQUEST_CONFIRMATION, made_calls
+from runtime.events.calls import CHOICE_TOOL, REQUEST_CONFIRMATION, made_calls
 from sessions_app import use_cases
 from sessions_app.base import actors
 from sessions_app.history.effective_events import effective_events
@@ -15,7 +15,7 @@ from sessions_app.models import JobStatus, Session, ToolJob
 from sessions_app.process.threads import fetch_rows
 from sessions_app.rendering.blocks import ConfirmationRequestBlock, blocks_of
 from sessions_app.rendering.outline import as_words
-from sessions_app.rendering.questions import CHOICE_TOOL, ChoiceBlock, CredentialRequestBlock, Field
+from sessions_app.rendering.questions import ChoiceBlock, CredentialRequestBlock, Field
 from sessions_app.rendering.session_view import SessionView
 from sessions_app.sessions.ownership import User
 

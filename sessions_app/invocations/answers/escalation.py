@@ -13,6 +13,7 @@ from django.db.models import Q, QuerySet
 from django.db.models.functions import Now
 from django.utils.translation import gettext_noop
 
+from runtime.events.calls import TEXT_QUESTIONS
 from sessions_app.base import actors
 from sessions_app.conf import AnswerLimit, conf
 from sessions_app.errors import ConflictError
@@ -21,7 +22,6 @@ from sessions_app.models import AnswerRequest, RequestKind
 from sessions_app.process import threads
 from sessions_app.process.group_mail import admin_link, mail_group
 from sessions_app.process.sweeping import BATCH_SIZE, OverdueRows, Repair
-from sessions_app.rendering.questions import TEXT_QUESTIONS
 
 TOO_LATE = gettext_noop("Nobody answered in time.")
 MAY_BE_REJECTED = (

@@ -4,7 +4,7 @@ from typing import Any
 
 from django.utils.translation import gettext_noop
 
-from runtime.events.calls import REQUEST_INPUT
+from runtime.events.calls import REQUEST_INPUT, TEXT_QUESTIONS
 from sessions_app.base.actors import Actor
 from sessions_app.errors import InvalidInputError
 from sessions_app.invocations.answers.answering import (
@@ -16,7 +16,6 @@ from sessions_app.invocations.answers.answering import (
 from sessions_app.invocations.answers.form_answers import ConfirmationForm, OptionForm
 from sessions_app.jobs.questions import JobAnswer, answer_question
 from sessions_app.models import AnswerRequest, RequestKind, Session
-from sessions_app.rendering.questions import TEXT_QUESTIONS
 from sessions_app.sessions.ownership import User
 
 

@@ -17,6 +17,7 @@ from runtime.auth import AuthConfig, AuthCredential, AuthCredentialTypes, OAuth2
 from runtime.auth.auth_schemes import APIKey, ApiKeyLocation, HTTPBase, OAuth2, OAuthFlows, ProtectedResource
 from runtime.auth.auth_tool import AuthToolArguments
 from runtime.events.calls import (
+    CHOICE_TOOL,
     REMOTE_AUTH,
     REMOTE_INPUT,
     REQUEST_CONFIRMATION,
@@ -30,7 +31,6 @@ from sessions_app.chat.consumers import ChatConsumer
 from sessions_app.invocations.answers.form_answers import ConfirmationForm, OptionForm
 from sessions_app.invocations.worker import worker
 from sessions_app.models import Event, Session
-from sessions_app.rendering.questions import CHOICE_TOOL
 from tests.fakes import ScriptedModel, call, parts_of, response_of
 from tests.integration.admin.audit_rows import append_event
 from tests.integration.chat.pages.page_helpers import page

@@ -1,4 +1,4 @@
-"""Views of what is under an answer: its text to copy, suggestions of the search engine, feedback, causes of errors.
+"""Views of single events: the text of an answer to copy, suggestions of the search engine, feedback, causes of errors.
 
 The cause is neither in an event nor in its HTML: readers share both, and exports and caches keep them. The page asks
 for the cause when its reader, a developer or staff, opens it.
