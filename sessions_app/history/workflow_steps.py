@@ -1,11 +1,12 @@
 """Workflows of an invocation: its steps, from the events in effect and the graph of the app."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
 from django.db.models import Q
 
+from runtime.events import Event
 from runtime.workflow.steps import Step, StepJob, WorkflowSteps, steps_of
 from sessions_app.agent_apps import registry
 from sessions_app.base import client_ids
@@ -42,17 +43,16 @@ def load_steps(session: Session, invocation_id: str, until: int | None = None) -
     """Return the steps of an invocation; with `until`, as they were after the event with this `seq`."""
     own = session.events.filter(invocation_id=invocation_id).order_by("seq").only("seq", "body")
     rows = list(own[: MAX_EVENTS + 1])
-    is_cut = len(rows) > MAX_EVENTS
-    found = {row.seq: event_to_show(row.body) for row in rows[:MAX_EVENTS]}
-    calls = {call_id for event in found.values() for call_id in event.long_running_tool_ids or ()}
+    events = {row.seq: event_to_show(row.body) for row in rows[:MAX_EVENTS]}
+    # An answer that failed has an event of its own, its failure, and no workflow.
+    is_continued = bool(rows) and events[rows[0].seq].author != "user"
+    calls = {call_id for event in events.values() for call_id in event.long_running_tool_ids or ()}
     jobs = session.jobs.filter(call_id__in=calls)
     continued = _continued_by(session, invocation_id, calls, jobs.values_list("pk", flat=True))
-    # The error of an invocation that gave an answer has its own id; its other events have that of the question.
-    failures = session.events.filter(invocation_id__in=[row.invocation_id for row in continued], kind="error")
-    for row in failures.only("seq", "body")[:MAX_EVENTS]:
-        found[row.seq] = event_to_show(row.body)
-    seqs = [seq for seq in sorted(found) if until is None or seq <= until]
-    is_running = any(row.status in InvocationStatus.active() for row in continued) or len(seqs) < len(found)
+    events |= _failures_of(session, continued)
+    seqs = [seq for seq in sorted(events) if until is None or seq <= until]
+    # At an earlier time, what came later was still to run.
+    is_running = len(seqs) < len(events) or any(row.status in InvocationStatus.active() for row in continued)
     failed_id = ""
     if continued and continued[-1].status == InvocationStatus.FAILED:
         failed_id = continued[-1].invocation_id
@@ -60,12 +60,21 @@ def load_steps(session: Session, invocation_id: str, until: int | None = None) -
     shown_jobs = jobs.only("call_id", "status", "attempts", "run_at", "sent_at", "started_at")
     runs = steps_of(
         app.root_agent if app else None,
-        [found[seq] for seq in seqs],
+        [events[seq] for seq in seqs],
         is_running=is_running,
         jobs={job.call_id: _as_step_job(job) for job in shown_jobs},
     )
-    is_continued = bool(rows) and found[rows[0].seq].author != "user"
-    return InvocationSteps(runs, failed_id, seqs, is_cut, is_continued)
+    return InvocationSteps(runs, failed_id, seqs, len(rows) > MAX_EVENTS, is_continued)
+
+
+def _failures_of(session: Session, continued: Sequence[Invocation]) -> dict[int, Event]:
+    """Return the errors of the invocations that gave an answer, by `seq`.
+
+    Such an error has the id of its own invocation; all other events have the id of the invocation that asked.
+    """
+    ids = [row.invocation_id for row in continued]
+    failures = session.events.filter(invocation_id__in=ids, kind="error").only("seq", "body")
+    return {row.seq: event_to_show(row.body) for row in failures[:MAX_EVENTS]}
 
 
 def _as_step_job(job: ToolJob) -> StepJob:

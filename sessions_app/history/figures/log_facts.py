@@ -145,11 +145,17 @@ def uncounted_facts(session_ids: Iterable[UUID]) -> list[LogFacts]:
     return [event.with_causes(causes) for event in facts]
 
 
-def _causes_of_exceptions(events: Sequence[LogFacts]) -> dict[tuple[UUID, int, str], Cause]:
-    """Return the causes of the exceptions of tools, jobs and invocations, by session, `seq` and call.
+CauseByPlace = dict[tuple[UUID, int, str], Cause]
+"""Causes by session, `seq` and call. An exception that has ended its invocation belongs to no call."""
 
-    An exception that has ended its invocation belongs to no call.
-    """
+
+def _causes_of_exceptions(events: Sequence[LogFacts]) -> CauseByPlace:
+    """Return the causes of the exceptions of tools, jobs and invocations."""
+    # The exception of a job says more than the error of its answer.
+    return _causes_of_tools(events) | _causes_of_jobs(events) | _causes_of_ends(events)
+
+
+def _causes_of_tools(events: Sequence[LogFacts]) -> CauseByPlace:
     seqs: dict[UUID, list[int]] = {}
     for event in events:
         seqs.setdefault(event.session_id, []).append(event.seq)
@@ -157,21 +163,36 @@ def _causes_of_exceptions(events: Sequence[LogFacts]) -> dict[tuple[UUID, int, s
     for session_id, of_session in seqs.items():
         condition |= Q(session=session_id, seq__in=of_session)
     rows = CallError.objects.filter(condition).values_list("session_id", "seq", "call_id", "detail")
-    causes = {(session_id, seq, call_id): cause_in(detail) for session_id, seq, call_id, detail in rows}
-    calls = [(event, failure.call_id) for event in events for failure in event.failures if failure.call_id]
-    jobs = ToolJob.objects.filter(session__in=list(seqs), call_id__in=[call_id for _, call_id in calls])
-    rows_of_jobs = jobs.exclude(error_detail="").values_list("session_id", "call_id", "error_detail")
-    details_of_jobs = {(session_id, call_id): detail for session_id, call_id, detail in rows_of_jobs}
-    for event, call_id in calls:
-        if detail := details_of_jobs.get((event.session_id, call_id)):
-            causes[event.session_id, event.seq, call_id] = cause_in(detail)
-    errors = [event for event in events if event.kind == EventKind.ERROR]
-    failed = Invocation.objects.filter(invocation_id__in=[event.invocation_id for event in errors])
-    details = failed.exclude(error_detail="").values_list("session_id", "invocation_id", "error_detail")
-    ends = {(session_id, name): cause_in(detail) for session_id, name, detail in details}
-    for event in errors:
-        if cause := ends.get((event.session_id, event.invocation_id)):
-            causes[event.session_id, event.seq, ""] = cause
+    return {(session_id, seq, call_id): cause_in(detail) for session_id, seq, call_id, detail in rows}
+
+
+def _causes_of_jobs(events: Sequence[LogFacts]) -> CauseByPlace:
+    seqs: dict[tuple[UUID, str], list[int]] = {}
+    for event in events:
+        for failure in event.failures:
+            if failure.call_id:
+                seqs.setdefault((event.session_id, failure.call_id), []).append(event.seq)
+    sessions = {session_id for session_id, _ in seqs}
+    jobs = ToolJob.objects.filter(session__in=sessions, call_id__in=[call_id for _, call_id in seqs])
+    rows = jobs.exclude(error_detail="").values_list("session_id", "call_id", "error_detail")
+    causes: CauseByPlace = {}
+    for session_id, call_id, detail in rows:
+        for seq in seqs.get((session_id, call_id), ()):
+            causes[session_id, seq, call_id] = cause_in(detail)
+    return causes
+
+
+def _causes_of_ends(events: Sequence[LogFacts]) -> CauseByPlace:
+    seqs: dict[tuple[UUID, str], list[int]] = {}
+    for event in events:
+        if event.kind == EventKind.ERROR:
+            seqs.setdefault((event.session_id, event.invocation_id), []).append(event.seq)
+    failed = Invocation.objects.filter(invocation_id__in=[invocation_id for _, invocation_id in seqs])
+    rows = failed.exclude(error_detail="").values_list("session_id", "invocation_id", "error_detail")
+    causes: CauseByPlace = {}
+    for session_id, invocation_id, detail in rows:
+        for seq in seqs.get((session_id, invocation_id), ()):
+            causes[session_id, seq, ""] = cause_in(detail)
     return causes
 
 
