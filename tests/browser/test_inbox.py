@@ -51,6 +51,8 @@ def test_07_staff_approve_a_call_in_the_inbox_and_correct_the_state_while_the_ch
     expect(admin.locator("td.field-argument").last).to_have_text("1003")
     check_accessibility(admin)
     admin.goto(f"{chat.base_url}/admin/sessions_app/answerrequest/")
+    admin.set_viewport_size(PHONE)
+    assert admin.locator("#live-groups .audit-scroll").evaluate("box => box.scrollWidth <= box.clientWidth")
     admin.get_by_role("button", name="Choose all").click()
     expect(admin.get_by_role("checkbox", name=re.compile("Refund order 1003")).last).to_be_checked()
     check_accessibility(admin)

@@ -105,6 +105,9 @@ class AnswerRequestAdmin(RecordedActsMixin, SessionRowAdmin, KeysetAdmin):
     change_list_template = "admin/sessions_app/answerrequest/change_list.html"
     ordering = ("asked_at", "id")
 
+    class Media:
+        css = {"all": ["sessions_app/admin/figures.css"]}
+
     def get_queryset(self, request: HttpRequest) -> QuerySet[AnswerRequest]:
         requests: AnswerRequestQuerySet = super().get_queryset(request)  # type: ignore[assignment]
         return requests.open()
