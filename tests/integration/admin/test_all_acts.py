@@ -154,6 +154,8 @@ def test_pages_show_each_act_once_when_the_time_is_over_and_when_they_are_full(
         call_tool(session, f"tool-{number}", f"c-{number}", {"result": "ok"})
         StaffAct.objects.create(action="stop", subject_kind="invocation", subject_id=f"act-{number}")
     staff = sign_in(client, *SOURCES)
+    # A page without a row says whether the search is over.
+    assert rows_of(read(staff, f"{URL}?tool=tool-1")) == [["No acts so far: continue the search."]]
     found: list[str] = []
     query = ""
     while True:
