@@ -355,6 +355,17 @@ async def test_t7_the_question_names_the_staff_who_confirm_the_calls_of_the_tool
     assert bank.done == []
 
 
+async def test_t7_only_calls_above_the_threshold_of_the_author_wait_for_staff(bank: Bank) -> None:
+    rule = "staff:shop.approve_payment"
+    tool = FunctionTool(bank.pay, require_confirmation=lambda amount: amount > 100, confirmed_by=rule)
+    turns = [[call("pay", "c1", amount=100), call("pay", "c2", amount=101)]]
+    chat = await Chat.with_agent(LlmAgent(name="clerk", model=ScriptedModel(turns=turns), tools=[tool]))
+    [asked] = requests(await chat.send("pay"))
+    assert bank.done == [("pay", 100)]
+    assert (asked.args or {})["originalFunctionCall"]["args"] == {"amount": 101}
+    assert (asked.args or {})["toolConfirmation"]["confirmedBy"] == rule
+
+
 async def test_t7_the_model_reads_the_reason_of_a_rejection(bank: Bank) -> None:
     chat = await Chat.with_agent(clerk(bank, call("pay", "c1", amount=5), "Then not."))
     [asked] = requests(await chat.send("pay 5"))
