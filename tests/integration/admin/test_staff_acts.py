@@ -70,6 +70,24 @@ def test_08_a_stop_is_recorded_with_actor_time_address_and_reason(
     )
 
 
+def test_whoever_may_view_a_row_reads_who_acted_on_it_and_why_and_lists_of_acts_need_their_own_right(
+    client: Client, root: User, row: Any
+) -> None:
+    """Reasons are words of staff, not of the conversation: they need no right to read texts."""
+    client.post(url_of(row, "stop"), {"reason": "It hung."})
+    reader = User.objects.create_user("reader", is_staff=True)
+    pages = (url_of(row, "history"), url_of(row, "change"))
+    acts = reverse("admin:sessions_app_staffact_changelist")
+    client.force_login(reader)
+    assert {client.get(page).status_code for page in pages} <= {403, 404}
+    reader.user_permissions.add(Permission.objects.get(codename=f"view_{row._meta.model_name}"))
+    for page in pages:
+        assert "It hung." in read(client, page), page
+    assert client.get(acts).status_code == 403
+    reader.user_permissions.add(Permission.objects.get(codename="view_staffact"))
+    assert "It hung." in read(client, acts)
+
+
 def test_the_name_and_the_record_survive_the_deletion_of_the_account(
     client: Client, root: User, row: Any
 ) -> None:
