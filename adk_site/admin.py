@@ -4,7 +4,7 @@ from axes.models import AccessAttempt
 from django.contrib import admin
 from django.utils.translation import gettext_lazy as _
 
-from sessions_app.admin.base import ReadOnlyAdmin
+from sessions_app.admin.framework.base import ReadOnlyAdmin
 from sessions_app.conf import conf
 
 

@@ -8,13 +8,13 @@ from django.contrib import admin
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.translation import gettext_lazy as _
 
-from sessions_app.admin.base import SessionRowAdmin
-from sessions_app.admin.columns import shown_column
-from sessions_app.admin.filters import AppFilter, ValueFilter, values_within_remits
-from sessions_app.admin.keyset_list import KeysetAdmin
-from sessions_app.admin.links import session_url
-from sessions_app.admin.permissions import REMIT_OF_ROW, Right, may, within_remits
-from sessions_app.admin.staff_records import RecordedActsMixin, staff_of
+from sessions_app.admin.framework.base import SessionRowAdmin
+from sessions_app.admin.framework.columns import shown_column
+from sessions_app.admin.framework.filters import AppFilter, ValueFilter, values_within_remits
+from sessions_app.admin.framework.keyset_list import KeysetAdmin
+from sessions_app.admin.framework.links import session_url
+from sessions_app.admin.framework.permissions import REMIT_OF_ROW, Right, may, within_remits
+from sessions_app.admin.framework.staff_records import RecordedActsMixin, staff_of
 from sessions_app.models import Annotation, Session
 
 MAX_SHOWN = 20

@@ -15,10 +15,10 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from sessions_app.admin.base import ReadOnlyAdmin
-from sessions_app.admin.confirmed_action import ConfirmedActionAdmin, revoke_wording
-from sessions_app.admin.filters import presence_filter
-from sessions_app.admin.permissions import (
+from sessions_app.admin.framework.base import ReadOnlyAdmin
+from sessions_app.admin.framework.confirmed_action import ConfirmedActionAdmin, revoke_wording
+from sessions_app.admin.framework.filters import presence_filter
+from sessions_app.admin.framework.permissions import (
     REMIT_OF_PERSON,
     REMIT_OF_USER,
     Right,
@@ -26,7 +26,7 @@ from sessions_app.admin.permissions import (
     remits_of,
     within_remits,
 )
-from sessions_app.admin.staff_records import staff_of
+from sessions_app.admin.framework.staff_records import staff_of
 from sessions_app.base.actors import Actor
 from sessions_app.base.codec import MAX_INTEGER
 from sessions_app.errors import InvalidInputError, LimitExceededError

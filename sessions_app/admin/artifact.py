@@ -18,11 +18,11 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from runtime.artifacts.named_files import is_text
-from sessions_app.admin.base import SessionRowAdmin
-from sessions_app.admin.filters import SessionAppFilter
-from sessions_app.admin.keyset_list import KeysetAdmin
-from sessions_app.admin.links import event_link, row_url
-from sessions_app.admin.permissions import REMIT_OF_ROW
+from sessions_app.admin.framework.base import SessionRowAdmin
+from sessions_app.admin.framework.filters import SessionAppFilter
+from sessions_app.admin.framework.keyset_list import KeysetAdmin
+from sessions_app.admin.framework.links import event_link, row_url
+from sessions_app.admin.framework.permissions import REMIT_OF_ROW
 from sessions_app.asgi.artifact_files import header_name
 from sessions_app.errors import FilesUnavailableError
 from sessions_app.models import AccessKind, Artifact

@@ -9,14 +9,14 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
-from sessions_app.admin.base import SessionRowAdmin
-from sessions_app.admin.columns import shown_column
-from sessions_app.admin.filters import AppFilter, ValueFilter
-from sessions_app.admin.keyset_list import KeysetAdmin
-from sessions_app.admin.links import event_link, session_url
-from sessions_app.admin.session_page.event_links import EventLinks
-from sessions_app.admin.session_page.event_rows import build_row_or_none, read_stored_or_none
-from sessions_app.admin.stored_events import with_stored
+from sessions_app.admin.framework.base import SessionRowAdmin
+from sessions_app.admin.framework.columns import shown_column
+from sessions_app.admin.framework.filters import AppFilter, ValueFilter
+from sessions_app.admin.framework.keyset_list import KeysetAdmin
+from sessions_app.admin.framework.links import event_link, session_url
+from sessions_app.admin.framework.stored_events import with_stored
+from sessions_app.admin.session.timeline.event_links import EventLinks
+from sessions_app.admin.session.timeline.event_rows import build_row_or_none, read_stored_or_none
 from sessions_app.models import Event, EventKind
 from sessions_app.models.event import EventQuerySet
 from sessions_app.rendering.audit_values import status_badge

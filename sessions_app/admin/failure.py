@@ -25,15 +25,15 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from sessions_app.admin.base import SESSION_COLUMNS_WITHOUT_TEXT, SessionRowAdmin
-from sessions_app.admin.columns import shown_column
-from sessions_app.admin.confirmed_action import GO_BACK, ReasonForm, Wording, confirmation_page
-from sessions_app.admin.figure_filters import FailedToolFilter
-from sessions_app.admin.filters import ValueFilter
-from sessions_app.admin.keyset_list import KeysetAdmin
-from sessions_app.admin.links import call_link, list_url
-from sessions_app.admin.permissions import Right, may, sums_within_remits
-from sessions_app.admin.staff_records import record_act
+from sessions_app.admin.framework.base import SESSION_COLUMNS_WITHOUT_TEXT, SessionRowAdmin
+from sessions_app.admin.framework.columns import shown_column
+from sessions_app.admin.framework.confirmed_action import GO_BACK, ReasonForm, Wording, confirmation_page
+from sessions_app.admin.framework.figure_filters import FailedToolFilter
+from sessions_app.admin.framework.filters import ValueFilter
+from sessions_app.admin.framework.keyset_list import KeysetAdmin
+from sessions_app.admin.framework.links import call_link, list_url
+from sessions_app.admin.framework.permissions import Right, may, sums_within_remits
+from sessions_app.admin.framework.staff_records import record_act
 from sessions_app.history.figures.days import local_day
 from sessions_app.models import ActionKind, CallError, DayFigure, DayMetric, Failure, FailureCause
 from sessions_app.rendering.audit_values import NOTHING, excerpt

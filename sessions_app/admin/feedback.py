@@ -11,11 +11,11 @@ from django.http import HttpRequest
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
-from sessions_app.admin.base import SESSION_COLUMNS_WITHOUT_TEXT, SessionRowAdmin
-from sessions_app.admin.columns import shown_column
-from sessions_app.admin.filters import AppFilter
-from sessions_app.admin.keyset_list import KeysetAdmin
-from sessions_app.admin.links import event_link
+from sessions_app.admin.framework.base import SESSION_COLUMNS_WITHOUT_TEXT, SessionRowAdmin
+from sessions_app.admin.framework.columns import shown_column
+from sessions_app.admin.framework.filters import AppFilter
+from sessions_app.admin.framework.keyset_list import KeysetAdmin
+from sessions_app.admin.framework.links import event_link
 from sessions_app.models import Event, Feedback
 from sessions_app.rendering.audit_values import excerpt, status_badge
 

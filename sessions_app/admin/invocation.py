@@ -5,13 +5,13 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
-from sessions_app.admin.base import SESSION_COLUMNS_WITHOUT_TEXT
-from sessions_app.admin.columns import shown_column
-from sessions_app.admin.filters import AgentVersionFilter, AppFilter
-from sessions_app.admin.links import session_url, trace_url
-from sessions_app.admin.records import actor_in_words, acts_on
-from sessions_app.admin.runs import ERROR_COLUMNS_WITHOUT_TEXT, RunAdmin
-from sessions_app.admin.stoppable import stop_wording
+from sessions_app.admin.framework.base import SESSION_COLUMNS_WITHOUT_TEXT
+from sessions_app.admin.framework.columns import shown_column
+from sessions_app.admin.framework.filters import AgentVersionFilter, AppFilter
+from sessions_app.admin.framework.links import session_url, trace_url
+from sessions_app.admin.framework.recorded_acts import actor_in_words, acts_on
+from sessions_app.admin.framework.runs import ERROR_COLUMNS_WITHOUT_TEXT, RunAdmin
+from sessions_app.admin.framework.stoppable import stop_wording
 from sessions_app.base.actors import Actor
 from sessions_app.invocations.cancel import cancel_invocation
 from sessions_app.models import Invocation

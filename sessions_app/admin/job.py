@@ -11,12 +11,13 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext_lazy as _
 
-from sessions_app.admin.base import CALL_COLUMNS_WITHOUT_TEXT, CallRowMixin
-from sessions_app.admin.columns import exact_time, shown_column
-from sessions_app.admin.filters import AppFilter, ToolFilter
-from sessions_app.admin.links import row_url
-from sessions_app.admin.runs import ERROR_COLUMNS_WITHOUT_TEXT, RunAdmin
-from sessions_app.admin.stoppable import stop_wording
+from sessions_app.admin.framework.base import CALL_COLUMNS_WITHOUT_TEXT
+from sessions_app.admin.framework.columns import exact_time, shown_column
+from sessions_app.admin.framework.filters import AppFilter, ToolFilter
+from sessions_app.admin.framework.links import row_url
+from sessions_app.admin.framework.runs import ERROR_COLUMNS_WITHOUT_TEXT, RunAdmin
+from sessions_app.admin.framework.stoppable import stop_wording
+from sessions_app.admin.session.call_rows import CallRowMixin
 from sessions_app.base.actors import Actor
 from sessions_app.jobs.cancel import cancel_job
 from sessions_app.models import Artifact, ToolJob

@@ -11,10 +11,10 @@ from django.utils.text import Truncator
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from sessions_app.admin.confirmed_action import ConfirmedActionAdmin, Wording
-from sessions_app.admin.filters import presence_filter
-from sessions_app.admin.keyset_list import KeysetAdmin
-from sessions_app.admin.permissions import (
+from sessions_app.admin.framework.confirmed_action import ConfirmedActionAdmin, Wording
+from sessions_app.admin.framework.filters import presence_filter
+from sessions_app.admin.framework.keyset_list import KeysetAdmin
+from sessions_app.admin.framework.permissions import (
     REMIT_OF_PERSON,
     REMIT_OF_ROW,
     REMIT_OF_SESSION,
@@ -23,7 +23,7 @@ from sessions_app.admin.permissions import (
     may,
     within_remits,
 )
-from sessions_app.admin.staff_records import staff_of
+from sessions_app.admin.framework.staff_records import staff_of
 from sessions_app.base.actors import Actor
 from sessions_app.models import ActionKind, LegalHold
 

@@ -7,10 +7,10 @@ from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 from django.utils.safestring import SafeString
 
-from sessions_app.admin.base import SessionRowAdmin
-from sessions_app.admin.filters import AppFilter, ValueFilter
-from sessions_app.admin.keyset_list import KeysetAdmin
-from sessions_app.admin.links import event_link
+from sessions_app.admin.framework.base import SessionRowAdmin
+from sessions_app.admin.framework.filters import AppFilter, ValueFilter
+from sessions_app.admin.framework.keyset_list import KeysetAdmin
+from sessions_app.admin.framework.links import event_link
 from sessions_app.models import Event, MemoryEntry
 from sessions_app.rendering.audit_values import NOTHING, excerpt
 

@@ -5,7 +5,6 @@ A record has kind and key of its subject, no foreign key.
 
 from collections.abc import Iterable
 from typing import Any, ClassVar
-from uuid import UUID
 
 from django.apps import apps
 from django.contrib import admin
@@ -13,46 +12,22 @@ from django.core.exceptions import ValidationError
 from django.db.models import BooleanField, Case, Exists, Model, OuterRef, Q, QuerySet, When
 from django.db.models.functions import Cast
 from django.http import HttpRequest
-from django.utils.html import format_html, format_html_join
-from django.utils.safestring import SafeString, mark_safe
-from django.utils.translation import gettext
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
-from sessions_app.admin.base import SESSION_COLUMNS_WITHOUT_TEXT, SessionRowAdmin
-from sessions_app.admin.columns import exact_time, shown_column
-from sessions_app.admin.keyset_list import KeysetAdmin
-from sessions_app.admin.links import row_url, session_link
-from sessions_app.admin.permissions import REMIT_OF_USER, Right, may, remits_of, within_remits
+from sessions_app.admin.framework.base import SESSION_COLUMNS_WITHOUT_TEXT, SessionRowAdmin
+from sessions_app.admin.framework.columns import shown_column
+from sessions_app.admin.framework.keyset_list import KeysetAdmin
+from sessions_app.admin.framework.links import row_url, session_link
+from sessions_app.admin.framework.permissions import REMIT_OF_USER, Right, may, remits_of, within_remits
+from sessions_app.admin.framework.recorded_acts import actor_in_words
 from sessions_app.base.actors import ActorKind
 from sessions_app.models import AccountAct, Session, SessionAct, StaffAccess
-from sessions_app.models.actor_columns import ActorColumns
-from sessions_app.rendering.audit_values import NOTHING, excerpt
 
-MAX_SHOWN_ACTS = 20
 KEY_PATTERNS = {"UUIDField": "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$", "CharField": "."}
 """Patterns of primary keys as text, by the type of the field."""
 NUMBER = "^[0-9]{1,18}$"
-
-
-def actor_in_words(row: ActorColumns) -> SafeString:
-    """Return kind, name and address of a row's actor. A row older than these columns has no actor."""
-    if not row.actor_kind:
-        return SafeString(NOTHING)
-    # The name tells the kind: "ada by the key Laptop".
-    kind = "" if row.actor_kind == ActorKind.KEY else row.get_actor_kind_display().lower()
-    origin = gettext(" from %(address)s") % {"address": row.address} if row.address else ""
-    return format_html("{} <bdi>{}</bdi>{}", kind, row.actor_name, origin)
-
-
-def acts_on(subject_kind: str, session_id: UUID, key: object) -> SafeString:
-    """Return the newest acts on a row of a session, one on each line."""
-    # By session first: the index of the acts begins with the session.
-    acts = SessionAct.objects.filter(session=session_id, subject_kind=subject_kind, subject_id=str(key))
-    lines = []
-    for act in acts.order_by("-id")[:MAX_SHOWN_ACTS]:
-        reason = format_html(": <bdi>{}</bdi>", excerpt(act.reason)) if act.reason else ""
-        lines.append((exact_time(act.at), act.get_action_display(), actor_in_words(act), reason))
-    return format_html_join(mark_safe("<br>"), "{}: {}, {}{}", lines) or SafeString(NOTHING)
 
 
 class SubjectAdmin(KeysetAdmin):

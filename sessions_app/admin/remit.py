@@ -3,7 +3,7 @@
 from django.contrib import admin
 from django.utils.translation import gettext_lazy as _
 
-from sessions_app.admin.staff_records import RecordedActsMixin
+from sessions_app.admin.framework.staff_records import RecordedActsMixin
 from sessions_app.models import Remit
 
 

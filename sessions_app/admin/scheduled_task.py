@@ -5,12 +5,13 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
-from sessions_app.admin.base import CALL_COLUMNS_WITHOUT_TEXT, CallRowMixin
-from sessions_app.admin.columns import shown_column
-from sessions_app.admin.filters import AppFilter
-from sessions_app.admin.keyset_list import KeysetAdmin
-from sessions_app.admin.links import session_url
-from sessions_app.admin.stoppable import StoppableAdmin, stop_wording
+from sessions_app.admin.framework.base import CALL_COLUMNS_WITHOUT_TEXT
+from sessions_app.admin.framework.columns import shown_column
+from sessions_app.admin.framework.filters import AppFilter
+from sessions_app.admin.framework.keyset_list import KeysetAdmin
+from sessions_app.admin.framework.links import session_url
+from sessions_app.admin.framework.stoppable import StoppableAdmin, stop_wording
+from sessions_app.admin.session.call_rows import CallRowMixin
 from sessions_app.base import client_ids
 from sessions_app.base.actors import Actor
 from sessions_app.live.notices import schedule_notice

@@ -7,11 +7,11 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from sessions_app.admin.base import SessionRowAdmin
-from sessions_app.admin.confirmed_action import ConfirmedActionAdmin, revoke_wording
-from sessions_app.admin.filters import AppFilter, presence_filter
-from sessions_app.admin.keyset_list import KeysetAdmin
-from sessions_app.admin.permissions import Right, may
+from sessions_app.admin.framework.base import SessionRowAdmin
+from sessions_app.admin.framework.confirmed_action import ConfirmedActionAdmin, revoke_wording
+from sessions_app.admin.framework.filters import AppFilter, presence_filter
+from sessions_app.admin.framework.keyset_list import KeysetAdmin
+from sessions_app.admin.framework.permissions import Right, may
 from sessions_app.base.actors import Actor
 from sessions_app.models import ActionKind, ShareLink
 from sessions_app.sessions.sharing import revoke_links

@@ -8,12 +8,12 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
-from sessions_app.admin.base import ReadOnlyAdmin
-from sessions_app.admin.columns import shown_column
-from sessions_app.admin.filters import SessionAppFilter
-from sessions_app.admin.keyset_list import KeysetAdmin
-from sessions_app.admin.links import list_url
-from sessions_app.admin.permissions import REMIT_OF_APP, REMIT_OF_ROW
+from sessions_app.admin.framework.base import ReadOnlyAdmin
+from sessions_app.admin.framework.columns import shown_column
+from sessions_app.admin.framework.filters import SessionAppFilter
+from sessions_app.admin.framework.keyset_list import KeysetAdmin
+from sessions_app.admin.framework.links import list_url
+from sessions_app.admin.framework.permissions import REMIT_OF_APP, REMIT_OF_ROW
 from sessions_app.models import AppState, Session, UserState
 from sessions_app.rendering.audit_values import json_block
 

@@ -5,8 +5,8 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
-from sessions_app.admin.keyset_list import KeysetAdmin
-from sessions_app.admin.permissions import remits_of
+from sessions_app.admin.framework.keyset_list import KeysetAdmin
+from sessions_app.admin.framework.permissions import remits_of
 from sessions_app.data_protection.personal_data import as_text
 from sessions_app.models import Tombstone
 

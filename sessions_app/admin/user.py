@@ -20,11 +20,11 @@ from django.urls import URLPattern
 from django.utils.html import format_html
 from django.utils.translation import gettext_lazy as _
 
-from sessions_app.admin.confirmed_action import ReasonForm, Wording, confirmation_page
-from sessions_app.admin.links import row_links
-from sessions_app.admin.permissions import REMIT_OF_PERSON, Right, may, within_remits
+from sessions_app.admin.framework.confirmed_action import ReasonForm, Wording, confirmation_page
+from sessions_app.admin.framework.links import row_links
+from sessions_app.admin.framework.permissions import REMIT_OF_PERSON, Right, may, within_remits
+from sessions_app.admin.framework.staff_records import RecordedActsMixin, note_access, staff_of
 from sessions_app.admin.second_person.consent import Consent, SecondPersonMixin, load_consent
-from sessions_app.admin.staff_records import RecordedActsMixin, note_access, staff_of
 from sessions_app.asgi.downloads import as_download
 from sessions_app.data_protection.erase import ErasureOrder, erase_user
 from sessions_app.data_protection.export import export_user

@@ -3,10 +3,10 @@
 from django.contrib import admin
 from django.utils.translation import gettext_lazy as _
 
-from sessions_app.admin.base import ReadOnlyAdmin
-from sessions_app.admin.filters import presence_filter
-from sessions_app.admin.keyset_list import KeysetAdmin
-from sessions_app.admin.permissions import REMIT_OF_USER, RemitPaths
+from sessions_app.admin.framework.base import ReadOnlyAdmin
+from sessions_app.admin.framework.filters import presence_filter
+from sessions_app.admin.framework.keyset_list import KeysetAdmin
+from sessions_app.admin.framework.permissions import REMIT_OF_USER, RemitPaths
 from sessions_app.models import Webhook, WebhookDelivery
 
 

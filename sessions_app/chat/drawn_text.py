@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
 from sessions_app.live.streamed_text import GrowingText, utf16_length
-from sessions_app.rendering.growing_markdown import GrowingMarkdown
+from sessions_app.rendering.markdown.growing import GrowingMarkdown
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ from sessions_app.rendering.blocks import (
 )
 from sessions_app.rendering.faces import signature
 from sessions_app.rendering.hidden_characters import escape_hidden, mark_hidden
-from sessions_app.rendering.markdown import render_markdown
+from sessions_app.rendering.markdown.render import render_markdown
 from sessions_app.rendering.outline import as_words, labels_of
 from sessions_app.rendering.questions import (
     MAX_UNFOLDED_LENGTH,

@@ -44,9 +44,9 @@ from sessions_app.history.response_state import state_of, status_of
 from sessions_app.models import ToolJob
 from sessions_app.models.scheduled_task import recurrence_in_words
 from sessions_app.rendering.call_words import CallWords, argument_order, describe_call, find_tool
-from sessions_app.rendering.citations import Citation
 from sessions_app.rendering.faces import face_of
 from sessions_app.rendering.files import FileLink, file_link
+from sessions_app.rendering.markdown.citations import Citation
 from sessions_app.rendering.outline import labels_of, one_line, outline
 from sessions_app.rendering.questions import (
     MAX_BRIEF_LENGTH,

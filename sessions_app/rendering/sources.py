@@ -16,9 +16,9 @@ from runtime import types
 from runtime.events import Event
 from runtime.events.calls import parts_of
 from runtime.valid_text import storable
-from sessions_app.rendering.citations import MAX_CITATIONS, Citation, Source
 from sessions_app.rendering.hidden_characters import escape_hidden
-from sessions_app.rendering.links import host_of
+from sessions_app.rendering.markdown.citations import MAX_CITATIONS, Citation, Source
+from sessions_app.rendering.markdown.links import host_of
 from sessions_app.rendering.outline import one_line
 
 MAX_SOURCES = 100

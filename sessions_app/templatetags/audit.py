@@ -15,7 +15,7 @@ from sessions_app.rendering.once_filter import once
 from sessions_app.secrets.masking import mask_text
 
 if TYPE_CHECKING:  # A project may have no admin, and Django imports all template tags nevertheless.
-    from sessions_app.admin.session_page.timeline import TimelineEntry
+    from sessions_app.admin.session.timeline.timeline import TimelineEntry
 
 logger = logging.getLogger(__name__)
 logger.addFilter(once)

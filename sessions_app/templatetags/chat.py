@@ -15,11 +15,11 @@ from django.utils.translation import get_language_info, gettext
 from sessions_app.base import languages
 from sessions_app.conf import conf
 from sessions_app.models import Session
-from sessions_app.rendering.citations import Citation
 from sessions_app.rendering.faces import app_face, face_mark, named, signatures
 from sessions_app.rendering.hidden_characters import escape_hidden, mark_hidden, strip_bidi_controls
 from sessions_app.rendering.html import render_job, render_schedule
-from sessions_app.rendering.markdown import is_long_cell, render_markdown
+from sessions_app.rendering.markdown.citations import Citation
+from sessions_app.rendering.markdown.render import is_long_cell, render_markdown
 from sessions_app.rendering.outline import as_words
 from sessions_app.rendering.sentences import in_language
 

@@ -26,7 +26,7 @@ from django.db.models import F
 from django.test import Client
 from django.urls import reverse
 
-from sessions_app.admin.links import trace_url
+from sessions_app.admin.framework.links import trace_url
 from sessions_app.history.figures.batches import count_figures
 from sessions_app.models import AnswerRequest, Event, Invocation, Session, SessionFigures
 from sessions_app.process.threads import in_thread

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, ViewportSize, expect
 
-from sessions_app.rendering.markdown_extras import TITLES
+from sessions_app.rendering.markdown.extras import TITLES
 from tests.browser.accessibility import (
     PHONE,
     problems_on_a_phone,

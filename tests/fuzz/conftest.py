@@ -64,8 +64,8 @@ def marked_rows(errors: Errors) -> None:
     """Expect the log lines of events that pages show as one marked row."""
     errors.expected = (
         "sessions_app.rendering.html",
-        "sessions_app.admin.session_page.event_rows",
-        "sessions_app.admin.session_page.person_view",
+        "sessions_app.admin.session.timeline.event_rows",
+        "sessions_app.admin.session.timeline.person_view",
         "sessions_app.templatetags.audit",
     )
 

@@ -16,8 +16,8 @@ from runtime.events import Event
 from sessions_app.base.codec import event_to_json
 from sessions_app.conf import conf
 from sessions_app.rendering import event_html
-from sessions_app.rendering.growing_markdown import DrawingRate, GrowingMarkdown
-from sessions_app.rendering.markdown import render_markdown
+from sessions_app.rendering.markdown.growing import DrawingRate, GrowingMarkdown
+from sessions_app.rendering.markdown.render import render_markdown
 from sessions_app.rendering.session_view import SessionView
 from tests.counted_calls import counted_calls
 from tests.fuzz.profile import examples

@@ -8,9 +8,10 @@ from django.utils.translation import gettext_lazy as _
 
 from sessions_app.admin.acts.merged_list import ActPage, load_acts
 from sessions_app.admin.acts.sources import Filters
-from sessions_app.admin.columns import exact_time, short_time
-from sessions_app.admin.permissions import Right, may
-from sessions_app.admin.records import StaffRecordAdmin, actor_in_words
+from sessions_app.admin.framework.columns import exact_time, short_time
+from sessions_app.admin.framework.permissions import Right, may
+from sessions_app.admin.framework.recorded_acts import actor_in_words
+from sessions_app.admin.records import StaffRecordAdmin
 from sessions_app.base.actors import NAME_LENGTH, ActorKind
 from sessions_app.models import AccessKind, StaffAct
 

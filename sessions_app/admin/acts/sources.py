@@ -19,10 +19,10 @@ from django.utils.translation import gettext
 
 from runtime.events.calls import FRAMEWORK_CALLS, REQUEST_CONFIRMATION
 from runtime.events.tool_confirmation import call_to_confirm
-from sessions_app.admin.links import event_link, session_link, session_url
-from sessions_app.admin.permissions import Right, may, remits_of
+from sessions_app.admin.framework.links import event_link, session_link, session_url
+from sessions_app.admin.framework.permissions import Right, may, remits_of
 from sessions_app.admin.records import SubjectAdmin, kind_in_words
-from sessions_app.admin.session_page.calls import MAX_ARGUMENT_BYTES, answer_state, parse_object
+from sessions_app.admin.session.timeline.calls import MAX_ARGUMENT_BYTES, answer_state, parse_object
 from sessions_app.base import actors
 from sessions_app.base.actors import ActionKind, ActorKind
 from sessions_app.base.codec import json_object

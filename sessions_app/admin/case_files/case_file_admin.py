@@ -37,13 +37,14 @@ from sessions_app.admin.case_files.forms import (
     ReadingForm,
     chosen_items,
 )
-from sessions_app.admin.columns import exact_time
-from sessions_app.admin.confirmed_action import ReasonForm, Wording, confirmation_page
-from sessions_app.admin.keyset_list import KeysetAdmin
-from sessions_app.admin.links import session_url
-from sessions_app.admin.permissions import Right, may, remits_of, require
-from sessions_app.admin.records import actor_in_words, links_to_rows
-from sessions_app.admin.staff_records import RecordedActsMixin, note_access, staff_of
+from sessions_app.admin.framework.columns import exact_time
+from sessions_app.admin.framework.confirmed_action import ReasonForm, Wording, confirmation_page
+from sessions_app.admin.framework.keyset_list import KeysetAdmin
+from sessions_app.admin.framework.links import session_url
+from sessions_app.admin.framework.permissions import Right, may, remits_of, require
+from sessions_app.admin.framework.recorded_acts import actor_in_words
+from sessions_app.admin.framework.staff_records import RecordedActsMixin, note_access, staff_of
+from sessions_app.admin.records import links_to_rows
 from sessions_app.asgi.downloads import stored_download
 from sessions_app.base.actors import ActorKind
 from sessions_app.data_protection.bundles.checking import is_as_sealed

@@ -8,7 +8,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from runtime.events.calls import TEXT_QUESTIONS
-from sessions_app.admin.confirmed_action import ReasonForm
+from sessions_app.admin.framework.confirmed_action import ReasonForm
 from sessions_app.jobs.questions import JobAnswer
 from sessions_app.models import AnswerRequest, RequestKind
 from sessions_app.rendering.outline import one_line

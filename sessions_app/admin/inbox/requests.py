@@ -20,17 +20,17 @@ from django.utils.translation import ngettext
 
 from runtime.errors import AdkError
 from runtime.events.answer_rules import PERSON, SITE, STAFF
-from sessions_app.admin.base import SessionRowAdmin
-from sessions_app.admin.confirmed_action import ReasonForm
-from sessions_app.admin.filters import AppFilter
+from sessions_app.admin.framework.base import SessionRowAdmin
+from sessions_app.admin.framework.confirmed_action import ReasonForm
+from sessions_app.admin.framework.filters import AppFilter
+from sessions_app.admin.framework.keyset_list import KeysetAdmin
+from sessions_app.admin.framework.links import session_url
+from sessions_app.admin.framework.permissions import REMIT_OF_ROW, REMIT_OF_SESSION, may, within_remits
+from sessions_app.admin.framework.staff_records import RecordedActsMixin, note_access, staff_of
+from sessions_app.admin.framework.stored_events import with_stored
 from sessions_app.admin.inbox.answer_form import AnswerForm, is_yes_or_no
 from sessions_app.admin.inbox.stored_call import StoredCall
-from sessions_app.admin.keyset_list import KeysetAdmin
-from sessions_app.admin.links import session_url
-from sessions_app.admin.permissions import REMIT_OF_ROW, REMIT_OF_SESSION, may, within_remits
-from sessions_app.admin.session_page.person_view import SeenEvent, load_begun_steps, load_seen_events
-from sessions_app.admin.staff_records import RecordedActsMixin, note_access, staff_of
-from sessions_app.admin.stored_events import with_stored
+from sessions_app.admin.session.timeline.person_view import SeenEvent, load_begun_steps, load_seen_events
 from sessions_app.base.codec import parse_uuid
 from sessions_app.conf import conf
 from sessions_app.history.rewinds import find_rewinds, without_rewound

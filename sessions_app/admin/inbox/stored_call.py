@@ -4,10 +4,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Self
 
 from runtime.events.tool_confirmation import call_to_confirm, own_hint, question_in
-from sessions_app.admin.session_page.calls import MAX_ARGUMENT_BYTES, parse_object, parts_of
-from sessions_app.admin.session_page.event_links import find_call
-from sessions_app.admin.session_page.event_rows import read_stored_or_none
-from sessions_app.admin.stored_events import with_stored
+from sessions_app.admin.framework.stored_events import with_stored
+from sessions_app.admin.session.timeline.calls import MAX_ARGUMENT_BYTES, parse_object, parts_of
+from sessions_app.admin.session.timeline.event_links import find_call
+from sessions_app.admin.session.timeline.event_rows import read_stored_or_none
 from sessions_app.base.codec import json_object
 from sessions_app.models import AnswerRequest, Event
 from sessions_app.models.staff_act import DETAIL_LENGTH

@@ -12,8 +12,13 @@ from django.contrib.auth import get_user_model
 from django.db.models import F, Q, QuerySet, Sum
 from django.http import HttpRequest
 
+from sessions_app.admin.framework.permissions import (
+    REMIT_OF_SESSION,
+    REMIT_OF_USER,
+    sums_within_remits,
+    within_remits,
+)
 from sessions_app.admin.overview.links import OverviewLinks
-from sessions_app.admin.permissions import REMIT_OF_SESSION, REMIT_OF_USER, sums_within_remits, within_remits
 from sessions_app.history.figures.days import local_day
 from sessions_app.models import DayFigure, DayMetric, PersonUsage, SessionFigures
 from sessions_app.rendering.audit_values import format_cost

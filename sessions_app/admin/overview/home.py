@@ -17,10 +17,8 @@ from django.utils.functional import Promise
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
-from sessions_app.admin.inbox.requests import answerable
-from sessions_app.admin.links import row_url, session_url
-from sessions_app.admin.overview.links import OverviewLinks
-from sessions_app.admin.permissions import (
+from sessions_app.admin.framework.links import row_url, session_url
+from sessions_app.admin.framework.permissions import (
     REMIT_OF_SESSION,
     Right,
     has_some_whole_app,
@@ -28,6 +26,8 @@ from sessions_app.admin.permissions import (
     sums_within_remits,
     within_remits,
 )
+from sessions_app.admin.inbox.requests import answerable
+from sessions_app.admin.overview.links import OverviewLinks
 from sessions_app.admin.records import links_to_rows
 from sessions_app.admin.second_person.requests import answerable_acts
 from sessions_app.base.actors import ActorKind

@@ -8,8 +8,8 @@ from django.contrib import admin
 from django.http import HttpRequest
 from django.utils import timezone
 
-from sessions_app.admin.figure_filters import FailedToolFilter
-from sessions_app.admin.links import list_url
+from sessions_app.admin.framework.figure_filters import FailedToolFilter
+from sessions_app.admin.framework.links import list_url
 
 
 class OverviewLinks:

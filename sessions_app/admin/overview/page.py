@@ -15,12 +15,9 @@ from django.utils.formats import date_format
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
-from sessions_app.admin.base import ReadOnlyAdmin
-from sessions_app.admin.links import session_url
-from sessions_app.admin.overview.costs import DAYS, load_costs
-from sessions_app.admin.overview.home import Tile, load_home
-from sessions_app.admin.overview.links import OverviewLinks
-from sessions_app.admin.permissions import (
+from sessions_app.admin.framework.base import ReadOnlyAdmin
+from sessions_app.admin.framework.links import session_url
+from sessions_app.admin.framework.permissions import (
     REMIT_OF_SESSION,
     REMIT_OF_USER,
     Right,
@@ -30,6 +27,9 @@ from sessions_app.admin.permissions import (
     sums_within_remits,
     within_remits,
 )
+from sessions_app.admin.overview.costs import DAYS, load_costs
+from sessions_app.admin.overview.home import Tile, load_home
+from sessions_app.admin.overview.links import OverviewLinks
 from sessions_app.conf import conf
 from sessions_app.history.figures.days import DayAmounts, load_days, local_day, percentile
 from sessions_app.models import DayFigure, DayMetric, InvocationStatus, PersonUsage, SessionFigures

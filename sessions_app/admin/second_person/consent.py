@@ -21,10 +21,10 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
-from sessions_app.admin.columns import exact_time
-from sessions_app.admin.confirmed_action import ReasonForm, Wording, Words
-from sessions_app.admin.permissions import Right
-from sessions_app.admin.staff_records import RecordedActsMixin, staff_of
+from sessions_app.admin.framework.columns import exact_time
+from sessions_app.admin.framework.confirmed_action import ReasonForm, Wording, Words
+from sessions_app.admin.framework.permissions import Right
+from sessions_app.admin.framework.staff_records import RecordedActsMixin, staff_of
 from sessions_app.base.actors import ActorKind
 from sessions_app.conf import conf
 from sessions_app.models import ActionKind, ActRequest, GuardedAct, RequestStage, StepKind

@@ -15,13 +15,14 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from sessions_app.admin.columns import exact_time, shown_column
-from sessions_app.admin.confirmed_action import ReasonForm, Wording, confirmation_page
-from sessions_app.admin.filters import ValueFilter
-from sessions_app.admin.permissions import may
-from sessions_app.admin.records import StaffRecordAdmin, actor_in_words, model_named
+from sessions_app.admin.framework.columns import exact_time, shown_column
+from sessions_app.admin.framework.confirmed_action import ReasonForm, Wording, confirmation_page
+from sessions_app.admin.framework.filters import ValueFilter
+from sessions_app.admin.framework.permissions import may
+from sessions_app.admin.framework.recorded_acts import actor_in_words
+from sessions_app.admin.framework.staff_records import RecordedActsMixin, staff_of
+from sessions_app.admin.records import StaffRecordAdmin, model_named
 from sessions_app.admin.second_person.consent import RIGHTS
-from sessions_app.admin.staff_records import RecordedActsMixin, staff_of
 from sessions_app.models import ActionKind, ActRequest, ActRequestStep, RequestStage, StepKind
 from sessions_app.models.act_request import ActRequestQuerySet, add_step
 from sessions_app.rendering.audit_values import NOTHING, format_duration, status_badge

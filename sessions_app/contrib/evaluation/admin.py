@@ -17,11 +17,11 @@ from django.utils.translation import gettext_lazy as _
 
 from runtime.evaluation.json_files import MAX_CASES
 from sessions_app.admin.annotation import AnnotationAdmin
-from sessions_app.admin.confirmed_action import ConfirmedActionAdmin
-from sessions_app.admin.filters import SessionAppFilter
-from sessions_app.admin.keyset_list import KeysetAdmin
-from sessions_app.admin.permissions import REMIT_OF_APP, Right, may, remits_of, require
-from sessions_app.admin.stoppable import StopForm, stop_wording
+from sessions_app.admin.framework.confirmed_action import ConfirmedActionAdmin
+from sessions_app.admin.framework.filters import SessionAppFilter
+from sessions_app.admin.framework.keyset_list import KeysetAdmin
+from sessions_app.admin.framework.permissions import REMIT_OF_APP, Right, may, remits_of, require
+from sessions_app.admin.framework.stoppable import StopForm, stop_wording
 from sessions_app.asgi.downloads import streamed_download
 from sessions_app.base.actors import Actor
 from sessions_app.contrib.evaluation.admin_page import load_page

@@ -13,7 +13,7 @@ from runtime.evaluation.base_metric import InvocationScore, MetricResult
 from runtime.evaluation.eval_case import EvalCase, Invocation, get_all_tool_calls
 from runtime.evaluation.run_case import expected_of
 from runtime.evaluation.texts import text_of
-from sessions_app.admin.links import session_url
+from sessions_app.admin.framework.links import session_url
 from sessions_app.contrib.evaluation.comparison import (
     LARGE_COLUMNS,
     CaseReport,

@@ -17,12 +17,18 @@ from django.shortcuts import redirect
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
-from sessions_app.admin.base import SessionRowAdmin
-from sessions_app.admin.columns import shown_column
-from sessions_app.admin.filters import AppFilter, ValueFilter
-from sessions_app.admin.keyset_list import KeysetAdmin
-from sessions_app.admin.permissions import REMIT_OF_APP, RemitPaths, has_whole_app, may, within_remits
-from sessions_app.admin.staff_records import RecordedActsMixin
+from sessions_app.admin.framework.base import SessionRowAdmin
+from sessions_app.admin.framework.columns import shown_column
+from sessions_app.admin.framework.filters import AppFilter, ValueFilter
+from sessions_app.admin.framework.keyset_list import KeysetAdmin
+from sessions_app.admin.framework.permissions import (
+    REMIT_OF_APP,
+    RemitPaths,
+    has_whole_app,
+    may,
+    within_remits,
+)
+from sessions_app.admin.framework.staff_records import RecordedActsMixin
 from sessions_app.contrib.knowledge.documents import check_file, passages_of, upload_file
 from sessions_app.errors import FilesUnavailableError, InvalidInputError, TooLargeError
 from sessions_app.models import (

@@ -27,9 +27,9 @@ from sessions_app.rendering.blocks import (
     ThoughtBlock,
     UploadBlock,
 )
-from sessions_app.rendering.citations import Citation, Source
 from sessions_app.rendering.files import FileLink, file_links
 from sessions_app.rendering.html import content_of
+from sessions_app.rendering.markdown.citations import Citation, Source
 from sessions_app.rendering.outline import as_words
 from sessions_app.rendering.questions import (
     ChoiceBlock,

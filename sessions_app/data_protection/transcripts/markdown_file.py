@@ -13,8 +13,8 @@ from django.utils.translation import gettext, ngettext
 
 from sessions_app.data_protection.transcripts.entries import Entry, Piece
 from sessions_app.models import Session
-from sessions_app.rendering.citations import Source
 from sessions_app.rendering.faces import app_face
+from sessions_app.rendering.markdown.citations import Source
 from sessions_app.rendering.steps import StepCard, StepView
 
 MARKUP = re.compile(r"([\\`*_\[\]<>#~|])")

@@ -14,7 +14,7 @@ from django.utils import timezone
 from runtime.workflow import JoinNode, Workflow
 from runtime.workflow.build import node
 from runtime.workflow.steps import Step, StepState
-from sessions_app.admin.workflow_graph.drawing import draw
+from sessions_app.admin.session.workflow_graph.drawing import draw
 from sessions_app.models import AnswerRequest, Invocation, Session
 from tests.integration.admin.audit_rows import HOSTILE, append_event, read
 from tests.integration.admin.test_trace_page import rows_of, trace_of
@@ -59,7 +59,7 @@ def refunds(session: Session, served: Served) -> Session:
 def test_the_view_of_the_person_shows_the_steps_once_where_the_workflow_begins(
     auditor: Client, refunds: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sessions_app.admin.session_page.page.EVENTS_PER_PAGE", 2)
+    monkeypatch.setattr("sessions_app.admin.session.timeline.page.EVENTS_PER_PAGE", 2)
     page = reverse("admin:sessions_app_session_change", args=[refunds.pk])
     first, second = [read(auditor, f"{page}?view=person&page={number}") for number in (1, 2)]
     shown = re.findall(r'data-state="(\w+)" data-name="([^"]+)"', first)
@@ -91,7 +91,7 @@ def test_each_node_has_its_state_and_the_event_that_it_stands_in(auditor: Client
 def test_a_failed_node_is_listed_however_many_runs_there_are(
     auditor: Client, refunds: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sessions_app.admin.workflow_graph.page.MAX_RUNS", 1)
+    monkeypatch.setattr("sessions_app.admin.session.workflow_graph.page.MAX_RUNS", 1)
     html = read(auditor, graph_of(refunds))
     assert re.findall(r'<tr id="node-(\w+)"', html) == ["look_up", "pay"]
     assert "1 more run" in html

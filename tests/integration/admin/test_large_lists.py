@@ -18,7 +18,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
-from sessions_app.admin.links import trace_url
+from sessions_app.admin.framework.links import trace_url
 from sessions_app.models import Event, Invocation, LegalHold, Session
 from sessions_app.store.erasing import delete_session_row
 from tests.integration.admin.audit_rows import (

@@ -19,7 +19,7 @@ from django.test import Client, RequestFactory
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from sessions_app.admin import keyset_list
+from sessions_app.admin.framework import keyset_list
 from sessions_app.history import word_search
 from sessions_app.history.figures import event_words
 from sessions_app.history.figures.batches import count_figures

@@ -16,8 +16,9 @@ from django.contrib.auth.models import Permission, User
 from django.test import Client
 from django.utils import timezone
 
-from sessions_app.admin import keyset_list, session_export
-from sessions_app.admin.session import SessionAdmin
+from sessions_app.admin.framework import keyset_list
+from sessions_app.admin.session import export as session_export
+from sessions_app.admin.session.page import SessionAdmin
 from sessions_app.history.figures.batches import count_figures
 from sessions_app.models import Invocation, Session, SessionFigures
 from tests.integration.admin.audit_rows import append_event, list_url, read

@@ -237,7 +237,7 @@ def test_a_call_of_the_view_of_the_person_is_done_when_a_later_page_has_its_answ
         name="help_desk", root_agent=LlmAgent(name="agent", model=ScriptedModel(), tools=[look_up_order])
     )
     served(app)
-    monkeypatch.setattr("sessions_app.admin.session_page.page.EVENTS_PER_PAGE", 2)
+    monkeypatch.setattr("sessions_app.admin.session.timeline.page.EVENTS_PER_PAGE", 2)
     append_event(session, {"text": "Where is it?"}, author="user")
     append_event(session, call("c-1", "look_up_order", order=1001), invocationId="e-1")
     append_event(session, response("c-1", "look_up_order", **PENDING), invocationId="e-1")

@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 from django.db import connection
 from django.test import Client
 
-from sessions_app.admin.session_page import shared_keys
+from sessions_app.admin.session.timeline import shared_keys
 from sessions_app.models import AppState, Event, Session, UserState
 from tests.integration.admin.audit_rows import append_event, page_of, read, text_of
 

@@ -13,7 +13,7 @@ from django.urls import reverse
 from runtime.agents import LlmAgent
 from runtime.apps import App
 from sessions_app import use_cases
-from sessions_app.admin.state_correction import CorrectionForm
+from sessions_app.admin.session.state_correction import CorrectionForm
 from sessions_app.base import actors
 from sessions_app.invocations.worker import worker
 from sessions_app.models import (

@@ -20,7 +20,7 @@ from runtime.tools import BaseTool, FunctionTool, LongRunningFunctionTool
 from runtime.tools.retrieval import KnowledgeToolset
 from runtime.tools.transfer_to_agent_tool import TransferToAgentTool
 from sessions_app.history.event_marks import wake_up
-from sessions_app.rendering.markdown import render_markdown
+from sessions_app.rendering.markdown.render import render_markdown
 from sessions_app.rendering.sources import sources_of
 from tests.fakes import say, text_content
 

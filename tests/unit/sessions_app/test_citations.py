@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from sessions_app.rendering.citations import MAX_CITATIONS, Citation, Source
-from sessions_app.rendering.markdown import render_markdown
+from sessions_app.rendering.markdown.citations import MAX_CITATIONS, Citation, Source
+from sessions_app.rendering.markdown.render import render_markdown
 from tests.unit.sessions_app.rendered import Tags
 
 SOURCE = Source("A page", "a.example", "https://a.example/page", 1)

@@ -16,7 +16,7 @@ from runtime.events import Event
 from sessions_app.base.codec import event_to_json
 from sessions_app.rendering import event_html as module
 from sessions_app.rendering.event_html import cache, event_html, html_now
-from sessions_app.rendering.markdown import render_markdown
+from sessions_app.rendering.markdown.render import render_markdown
 from sessions_app.rendering.session_view import SessionView
 from tests.counted_calls import counted_calls
 from tests.fakes import text_content

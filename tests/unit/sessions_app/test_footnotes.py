@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from sessions_app.rendering.growing_markdown import DrawingRate, GrowingMarkdown
-from sessions_app.rendering.markdown import render_markdown
+from sessions_app.rendering.markdown.growing import DrawingRate, GrowingMarkdown
+from sessions_app.rendering.markdown.render import render_markdown
 
 
 def test_a_mark_is_raised_and_its_footnote_begins_with_it() -> None:

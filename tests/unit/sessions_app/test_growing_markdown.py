@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sessions_app.conf import conf
-from sessions_app.rendering.growing_markdown import (
+from sessions_app.rendering.markdown.growing import (
     CHARACTERS_PER_SECOND,
     EARNED_AT_FIRST,
     EARNED_PER_CHARACTER,
@@ -26,8 +26,8 @@ from sessions_app.rendering.growing_markdown import (
     DrawingRate,
     GrowingMarkdown,
 )
-from sessions_app.rendering.markdown import render_markdown
-from sessions_app.rendering.open_block import PLACE
+from sessions_app.rendering.markdown.open_block import PLACE
+from sessions_app.rendering.markdown.render import render_markdown
 from tests.recorded_answer import PIECE, RECORDED
 
 SECONDS = 0.04

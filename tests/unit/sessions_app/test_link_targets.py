@@ -2,7 +2,7 @@
 
 import pytest
 
-from sessions_app.rendering.markdown import render_markdown
+from sessions_app.rendering.markdown.render import render_markdown
 from tests.unit.sessions_app.rendered import Tags
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from sessions_app.rendering.markdown import render_markdown
-from sessions_app.rendering.mathematics import MAX_FORMULA_LENGTH, MAX_TOTAL_LENGTH
+from sessions_app.rendering.markdown.mathematics import MAX_FORMULA_LENGTH, MAX_TOTAL_LENGTH
+from sessions_app.rendering.markdown.render import render_markdown
 
 SQUARE = "<mrow><msup><mi>x</mi><mn>2</mn></msup></mrow></math>"
 

@@ -15,7 +15,7 @@ from runtime.events.calls import CallFailure
 from runtime.events.tool_confirmation import default_hint
 from sessions_app.history.event_marks import INTERRUPTED_CALL
 from sessions_app.rendering.html import render_event
-from sessions_app.rendering.markdown import render_markdown
+from sessions_app.rendering.markdown.render import render_markdown
 from tests.counted_calls import counted_calls
 from tests.unit.sessions_app.rendered import (
     DETAILS,

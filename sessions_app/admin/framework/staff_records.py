@@ -1,0 +1,90 @@
+"""Records of acts and accesses of staff: opened pages and files, searches, exports, unmaskings.
+
+Django's log is written as well, for its history pages. It has no addresses, and is deleted with the account of the
+actor.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+from django.contrib.admin.models import LogEntry
+from django.db.models import Model
+from django.http import HttpRequest
+
+from runtime.valid_text import storable
+from sessions_app.admin.framework.guarded_views import GuardedViewsMixin
+from sessions_app.base import actors
+from sessions_app.base.client_address import client_address
+from sessions_app.models import AccessKind, ActionKind, StaffAccess, StaffAct
+from sessions_app.secrets.masking import beginning_of
+
+MAX_DETAIL_LENGTH = 300
+
+
+def staff_of(request: HttpRequest) -> actors.Actor:
+    """Return the member of staff behind the request as an actor, with the client address."""
+    return actors.staff(request.user, client_address(request))
+
+
+def note_access(
+    request: HttpRequest, kind: AccessKind, subject: tuple[str, object], detail: str = "", reason: str = ""
+) -> None:
+    """Store an access. Call this before the content is sent: nothing may be shown without a record.
+
+    Args:
+        subject: name of the model and primary key of the row; an empty key for a list.
+    """
+    model_name, key = subject
+    StaffAccess.objects.create(
+        **staff_of(request).columns(),
+        kind=kind,
+        subject_kind=model_name,
+        subject_id=str(key)[:64],
+        detail=beginning_of(storable(detail), MAX_DETAIL_LENGTH),
+        reason=storable(reason),
+    )
+
+
+def record_act(
+    request: HttpRequest, action: ActionKind, row: Model, reason: str = "", detail: str = ""
+) -> None:
+    """Store an act of the request's user on the row, with time, address and reason."""
+    StaffAct.objects.create(
+        **staff_of(request).columns(),
+        action=action,
+        subject_kind=str(row._meta.model_name),
+        subject_id=str(row.pk),
+        reason=reason,
+        detail=detail,
+    )
+
+
+class RecordedActsMixin(GuardedViewsMixin):
+    """Admin with records of acts: of all acts in Django's log, and of the site's actions."""
+
+    def log_addition(self, request: HttpRequest, obj: Any, message: Any) -> LogEntry:
+        record_act(request, ActionKind.ADD, obj)
+        return super().log_addition(request, obj, message)
+
+    def log_change(self, request: HttpRequest, obj: Any, message: Any) -> LogEntry:
+        record_act(request, ActionKind.CHANGE, obj)
+        return super().log_change(request, obj, message)
+
+    def log_deletions(self, request: HttpRequest, queryset: Iterable[Any]) -> Any:
+        for row in queryset:
+            record_act(request, ActionKind.DELETE, row, self.reason_for_deletion(request))
+        return super().log_deletions(request, queryset)  # type: ignore[arg-type]
+
+    def reason_for_deletion(self, request: HttpRequest) -> str:
+        """Return the reason given for a deletion; empty if the page asks for no reason."""
+        return ""
+
+    def log_act(
+        self, request: HttpRequest, action: ActionKind, row: Any, reason: str, detail: str = ""
+    ) -> None:
+        """Record an action of the site, and show it in the row's history."""
+        record_act(request, action, row, reason, detail)
+        message = str(action.label)
+        if reason:
+            message = f"{message}: {reason}"
+        super().log_change(request, row, message)

@@ -1,0 +1,101 @@
+"""A session as its person saw it: the entries of the transcript, page by page."""
+
+import logging
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import Min
+
+from sessions_app.admin.session.timeline.calls import CallResponse, answers_in, call_ids
+from sessions_app.admin.session.timeline.event_links import find_later_answers
+from sessions_app.admin.session.timeline.event_rows import UNREADABLE, read_stored_or_none
+from sessions_app.base.codec import event_to_show
+from sessions_app.data_protection.transcripts.entries import Entry, EntryContext, build_entry
+from sessions_app.history.rewinds import Rewinds
+from sessions_app.models import Event, Session
+from sessions_app.rendering.once_filter import once
+from sessions_app.rendering.session_view import Reader, SessionView
+from sessions_app.rendering.steps import CardMaker, StepCard
+from sessions_app.secrets.masking import mask_keys
+
+logger = logging.getLogger(__name__)
+logger.addFilter(once)
+
+
+@dataclass(frozen=True)
+class SeenEvent:
+    """An event seen by the person.
+
+    Attributes:
+        entry: entry of the transcript; None for an event too large or too odd for the page.
+    """
+
+    event: Event
+    entry: Entry | None
+
+
+def load_begun_steps(session: Session, events: Sequence[Event]) -> dict[str, list[StepCard]]:
+    """Return the steps of the workflows that begin in the events, as they stand now, by invocation."""
+    shown = {event.invocation_id for event in events if event.invocation_id}
+    of_nodes = session.events.filter(invocation_id__in=shown, body__has_key="nodeInfo")
+    firsts = of_nodes.values("invocation_id").annotate(first=Min("seq"))
+    begun = firsts.filter(first__in=[event.seq for event in events])
+    maker = CardMaker(session.app_name, in_transcript=True, has_outputs=False)
+    ids = begun.values_list("invocation_id", flat=True)
+    return {invocation_id: maker.load(session, invocation_id) for invocation_id in ids}
+
+
+def load_seen_events(
+    session: Session,
+    events: Sequence[Event],
+    rewinds: Rewinds,
+    cards: dict[str, list[StepCard]] | None = None,
+) -> list[SeenEvent]:
+    """Return the events as the person saw them, without invisible events, in two queries at most.
+
+    Args:
+        cards: steps of workflows, by invocation.
+    """
+    bodies: dict[int, Any] = {}
+    calls: set[str] = set()
+    answers: list[tuple[str, CallResponse]] = []
+    for event in events:
+        if stored := read_stored_or_none(event):
+            bodies[event.seq] = stored.body
+            calls.update(call_ids(stored.body, "functionCall"))
+            answers += answers_in(event, stored.body)
+    pending = {call_id for call_id, answer in answers if answer.state == "pending"}
+    answered = _answered(answers)
+    # A delayed call whose answer is on a later page counts as done here: no line there could name its arguments.
+    delayed = pending & answered
+    open_calls = calls - answered
+    if open_calls:
+        too_large = [event.seq for event in events if event.seq not in bodies]
+        later = find_later_answers(session, max(bodies), open_calls, too_large)
+        answers += (found for found in later if rewinds.path.undone_by(found[1].seq) is None)
+    jobs = {job.call_id: job for job in session.jobs.filter(call_id__in=calls)}
+    # The view of a person without details, whatever the rights of the member of staff.
+    view = SessionView(session.pk, session.app_name, Reader(shows_details=False))
+    context = EntryContext(
+        view, session.user.get_username(), jobs, _answered(answers), delayed, cards=cards or {}
+    )
+    seen = [_seen(event, bodies.get(event.seq), context, rewinds) for event in events]
+    return [event for event in seen if event]
+
+
+def _answered(answers: Iterable[tuple[str, CallResponse]]) -> set[str]:
+    return {call_id for call_id, answer in answers if answer.state != "pending"}
+
+
+def _seen(event: Event, body: object, context: EntryContext, rewinds: Rewinds) -> SeenEvent | None:
+    """Return the event as the person saw it; None for an invisible event."""
+    if body is None:  # too large for a page, or not readable
+        return SeenEvent(event, None)
+    try:
+        is_undone = rewinds.is_undone(event.seq, body)
+        entry = build_entry(event_to_show(mask_keys(body)), context, is_undone=is_undone)
+    except Exception:  # One odd event must not take down the page.
+        logger.exception(UNREADABLE, event.seq, event.session_id)
+        return SeenEvent(event, None)
+    return SeenEvent(event, entry) if entry else None

@@ -1,0 +1,160 @@
+"""Data of the graph page of an invocation, as it was after any of its events."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from django.http import QueryDict
+
+from runtime.valid_text import storable
+from runtime.workflow.steps import OPEN_STATES, Step, StepState
+from sessions_app.admin.framework.links import session_url, trace_url
+from sessions_app.admin.session.trace.step import number_in
+from sessions_app.admin.session.workflow_graph.drawing import draw
+from sessions_app.history.workflow_steps import InvocationSteps, load_steps
+from sessions_app.models import Session
+from sessions_app.rendering.audit_values import format_duration, format_json
+from sessions_app.rendering.steps import words_of
+
+MAX_RUNS = 200
+"""Largest number of runs in the list of a page, and of later ones that staff may act on."""
+
+
+@dataclass(frozen=True)
+class RunRow:
+    """A run of a node, or a node that has not run.
+
+    Attributes:
+        anchor: target of the links of the drawing; empty except for the first run of a node.
+    """
+
+    step: Step
+    anchor: str
+    words: str
+    duration: str
+    input: str
+    output: str
+    seq: int | None
+    event_url: str
+
+
+@dataclass(frozen=True)
+class DrawnWorkflow:
+    """A workflow: its drawing for the script, and its runs."""
+
+    step: Step
+    words: str
+    drawing: dict[str, Any]
+    rows: list[RunRow]
+    hidden: int
+
+
+@dataclass(frozen=True)
+class GraphPage:
+    """Template context of the page.
+
+    Attributes:
+        at: `seq` of the event that the page shows the states after.
+        seqs: `seq` of each event of the invocation.
+        failed_id: id of the invocation to try again; empty if none has failed.
+        node: name of the node whose runs are listed; empty for all.
+    """
+
+    session: Session
+    invocation_id: str
+    workflows: list[DrawnWorkflow]
+    at: int
+    seqs: list[int]
+    node: str
+    is_cut: bool
+    failed_id: str
+
+    @property
+    def is_now(self) -> bool:
+        """True if the page shows the present, in which staff may act."""
+        return self.at == self.seqs[-1]
+
+    @property
+    def trace_url(self) -> str:
+        return trace_url(self.session.pk, self.invocation_id)
+
+    @property
+    def event_url(self) -> str:
+        """URL of the event that the page shows the states after."""
+        return session_url(self.session.pk, seq=self.at)
+
+    @property
+    def place(self) -> int:
+        """Number of the event among the invocation's, from 1."""
+        return self.seqs.index(self.at) + 1
+
+    @property
+    def times(self) -> list[tuple[str, int]]:
+        """Events to step to: `rel` of the link and `seq`."""
+        place = self.place
+        steps = []
+        if place > 1:
+            steps += [("first", self.seqs[0]), ("prev", self.seqs[place - 2])]
+        if place < len(self.seqs):
+            steps += [("next", self.seqs[place]), ("last", self.seqs[-1])]
+        return steps
+
+
+def load_graph_page(session: Session, query: QueryDict) -> GraphPage | None:
+    """Load the requested page; return None if the session has no such invocation, or it has no workflow."""
+    invocation_id = storable(query.get("invocation", ""))
+    whole = load_steps(session, invocation_id)
+    if not whole.runs:
+        return None
+    at = whole.seqs[-1]
+    shown = whole
+    asked = number_in(query.get("at", ""))
+    if asked in whole.seqs and asked != at:
+        at = asked
+        shown = load_steps(session, invocation_id, until=at)
+    node = query.get("node", "")
+    workflows = [_workflow(session, shown, number, node) for number in range(len(shown.runs))]
+    return GraphPage(session, invocation_id, workflows, at, whole.seqs, node, whole.is_cut, whole.failed_id)
+
+
+def _workflow(session: Session, loaded: InvocationSteps, number: int, node: str) -> DrawnWorkflow:
+    run = loaded.runs[number]
+    steps = [step for below in run.step.steps for step in below.walk() if node in ("", step.name)]
+    rows: list[RunRow] = []
+    anchored: set[str] = set()
+    later = [step for step in steps[MAX_RUNS:] if step.state in OPEN_STATES or step.state is StepState.FAILED]
+    for step in [*steps[:MAX_RUNS], *later[:MAX_RUNS]]:
+        rows.append(_row(session, loaded, step, "" if step.name in anchored else f"node-{step.name}"))
+        anchored.add(step.name)
+    return DrawnWorkflow(
+        step=run.step,
+        words=words_of(run.step),
+        drawing=draw(run.graph, run.step.steps),
+        rows=rows,
+        hidden=len(steps) - len(rows),
+    )
+
+
+def _row(session: Session, loaded: InvocationSteps, step: Step, anchor: str) -> RunRow:
+    seq = loaded.seq_of(step)
+    duration = ""
+    if step.began_at is not None and step.ended_at is not None:
+        duration = format_duration(timedelta(seconds=max(0.0, step.ended_at - step.began_at)))
+    return RunRow(
+        step=step,
+        anchor=anchor,
+        words=words_of(step),
+        duration=duration,
+        input=_json(step.input),
+        output=_json(step.output),
+        seq=seq,
+        event_url="" if seq is None else session_url(session.pk, seq=seq),
+    )
+
+
+def _json(value: Any) -> str:
+    if value is None:
+        return ""
+    if not isinstance(value, str | int | float | bool | list | dict):
+        value = value.model_dump(mode="json", exclude_none=True)
+    return format_json(value)

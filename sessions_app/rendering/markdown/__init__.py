@@ -1,0 +1,1 @@
+"""HTML of Markdown: whole answers, answers that grow, their links, formulas and citations."""
