@@ -29,7 +29,7 @@ from runtime.callbacks import Callbacks, PluginManagerProtocol
 from runtime.errors import ConfigurationError, with_article
 from runtime.events.event import Event
 from runtime.events.event_actions import EventActions
-from runtime.events.node_runs import NodeRuns
+from runtime.events.invocation_log import InvocationLog
 from runtime.events.rewound import drop_rewound
 from runtime.events.tool_confirmation import ToolConfirmation
 from runtime.invocation_scope import InvocationScope
@@ -195,18 +195,18 @@ class InvocationContext:
         # Only a resumable app can continue later, so in other apps the next agent runs although a call waits.
         if not self.scope.is_resumable:
             return False
-        return any(agent.find_agent(made.event.author) for made in self.node_runs().made.pending())
+        return any(agent.find_agent(made.event.author) for made in self.updated_log().made.pending())
 
     def events(self) -> list[Event]:
         """Return the invocation's events so far, on any branch."""
-        return list(self.node_runs().events)
+        return list(self.updated_log().events)
 
-    def node_runs(self) -> NodeRuns:
-        """Return the invocation's events with what they say about its calls and the runs of nodes."""
-        if self.scope.node_runs is None:
-            self.scope.node_runs = NodeRuns(self.invocation_id, self.scope.begins_at)
-        self.scope.node_runs.read(self.session.events)
-        return self.scope.node_runs
+    def updated_log(self) -> InvocationLog:
+        """Read the events that were committed since the last call, and return the log of the invocation."""
+        if self.scope.log is None:
+            self.scope.log = InvocationLog(self.invocation_id, self.scope.begins_at)
+        self.scope.log.read(self.session.events)
+        return self.scope.log
 
     def without_resuming(self) -> "InvocationContext":
         """Return a copy for an agent to start from the beginning within a resumed invocation."""

@@ -13,7 +13,7 @@ from runtime.auth.auth_credential import AuthCredential
 from runtime.errors import LlmCallsLimitExceededError
 from runtime.events.allowances import Allowances
 from runtime.events.event import Event
-from runtime.events.node_runs import NodeRuns
+from runtime.events.invocation_log import InvocationLog
 from runtime.events.summaries import session_allowances
 from runtime.sessions.state import is_plain_json
 
@@ -42,7 +42,7 @@ class InvocationScope:
             in the state, which templates and child sessions read, and not in events.
         known_allowances: allowances of the session, with the number of events searched for them.
         toolset_tools: tools of each toolset asked so far, with the toolset itself, by the toolset's `id`.
-        node_runs: what the events say about the runs of workflows' nodes; None before a workflow runs.
+        log: events of the invocation, their calls and the runs of nodes; None until it is first asked for.
         failure: the latest exception that an agent raised.
         credential_lock: held while a credential is exchanged for a token: most codes can be exchanged only once.
     """
@@ -58,7 +58,7 @@ class InvocationScope:
     known_allowances: tuple[int, Allowances] | None = field(default=None, repr=False)
     # The toolset is in the value, too: `id` is reused once an object is freed.
     toolset_tools: dict[int, tuple[object, list[Any]]] = field(default_factory=dict, repr=False)
-    node_runs: NodeRuns | None = field(default=None, repr=False)
+    log: InvocationLog | None = field(default=None, repr=False)
     failure: Failure | None = field(default=None, repr=False)
     credential_lock: asyncio.Lock = field(default_factory=asyncio.Lock, repr=False, compare=False)
 

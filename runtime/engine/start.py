@@ -79,9 +79,9 @@ def prepare_resume(ctx: InvocationContext, root: AgentProtocol, message: types.C
     events = ctx.events()
     ctx.user_content = next((event.content for event in events if event.author == "user"), None)
     start = 0
-    if _has_late_answer(ctx.node_runs().made, message):
+    if _has_late_answer(ctx.updated_log().made, message):
         start = find_latest_start([*events, user_event(ctx, message)] if message else events)
-        ctx.scope.node_runs = None
+        ctx.scope.log = None
     # The message has no event yet. If it starts new work, its event will be the first of this work.
     ctx.scope.begins_at = len(ctx.session.events)
     if start < len(events):

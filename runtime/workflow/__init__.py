@@ -1,4 +1,4 @@
-"""Workflows: graphs of functions and agents, which go on where they were interrupted."""
+"""Workflows: graphs of functions, agents and tools. An interrupted workflow continues where it stopped."""
 
 from runtime.workflow.base_node import START, BaseNode, JoinNode
 from runtime.workflow.build import node

@@ -10,8 +10,8 @@ from runtime.agents.llm_agent import LlmAgent
 from runtime.context import InvocationContext, NodeCall
 from runtime.events.calls import response_ids
 from runtime.events.event import Event
+from runtime.events.invocation_log import path_of
 from runtime.events.node_info import NodeInfo
-from runtime.events.node_runs import path_of
 from runtime.events.request_input import RequestInput
 from runtime.tools.task_tools import finishes_task
 from runtime.workflow.base_node import BaseNode
@@ -75,7 +75,7 @@ class AgentNode(BaseNode):
         for event in reversed(ctx.invocation.events()):
             if path_of(event) == ctx.node_path and finishes_task(event):
                 return event.actions.set_model_response
-        if ctx.invocation.node_runs().open_calls(ctx.node_path):
+        if ctx.invocation.updated_log().open_calls(ctx.node_path):
             return None
         return RequestInput(message=ctx.record().message or None)
 

@@ -28,13 +28,13 @@ class BaseNode(BaseModel):
     Attributes:
         name: identifier, unique in its graph.
         description: purpose of the node.
-        rerun_on_resume: True to run the node again after the answer to a question of it, with the answers so far in
-            `ctx.resume_inputs`; False: the answer is the node's output.
-        retry_config: when the node runs again after a failure; None: never.
-        timeout: most seconds for an attempt; None: no limit.
+        rerun_on_resume: True to run the node again once its question is answered, with all answers in
+            `ctx.resume_inputs`; False if the answer is the node's output.
+        retry_config: when to run the node again after a failure; None to fail at once.
+        timeout: maximum seconds of an attempt; None for no limit.
         input_schema: type that the node's input is converted to.
         output_schema: type that the node's output must have.
-        state_schema: model of the state's keys that the node may write; None: that of its workflow.
+        state_schema: model of the state's keys that the node may write; None for the schema of its workflow.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")

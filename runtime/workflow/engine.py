@@ -24,8 +24,8 @@ from runtime.engine.build_events import agent_event, node_end_event
 from runtime.errors import ConfigurationError
 from runtime.events.event import Event
 from runtime.events.event_actions import EventActions, merge_actions
+from runtime.events.invocation_log import RunRecord
 from runtime.events.node_info import NodeInfo, child_path
-from runtime.events.node_runs import RunRecord
 from runtime.events.request_input import RequestInput
 from runtime.workflow.build import NodeBuilder
 from runtime.workflow.errors import NodeDataError, NodeTimeoutError, NodeWaitsError, SeveralOutputsError
@@ -78,7 +78,7 @@ class WorkflowEngine:
                     self._start_next()
 
     def _start_next(self) -> None:
-        for run in self._plan.next_runs(self._ctx.node_runs()):
+        for run in self._plan.next_runs(self._ctx.updated_log()):
             self._pool.start(f"Node {run.node.name!r}", partial(self.run, run, self._slots))
 
     async def run(self, run: NodeRun, slots: Slots) -> RunRecord:
@@ -92,9 +92,9 @@ class WorkflowEngine:
         """
         if not run.node.needs_slot:
             slots = UNLIMITED
-        record = self._ctx.node_runs().of(run.path)
+        record = self._ctx.updated_log().run(run.path)
         while not record.has_ended:
-            self._ctx.node_runs()  # reads the events since
+            self._ctx.updated_log()  # `record` is live
             if record.failed_attempts:
                 # After a restart, the rest of the delay.
                 await asyncio.sleep(max(0.0, record.retry_at - _platform.now()))
@@ -136,7 +136,7 @@ class WorkflowEngine:
             raise
         finally:
             await children.cancel()
-        if not (execution.waits or self._ctx.node_runs().open_calls(run.path)):
+        if not (execution.waits or self._ctx.updated_log().open_calls(run.path)):
             await self._emit_end(run, invocation, execution.outcome)
 
     async def _execute(self, execution: "_Execution") -> None:
@@ -167,7 +167,7 @@ class WorkflowEngine:
                 return
         question_id = request.interrupt_id
         if not question_id:
-            number = len(self._ctx.node_runs().of(execution.run.path).questions) + 1
+            number = len(self._ctx.updated_log().run(execution.run.path).questions) + 1
             # Another process that repeats an interrupted run makes the same id.
             name = f"{self._ctx.invocation_id} {execution.run.path}#{number}"
             question_id = str(uuid.uuid5(uuid.NAMESPACE_OID, name))

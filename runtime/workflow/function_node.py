@@ -49,7 +49,7 @@ class GateTool(BaseTool):
     Args:
         name: name of the node.
         rule: True if a person must confirm each run; a predicate decides by the function's arguments.
-        auth_config: the credential that the function needs; None: none.
+        auth_config: credential that the function needs; None if it needs none.
     """
 
     def __init__(
@@ -188,7 +188,7 @@ class FunctionNode(BaseNode):
                     yield item
             answer = self._gate.result(ctx)
             if answer != OPEN:
-                if not ctx.invocation.node_runs().open_calls(ctx.node_path):
+                if not ctx.invocation.updated_log().open_calls(ctx.node_path):
                     yield answer
                 return
         form = self._form

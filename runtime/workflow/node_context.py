@@ -6,8 +6,8 @@ from typing import Any, Protocol
 
 from runtime.context import Context, InvocationContext
 from runtime.events.event_actions import EventActions
+from runtime.events.invocation_log import RunRecord
 from runtime.events.node_info import run_id_of
-from runtime.events.node_runs import RunRecord
 
 Slots = AbstractAsyncContextManager[Any]
 """Limit of the nodes that run at once: an attempt of a node enters it."""
@@ -58,7 +58,7 @@ class NodeContext(Context):
 
     def record(self) -> RunRecord:
         """Return what the events say about this run."""
-        return self.invocation.node_runs().of(self.node_path)
+        return self.invocation.updated_log().run(self.node_path)
 
     def take_actions(self) -> EventActions:
         """Return what the code has changed since the last call, for an event."""
@@ -92,7 +92,7 @@ class NodeContext(Context):
         """Run a node, or what can become one, and return its output.
 
         When this code runs again, after a crash or an answer, a node that has ended does not: its output is in the log.
-        Its place is told by `run_id`, by default its number among the nodes of its name, in the order of the calls.
+        `run_id` identifies the run; by default it is the number of the call among the nodes of that name.
 
         Raises:
             ConfigurationError: two nodes have the same name and `run_id`.

@@ -24,7 +24,7 @@ class ParallelWorker(BaseNode):
 
     Attributes:
         worker: node to run.
-        max_parallel_workers: most items at once; None: no limit.
+        max_parallel_workers: maximum number of items at once; None for no limit.
     """
 
     worker: BaseNode
@@ -59,7 +59,7 @@ class Node(BaseNode):
 
     Attributes:
         parallel_worker: True to run the node once for each item of the input list.
-        max_parallel_workers: most items at once; None: no limit.
+        max_parallel_workers: maximum number of items at once; None for no limit.
     """
 
     parallel_worker: bool = False

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from runtime.events.event import child_of
+from runtime.events.invocation_log import InvocationLog, RunRecord
 from runtime.events.node_info import name_of_run
-from runtime.events.node_runs import NodeRuns, RunRecord
 from runtime.workflow.base_node import START, BaseNode
 from runtime.workflow.graph import Graph
 
@@ -89,18 +89,18 @@ class Plan:
         is_own = run.path.rpartition("/")[0] == self._path
         return is_own and self._graph.is_terminal(run.node.name)
 
-    def next_runs(self, runs: NodeRuns) -> Iterator[NodeRun]:
+    def next_runs(self, log: InvocationLog) -> Iterator[NodeRun]:
         """Take in the runs that have ended since the last call; yield the runs that can begin now, each once."""
-        ended = runs.ended_below(self._path)
+        ended = log.ended_below(self._path)
         for path in ended[self._position :]:
-            self._end(path, runs.of(path))
+            self._end(path, log.run(path))
         self._position = len(ended)
         fresh = self._fresh
         self._fresh = {}
         for queue in fresh.values():
             run = queue.first_run()
             # It may have ended where the plan did not expect it, because the graph has changed.
-            if not runs.of(run.path).has_ended:
+            if not log.run(run.path).has_ended:
                 yield run
 
     def _end(self, path: str, record: RunRecord) -> None:

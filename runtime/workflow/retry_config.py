@@ -9,12 +9,12 @@ class RetryConfig(BaseModel):
     """Settings for running a failed node again.
 
     Attributes:
-        max_attempts: number of attempts, with the first; 1 for no other attempt.
+        max_attempts: maximum number of attempts, including the first.
         initial_delay: seconds before the second attempt.
-        max_delay: most seconds between two attempts.
+        max_delay: maximum seconds between two attempts.
         backoff_factor: factor by which each delay is longer than the one before.
         jitter: largest random change of a delay, as a part of it; 0 for none.
-        exceptions: exceptions, or names of their classes, that lead to another attempt; None: all.
+        exceptions: exceptions, or names of their classes, that lead to another attempt; None for all.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")

@@ -28,15 +28,15 @@ class Workflow(BaseAgent):
     """Runs nodes in the order of a graph: functions, agents, and other workflows.
 
     A node's output is the input of the nodes that follow. The first nodes get the user's message. The output of the
-    node that no edge leaves is the workflow's; a text is shown to the user. An interrupted workflow goes on where it
-    was: nodes that have ended do not run again.
+    node that no edge leaves is the workflow's; a text is shown to the user. An interrupted workflow continues
+    where it stopped: nodes that have ended do not run again.
 
     Attributes:
         edges: `Edge` objects and chains, such as `("START", look_up, (stock, fraud), join, {True: refund})`.
-        max_concurrency: most nodes at once; None: no limit.
+        max_concurrency: maximum number of nodes that run at once; None for no limit.
         input_schema: type that the input is converted to.
         output_schema: type that the output must have.
-        state_schema: model of the state's keys that nodes may read as parameters and write; None: any.
+        state_schema: model of the state's keys that nodes may read as parameters and write; None for any.
 
     Raises:
         GraphValidationError: the graph cannot run. The message names the nodes.
@@ -114,9 +114,9 @@ class Workflow(BaseAgent):
         """Return the path of this run: the node's own, or the next number in the invocation."""
         if ctx.node is not None:
             return ctx.node.path
-        runs = ctx.node_runs()
+        log = ctx.updated_log()
         number = 1
-        while runs.of(child_path("", self.name, number)).has_begun:
+        while log.run(child_path("", self.name, number)).has_begun:
             number += 1
         if ctx.resuming and number > 1:
             number -= 1

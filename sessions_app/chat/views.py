@@ -31,14 +31,14 @@ from sessions_app.data_protection.transcripts.session_json import state_of_user
 from sessions_app.errors import InvalidInputError
 from sessions_app.history.alternatives import find_forks
 from sessions_app.history.rewinds import find_rewinds
-from sessions_app.history.workflow_steps import load_steps
+from sessions_app.history.workflow_progress import load_progress
 from sessions_app.invocations.chosen_model import chosen_name, offered_models
 from sessions_app.models import Session
 from sessions_app.process.threads import in_thread
 from sessions_app.rendering.outline import one_line
 from sessions_app.rendering.sentences import in_language
 from sessions_app.rendering.session_view import may_see_details
-from sessions_app.rendering.steps import CardMaker
+from sessions_app.rendering.workflow_card import CardMaker
 from sessions_app.sessions.agent_access import usable_apps
 from sessions_app.sessions.list.listing import SessionListPage, list_sessions
 from sessions_app.sessions.list.search import search_sessions
@@ -222,7 +222,7 @@ def _agent_problems(user: User) -> list[str]:
 async def steps(request: HttpRequest, session_id: UUID) -> HttpResponse:
     """Return the cards of the workflows of `?invocation=<id>` as an HTML fragment; empty without a workflow."""
     session = await own_session_or_404(await request.auser(), session_id)
-    loaded = await in_thread(load_steps, session, storable(request.GET.get("invocation", "")))
+    loaded = await in_thread(load_progress, session, storable(request.GET.get("invocation", "")))
     cards = CardMaker(session.app_name).cards(loaded)
     return HttpResponse("".join([render_to_string("chat/steps.html", {"card": card}) for card in cards]))
 

@@ -20,7 +20,7 @@ from runtime.engine.human_input.credentials import credential_requests
 from runtime.events.calls import FRAMEWORK_CALLS, REQUEST_CONFIRMATION, id_of_requested_call, parts_of
 from runtime.events.event import Event
 from runtime.events.event_actions import EventActions
-from runtime.events.node_runs import path_of
+from runtime.events.invocation_log import path_of
 from runtime.events.rewound import drop_rewound
 from runtime.events.tool_confirmation import ToolConfirmation
 

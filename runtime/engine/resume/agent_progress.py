@@ -21,7 +21,7 @@ from runtime.events.calls import (
     response_ids,
 )
 from runtime.events.event import Event
-from runtime.events.node_runs import path_of
+from runtime.events.invocation_log import path_of
 
 
 def has_begun(ctx: InvocationContext) -> bool:

@@ -42,7 +42,7 @@ from sessions_app.rendering.questions import (
     StoppedBlock,
 )
 from sessions_app.rendering.session_view import SessionView
-from sessions_app.rendering.steps import StepCard
+from sessions_app.rendering.workflow_card import StepCard
 
 PieceKind = Literal["said", "prose", "sources", "note", "verbatim", "file", "picture", "error"]
 

@@ -15,7 +15,7 @@ from sessions_app.data_protection.transcripts.entries import Entry, Piece
 from sessions_app.models import Session
 from sessions_app.rendering.faces import app_face
 from sessions_app.rendering.markdown.citations import Source
-from sessions_app.rendering.steps import StepCard, StepView
+from sessions_app.rendering.workflow_card import StepCard, StepView
 
 MARKUP = re.compile(r"([\\`*_\[\]<>#~|])")
 LINE_END = re.compile("\r\n|\r|\n")

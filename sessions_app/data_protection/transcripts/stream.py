@@ -28,7 +28,7 @@ from sessions_app.models import Event as Row
 from sessions_app.process.threads import download_threads, fetch_rows, in_thread
 from sessions_app.rendering.once_filter import once
 from sessions_app.rendering.session_view import SessionView
-from sessions_app.rendering.steps import CardMaker, StepCard
+from sessions_app.rendering.workflow_card import CardMaker, StepCard
 from sessions_app.secrets.masking import mask_keys
 
 logger = logging.getLogger(__name__)

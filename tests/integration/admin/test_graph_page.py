@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from runtime.workflow import JoinNode, Workflow
 from runtime.workflow.build import node
-from runtime.workflow.steps import Step, StepState
+from runtime.workflow.progress import NodeProgress, NodeState
 from sessions_app.admin.session.workflow_graph.drawing import draw
 from sessions_app.models import AnswerRequest, Invocation, Session
 from tests.integration.admin.audit_rows import HOSTILE, append_event, read
@@ -134,8 +134,8 @@ def test_a_thousand_nodes_are_folded() -> None:
     nodes = [node(count, name=f"n{number}") for number in range(500)]
     beside = tuple(node(count, name=f"b{number}") for number in range(499))
     flow = Workflow(name="flow", edges=[("START", *nodes, beside, JoinNode(name="join"))])
-    steps = [Step(name, state=StepState.DONE) for name in flow.graph.nodes]
-    steps[250].state = StepState.FAILED
+    steps = [NodeProgress(name, state=NodeState.DONE) for name in flow.graph.nodes]
+    steps[250].state = NodeState.FAILED
     drawing = draw(flow.graph, steps)
     assert [(drawn["title"], drawn["state"]) for drawn in drawing["nodes"]] == [
         ("250 nodes", "done"),

@@ -21,7 +21,7 @@ from sessions_app import use_cases
 from sessions_app.base import actors
 from sessions_app.errors import InvalidInputError, NotFoundError
 from sessions_app.history.effective_events import effective_events
-from sessions_app.history.workflow_steps import load_steps
+from sessions_app.history.workflow_progress import load_progress
 from sessions_app.invocations.rewind import rewind_before
 from sessions_app.jobs import job_tool
 from sessions_app.models import AnswerRequest, Invocation, Session, StaffAct, ToolJob
@@ -80,7 +80,7 @@ def answer(person: User, session: Session, call_id: str, response: dict[str, Any
     run_queue(session.pk)
 
 
-def steps_of(client: Client, session: Session, workflow: str = "refunds") -> str:
+def progress_of(client: Client, session: Session, workflow: str = "refunds") -> str:
     """Return the card of the workflow, which the page places at its first event."""
     marks = re.findall(
         rf'data-invocation="([^"]+)"[^>]*data-node="{workflow}', client.get(page(session)).content.decode()
@@ -144,7 +144,7 @@ def test_a_job_and_a_question_are_nodes_of_a_workflow(
 ) -> None:
     assert statuses(session) == ["waiting"]
     client.force_login(person)
-    assert 'data-state="background" data-name="Count stock"' in steps_of(client, session)
+    assert 'data-state="background" data-name="Count stock"' in progress_of(client, session)
     FAILURES.append("The warehouse is closed.")
     with pytest.raises(Retry):
         run_task(ToolJob.objects.get(session=session))
@@ -157,7 +157,7 @@ def test_a_job_and_a_question_are_nodes_of_a_workflow(
     shown = client.get(page(session)).content.decode()
     assert f'data-call-id="{asked.call_id}"' in shown
     assert "no sign of it" in shown and 'value="yes"' in shown and 'value="no"' in shown
-    card = steps_of(client, session)
+    card = progress_of(client, session)
     assert shown_steps(card) == [
         ("done", "Read order"),
         ("done", "Count stock"),
@@ -176,9 +176,9 @@ def test_a_job_and_a_question_are_nodes_of_a_workflow(
     assert not AnswerRequest.objects.filter(session=session).exists()
     assert set(statuses(session)) == {"completed"}
     assert "You answered <bdi>yes</bdi>" in client.get(page(session)).content.decode()
-    assert "5 of 5 steps" in steps_of(client, session)
+    assert "5 of 5 steps" in progress_of(client, session)
     assert COUNTED == ["1001"]
-    [run] = load_steps(session, asked.invocation_id).runs
+    [run] = load_progress(session, asked.invocation_id).runs
     assert {step.name: step.attempts for step in run.step.steps if step.attempts != 1} == {"count_stock": 2}
 
 
@@ -323,7 +323,7 @@ def test_a_wait_ends_at_its_time_while_no_process_waits(
     assert job.run_at is not None and job.run_at - job.created_at > timedelta(hours=23)
     assert statuses(session) == ["waiting"]
     client.force_login(person)
-    card = steps_of(client, session, "dunning")
+    card = progress_of(client, session, "dunning")
     assert re.search(
         r'data-state="background" data-name="Term of payment".*Waiting until <time datetime="20', card
     )
@@ -378,5 +378,5 @@ def test_nothing_follows_a_wait_that_the_person_cancels(
     run_queue(session.pk)
     assert set(statuses(session)) == {"completed"}
     client.force_login(person)
-    states = re.findall(r'data-state="(\w+)" data-name="([^"]+)"', steps_of(client, session, "dunning"))
+    states = re.findall(r'data-state="(\w+)" data-name="([^"]+)"', progress_of(client, session, "dunning"))
     assert states == [("stopped", "Term of payment"), ("pending", "Remind")]

@@ -16,7 +16,7 @@ from sessions_app.history.rewinds import Rewinds
 from sessions_app.models import Event, Session
 from sessions_app.rendering.once_filter import once
 from sessions_app.rendering.session_view import Reader, SessionView
-from sessions_app.rendering.steps import CardMaker, StepCard
+from sessions_app.rendering.workflow_card import CardMaker, StepCard
 from sessions_app.secrets.masking import mask_keys
 
 logger = logging.getLogger(__name__)

@@ -9,8 +9,8 @@ from django.utils.translation import gettext as _
 
 from runtime.workflow.base_node import START
 from runtime.workflow.graph import Graph
-from runtime.workflow.steps import Step, state_of
-from sessions_app.rendering.steps import STATE_WORDS, words_of
+from runtime.workflow.progress import NodeProgress, state_of
+from sessions_app.rendering.workflow_card import STATE_WORDS, words_of
 
 MAX_UNFOLDED = 40
 """Number of nodes from which those that are alike are folded."""
@@ -31,9 +31,9 @@ class DrawnNode:
     facts: str
 
 
-def draw(graph: Graph | None, steps: Sequence[Step]) -> dict[str, Any]:
+def draw(graph: Graph | None, steps: Sequence[NodeProgress]) -> dict[str, Any]:
     """Return the nodes and edges of a workflow as JSON for `graph.js`; without a graph, nodes alone."""
-    by_name: dict[str, list[Step]] = defaultdict(list)
+    by_name: dict[str, list[NodeProgress]] = defaultdict(list)
     for step in steps:
         by_name[step.name].append(step)
     edges: list[tuple[str, str, str]] = []
@@ -54,7 +54,7 @@ def draw(graph: Graph | None, steps: Sequence[Step]) -> dict[str, Any]:
     return {"nodes": [asdict(node) for node in nodes], "edges": kept}
 
 
-def _drawn(names: Sequence[str], by_name: Mapping[str, Sequence[Step]]) -> DrawnNode:
+def _drawn(names: Sequence[str], by_name: Mapping[str, Sequence[NodeProgress]]) -> DrawnNode:
     steps = [step for name in names for step in by_name[name]]
     state = state_of(steps)
     title = names[0]
@@ -71,7 +71,9 @@ def _drawn(names: Sequence[str], by_name: Mapping[str, Sequence[Step]]) -> Drawn
     return DrawnNode(names[0], title, state, " · ".join(facts))
 
 
-def _folded(by_name: Mapping[str, Sequence[Step]], edges: Sequence[tuple[str, str, str]]) -> dict[str, str]:
+def _folded(
+    by_name: Mapping[str, Sequence[NodeProgress]], edges: Sequence[tuple[str, str, str]]
+) -> dict[str, str]:
     """Return, for each node, the first of those that it is folded with: those beside it, or before it in a chain."""
     before: dict[str, set[str]] = defaultdict(set)
     after: dict[str, set[str]] = defaultdict(set)

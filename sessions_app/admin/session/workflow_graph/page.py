@@ -7,14 +7,14 @@ from typing import Any
 from django.http import QueryDict
 
 from runtime.valid_text import storable
-from runtime.workflow.steps import OPEN_STATES, Step, StepState
+from runtime.workflow.progress import OPEN_STATES, NodeProgress, NodeState
 from sessions_app.admin.framework.links import session_url, trace_url
 from sessions_app.admin.session.trace.step import number_in
 from sessions_app.admin.session.workflow_graph.drawing import draw
-from sessions_app.history.workflow_steps import InvocationSteps, load_steps
+from sessions_app.history.workflow_progress import InvocationProgress, load_progress
 from sessions_app.models import Session
 from sessions_app.rendering.audit_values import format_duration, format_json
-from sessions_app.rendering.steps import words_of
+from sessions_app.rendering.workflow_card import words_of
 
 MAX_RUNS = 200
 """Largest number of runs in the list of a page, and of later ones that staff may act on."""
@@ -28,7 +28,7 @@ class RunRow:
         anchor: target of the links of the drawing; empty except for the first run of a node.
     """
 
-    step: Step
+    step: NodeProgress
     anchor: str
     words: str
     duration: str
@@ -42,7 +42,7 @@ class RunRow:
 class DrawnWorkflow:
     """A workflow: its drawing for the script, and its runs."""
 
-    step: Step
+    step: NodeProgress
     words: str
     drawing: dict[str, Any]
     rows: list[RunRow]
@@ -103,7 +103,7 @@ class GraphPage:
 def load_graph_page(session: Session, query: QueryDict) -> GraphPage | None:
     """Load the requested page; return None if the session has no such invocation, or it has no workflow."""
     invocation_id = storable(query.get("invocation", ""))
-    whole = load_steps(session, invocation_id)
+    whole = load_progress(session, invocation_id)
     if not whole.runs:
         return None
     at = whole.seqs[-1]
@@ -111,18 +111,18 @@ def load_graph_page(session: Session, query: QueryDict) -> GraphPage | None:
     asked = number_in(query.get("at", ""))
     if asked in whole.seqs and asked != at:
         at = asked
-        shown = load_steps(session, invocation_id, until=at)
+        shown = load_progress(session, invocation_id, until=at)
     node = query.get("node", "")
     workflows = [_workflow(session, shown, number, node) for number in range(len(shown.runs))]
     return GraphPage(session, invocation_id, workflows, at, whole.seqs, node, whole.is_cut, whole.failed_id)
 
 
-def _workflow(session: Session, loaded: InvocationSteps, number: int, node: str) -> DrawnWorkflow:
+def _workflow(session: Session, loaded: InvocationProgress, number: int, node: str) -> DrawnWorkflow:
     run = loaded.runs[number]
     steps = [step for below in run.step.steps for step in below.walk() if node in ("", step.name)]
     rows: list[RunRow] = []
     anchored: set[str] = set()
-    later = [step for step in steps[MAX_RUNS:] if step.state in OPEN_STATES or step.state is StepState.FAILED]
+    later = [step for step in steps[MAX_RUNS:] if step.state in OPEN_STATES or step.state is NodeState.FAILED]
     for step in [*steps[:MAX_RUNS], *later[:MAX_RUNS]]:
         rows.append(_row(session, loaded, step, "" if step.name in anchored else f"node-{step.name}"))
         anchored.add(step.name)
@@ -135,7 +135,7 @@ def _workflow(session: Session, loaded: InvocationSteps, number: int, node: str)
     )
 
 
-def _row(session: Session, loaded: InvocationSteps, step: Step, anchor: str) -> RunRow:
+def _row(session: Session, loaded: InvocationProgress, step: NodeProgress, anchor: str) -> RunRow:
     seq = loaded.seq_of(step)
     duration = ""
     if step.began_at is not None and step.ended_at is not None:

@@ -17,8 +17,8 @@ from typing import Any
 
 from runtime.agents.base_agent import BaseAgent
 from runtime.events.event import Event
+from runtime.events.invocation_log import InvocationLog, RunRecord, path_of
 from runtime.events.node_info import is_at_or_below, name_of_run
-from runtime.events.node_runs import NodeRuns, RunRecord, path_of
 from runtime.workflow.agent_node import AgentNode
 from runtime.workflow.base_node import BaseNode
 from runtime.workflow.graph import Graph
@@ -27,7 +27,7 @@ from runtime.workflow.tool_node import ToolNode
 from runtime.workflow.workflow import Workflow
 
 
-class StepState(StrEnum):
+class NodeState(StrEnum):
     """State of a step."""
 
     PENDING = "pending"
@@ -41,11 +41,11 @@ class StepState(StrEnum):
     SKIPPED = "skipped"
 
 
-OPEN_STATES = frozenset({StepState.RUNNING, StepState.RETRYING, StepState.WAITING, StepState.IN_BACKGROUND})
+OPEN_STATES = frozenset({NodeState.RUNNING, NodeState.RETRYING, NodeState.WAITING, NodeState.IN_BACKGROUND})
 
 
 @dataclass
-class Step:
+class NodeProgress:
     """A run of a node, or a node without a run.
 
     Attributes:
@@ -65,7 +65,7 @@ class Step:
     name: str
     path: str = ""
     rank: int = 0
-    state: StepState = StepState.PENDING
+    state: NodeState = NodeState.PENDING
     is_join: bool = False
     input: Any = None
     output: Any = None
@@ -77,16 +77,16 @@ class Step:
     waits_until: float | None = None
     error: str = ""
     place: int | None = None
-    steps: "list[Step]" = field(default_factory=list)
+    steps: "list[NodeProgress]" = field(default_factory=list)
 
-    def walk(self) -> "Iterator[Step]":
+    def walk(self) -> "Iterator[NodeProgress]":
         yield self
         for step in self.steps:
             yield from step.walk()
 
 
 @dataclass(frozen=True)
-class StepJob:
+class NodeJob:
     """A call of a node that runs as a job.
 
     Attributes:
@@ -101,20 +101,20 @@ class StepJob:
 
 
 @dataclass(frozen=True)
-class WorkflowSteps:
+class WorkflowProgress:
     """One run of a workflow in an invocation; `graph` is None if the agent is no workflow any more."""
 
-    step: Step
+    step: NodeProgress
     graph: Graph | None
 
 
-def steps_of(
+def progress_of(
     root: BaseAgent | None,
     events: Sequence[Event],
     *,
     is_running: bool,
-    jobs: Mapping[str, StepJob] = MappingProxyType({}),
-) -> list[WorkflowSteps]:
+    jobs: Mapping[str, NodeJob] = MappingProxyType({}),
+) -> list[WorkflowProgress]:
     """Return the runs of workflows in an invocation, oldest first.
 
     Args:
@@ -123,7 +123,7 @@ def steps_of(
         is_running: True while a process runs the invocation, or will soon.
         jobs: the jobs of the invocation, by the id of their calls.
     """
-    found: list[WorkflowSteps] = []
+    found: list[WorkflowProgress] = []
     numbered = list(enumerate(events))
     answers = _answers_in(numbered)
     message = next((event.text() for event in events if event.author == "user"), "")
@@ -133,24 +133,24 @@ def steps_of(
         walk = _Walk([event for _, event in own], is_running, jobs)
         first = own[0][0]
         began_at = events[max(0, first - 1)].timestamp
-        step = Step(name_of_run(path), path, input=message, began_at=began_at)
+        step = NodeProgress(name_of_run(path), path, input=message, began_at=began_at)
         step.steps = walk.steps(graph, path, _with_answers(own, answers), step)
         _settle_workflow(step, own)
-        found.append(WorkflowSteps(step, graph))
+        found.append(WorkflowProgress(step, graph))
     return found
 
 
 Numbered = Sequence[tuple[int, Event]]
 _BY_WEIGHT = (
-    StepState.FAILED,
-    StepState.WAITING,
-    StepState.RUNNING,
-    StepState.RETRYING,
-    StepState.IN_BACKGROUND,
-    StepState.STOPPED,
-    StepState.DONE,
-    StepState.PENDING,
-    StepState.SKIPPED,
+    NodeState.FAILED,
+    NodeState.WAITING,
+    NodeState.RUNNING,
+    NodeState.RETRYING,
+    NodeState.IN_BACKGROUND,
+    NodeState.STOPPED,
+    NodeState.DONE,
+    NodeState.PENDING,
+    NodeState.SKIPPED,
 )
 
 
@@ -161,12 +161,14 @@ class _Walk:
         events: events with a path, of one workflow.
     """
 
-    def __init__(self, events: Sequence[Event], is_running: bool, jobs: Mapping[str, StepJob]) -> None:
+    def __init__(self, events: Sequence[Event], is_running: bool, jobs: Mapping[str, NodeJob]) -> None:
         self._invocation_id = events[0].invocation_id
         self._is_running = is_running
         self._jobs = jobs
 
-    def steps(self, graph: Graph | None, path: str, numbered: Numbered, parent: Step) -> list[Step]:
+    def steps(
+        self, graph: Graph | None, path: str, numbered: Numbered, parent: NodeProgress
+    ) -> list[NodeProgress]:
         """Return the steps directly below `path`; without a graph, those that the events tell of."""
         level = _Level(graph, path, self._invocation_id, parent)
         for _, event in numbered:
@@ -183,13 +185,13 @@ class _Walk:
                 step.steps = self.steps(inner, child, _with_answers(own, answers), step)
             self._note_events(step, own)
         for step in level.steps:
-            record = level.runs.of(step.path)
-            self._settle(step, record, level.runs)
+            record = level.log.run(step.path)
+            self._settle(step, record, level.log)
             if isinstance(level.nodes.get(step.path), ToolNode):
                 self._add_attempts_of_jobs(step, record)
         return [*level.steps, *level.steps_without_run()]
 
-    def _note_events(self, step: Step, own: Numbered) -> None:
+    def _note_events(self, step: NodeProgress, own: Numbered) -> None:
         errors = 0
         for number, event in own:
             if path_of(event) == step.path:
@@ -201,34 +203,34 @@ class _Walk:
                 step.place = number
         step.attempts += errors
 
-    def _settle(self, step: Step, record: RunRecord, runs: NodeRuns) -> None:
+    def _settle(self, step: NodeProgress, record: RunRecord, log: InvocationLog) -> None:
         """Set the state of a step with a run, and what its last event says."""
-        waiting = runs.open_calls(step.path)
+        waiting = log.open_calls(step.path)
         step.open_calls = [made.call.id or "" for made in waiting]
         has_failed = bool(step.error)
         step.attempts += record.failed_attempts
         if record.has_ended or not has_failed or self._is_running:
             step.attempts += 1
         if record.has_ended:
-            step.state = StepState.DONE
+            step.state = NodeState.DONE
             step.output = record.output
             step.route = record.route
             step.error = ""
         elif waiting:
-            step.state = StepState.WAITING
+            step.state = NodeState.WAITING
             jobs = [self._jobs[call_id] for call_id in step.open_calls if call_id in self._jobs]
             in_background = [job for job in jobs if not job.asks]
             if in_background:
-                step.state = StepState.IN_BACKGROUND
+                step.state = NodeState.IN_BACKGROUND
                 step.waits_until = in_background[0].begins_at
         elif not self._is_running:
-            step.state = StepState.FAILED if has_failed else StepState.STOPPED
+            step.state = NodeState.FAILED if has_failed else NodeState.STOPPED
         elif record.failed_attempts:
-            step.state = StepState.RETRYING
+            step.state = NodeState.RETRYING
         else:
-            step.state = StepState.RUNNING
+            step.state = NodeState.RUNNING
 
-    def _add_attempts_of_jobs(self, step: Step, record: RunRecord) -> None:
+    def _add_attempts_of_jobs(self, step: NodeProgress, record: RunRecord) -> None:
         """Count the attempts of a job after the first: the log has a single call for all of them."""
         for made in record.calls:
             job = self._jobs.get(made.call.id or "")
@@ -239,13 +241,13 @@ class _Walk:
 class _Level:
     """The runs directly below one path, in the order in which they began."""
 
-    def __init__(self, graph: Graph | None, path: str, invocation_id: str, parent: Step) -> None:
-        self.runs = NodeRuns(invocation_id, 0)
+    def __init__(self, graph: Graph | None, path: str, invocation_id: str, parent: NodeProgress) -> None:
+        self.log = InvocationLog(invocation_id, 0)
         self.nodes: dict[str, BaseNode] = {}
         self._graph = graph
         self._path = path
         self._events: list[Event] = []
-        self._steps: dict[str, Step] = {}
+        self._steps: dict[str, NodeProgress] = {}
         self._plan: Plan | None = None
         self._ranks: dict[str, int] = {}
         if graph is not None:
@@ -253,13 +255,13 @@ class _Level:
             self._begin_next(0, parent.began_at)
 
     @property
-    def steps(self) -> list[Step]:
+    def steps(self) -> list[NodeProgress]:
         return list(self._steps.values())
 
     def add(self, event: Event) -> None:
         """Take in the next event."""
         self._events.append(event)
-        self.runs.read(self._events)
+        self.log.read(self._events)
         path = path_of(event)
         if not event.node_info or not event.node_info.has_ended or path.rpartition("/")[0] != self._path:
             return
@@ -268,14 +270,14 @@ class _Level:
         if self._plan is not None:
             self._begin_next(step.rank + 1, event.timestamp)
 
-    def step_at(self, path: str) -> Step:
+    def step_at(self, path: str) -> NodeProgress:
         """Return the step of a run; a run that the graph does not expect gets one after all others."""
         if path not in self._steps:
             rank = 0 if self._graph is None else max(self._ranks.values(), default=-1) + 1
-            self._steps[path] = Step(name_of_run(path), path, rank)
+            self._steps[path] = NodeProgress(name_of_run(path), path, rank)
         return self._steps[path]
 
-    def steps_without_run(self) -> Iterator[Step]:
+    def steps_without_run(self) -> Iterator[NodeProgress]:
         """Yield a step for each node of the graph that has not run."""
         if self._graph is None:
             return
@@ -285,13 +287,13 @@ class _Level:
                 continue
             before = [self._ranks[other] for other in self._graph.names_before[name] if other in self._ranks]
             self._ranks[name] = max(before, default=-1) + 1
-            state = StepState.PENDING if name in awaited else StepState.SKIPPED
-            yield Step(name, rank=self._ranks[name], state=state, is_join=node.waits_for_all)
+            state = NodeState.PENDING if name in awaited else NodeState.SKIPPED
+            yield NodeProgress(name, rank=self._ranks[name], state=state, is_join=node.waits_for_all)
 
     def _begin_next(self, rank: int, began_at: float | None) -> None:
         if self._plan is None:
             return
-        for run in self._plan.next_runs(self.runs):
+        for run in self._plan.next_runs(self.log):
             self._begin(run, rank, began_at)
 
     def _begin(self, run: NodeRun, rank: int, began_at: float | None) -> None:
@@ -301,7 +303,7 @@ class _Level:
             rank = max(self._ranks.get(name, 0) for name in names) + 1
         self.nodes[run.path] = run.node
         self._ranks[run.node.name] = rank
-        step = Step(run.node.name, run.path, rank, is_join=run.node.waits_for_all)
+        step = NodeProgress(run.node.name, run.path, rank, is_join=run.node.waits_for_all)
         step.input = run.input
         step.began_at = began_at
         self._steps[run.path] = step
@@ -310,7 +312,7 @@ class _Level:
         """Return the names of the nodes that can still run."""
         if self._graph is None:
             return set()
-        unread = [step.name for step in self._steps.values() if step.state is not StepState.DONE]
+        unread = [step.name for step in self._steps.values() if step.state is not NodeState.DONE]
         seen: set[str] = set()
         while unread:
             for edge in self._graph.edges_from.get(unread.pop(), ()):
@@ -320,13 +322,13 @@ class _Level:
         return seen
 
 
-def state_of(steps: Iterable[Step]) -> StepState:
+def state_of(steps: Iterable[NodeProgress]) -> NodeState:
     """Return the state that speaks for several steps: the one that needs a person most."""
     states = {step.state for step in steps}
-    return next((state for state in _BY_WEIGHT if state in states), StepState.DONE)
+    return next((state for state in _BY_WEIGHT if state in states), NodeState.DONE)
 
 
-def _settle_workflow(step: Step, own: Numbered) -> None:
+def _settle_workflow(step: NodeProgress, own: Numbered) -> None:
     """Set the state of a workflow by those of its steps."""
     step.attempts = 1
     step.state = state_of(step.steps)

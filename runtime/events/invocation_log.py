@@ -1,4 +1,4 @@
-"""Facts in the events of an invocation about its calls and the runs of nodes.
+"""The log of an invocation: its events, their calls, and the runs of nodes.
 
 A workflow keeps nothing else: after a crash its place follows from the committed events alone. The events are read
 once, as they are committed.
@@ -58,8 +58,8 @@ class RunRecord:
         return {made.call.id or "": made.latest_answer() for made in self.questions if not made.waits}
 
 
-class NodeRuns:
-    """Records of all runs of nodes in an invocation, by path, with its events and calls.
+class InvocationLog:
+    """Events of an invocation, with their calls and with the records of runs of nodes, by path.
 
     Attributes:
         events: the events of the invocation.
@@ -89,8 +89,8 @@ class NodeRuns:
         for made in self.made.in_order[known_calls:]:
             self._records[path_of(made.event)].calls.append(made)
 
-    def of(self, path: str) -> RunRecord:
-        """Return the record of the run at `path`, which later events change."""
+    def run(self, path: str) -> RunRecord:
+        """Return the record of the run at `path`. It is live: `read` changes it as later events are read."""
         return self._records[path]
 
     def ended_below(self, path: str) -> Sequence[str]:

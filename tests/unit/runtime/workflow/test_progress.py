@@ -10,8 +10,8 @@ from runtime.agents import BaseAgent, LlmAgent
 from runtime.events import Event, RequestInput
 from runtime.workflow import JoinNode, NodeContext, Workflow
 from runtime.workflow.build import node
+from runtime.workflow.progress import progress_of
 from runtime.workflow.retry_config import RetryConfig
-from runtime.workflow.steps import steps_of
 from tests.fakes import ScriptedModel, call
 from tests.unit.runtime.conversation import Conversation, answer_to
 
@@ -58,7 +58,7 @@ def shown(
     root: BaseAgent | None, events: list[Event], *, is_running: bool = True
 ) -> list[tuple[int, str, str]]:
     """Return rank, name and state of each step of the only workflow, nested steps included."""
-    [run] = steps_of(root, events, is_running=is_running)
+    [run] = progress_of(root, events, is_running=is_running)
     return [(step.rank, step.name, str(step.state)) for below in run.step.steps for step in below.walk()]
 
 
@@ -76,7 +76,7 @@ async def test_steps_say_what_is_done_what_waits_and_what_follows() -> None:
     await conversation.say(answer_to(asked, {"result": "yes"}))
     events = await all_events(conversation)
     assert shown(make(), events) == [*checked, (3, "ask", "done"), (4, "pay", "done"), refused]
-    [run] = steps_of(make(), events, is_running=False)
+    [run] = progress_of(make(), events, is_running=False)
     ask_step, pay_step = run.step.steps[4:6]
     assert (pay_step.input, pay_step.output, pay_step.attempts) == ("yes", "paid: yes", 1)
     assert pay_step.began_at == ask_step.ended_at and pay_step.place == len(events) - 1
@@ -110,7 +110,7 @@ async def test_a_failed_node_is_failed_and_those_beside_it_are_stopped() -> None
     retry = RetryConfig(max_attempts=3, initial_delay=0, jitter=0)
     flow = Workflow(name="flow", edges=[("START", node(fail, retry_config=retry), after)])
     events = await run_until_failure(flow)
-    [run] = steps_of(flow, events, is_running=False)
+    [run] = progress_of(flow, events, is_running=False)
     failed = run.step.steps[0]
     assert (run.step.state, failed.state, failed.error) == ("failed", "failed", "RuntimeError")
     assert failed.attempts == len(attempts) == 3
@@ -171,7 +171,7 @@ async def test_the_work_of_an_agent_for_another_is_no_step() -> None:
     await conversation.say("A poem")
     events = await all_events(conversation)
     assert [event.text() for event in events if event.isolation_scope] == ["Roses."]
-    assert steps_of(make_desk(), events, is_running=False) == []
+    assert progress_of(make_desk(), events, is_running=False) == []
     flow = Workflow(name="flow", edges=[("START", make_desk())])
     conversation = Conversation(flow)
     await conversation.say("A poem")

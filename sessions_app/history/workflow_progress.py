@@ -7,7 +7,7 @@ from uuid import UUID
 from django.db.models import Q
 
 from runtime.events import Event
-from runtime.workflow.steps import Step, StepJob, WorkflowSteps, steps_of
+from runtime.workflow.progress import NodeJob, NodeProgress, WorkflowProgress, progress_of
 from sessions_app.agent_apps import registry
 from sessions_app.base import client_ids
 from sessions_app.base.codec import event_to_show
@@ -18,7 +18,7 @@ MAX_EVENTS = 5_000
 
 
 @dataclass(frozen=True)
-class InvocationSteps:
+class InvocationProgress:
     """The workflows of an invocation.
 
     Attributes:
@@ -28,18 +28,18 @@ class InvocationSteps:
         is_continued: True for the failure of an answer: its workflow is a part of the invocation that asked.
     """
 
-    runs: list[WorkflowSteps]
+    runs: list[WorkflowProgress]
     failed_id: str
     seqs: list[int]
     is_cut: bool
     is_continued: bool
 
-    def seq_of(self, step: Step) -> int | None:
+    def seq_of(self, step: NodeProgress) -> int | None:
         """Return the `seq` of the latest event of a step; None without an event."""
         return None if step.place is None else self.seqs[step.place]
 
 
-def load_steps(session: Session, invocation_id: str, until: int | None = None) -> InvocationSteps:
+def load_progress(session: Session, invocation_id: str, until: int | None = None) -> InvocationProgress:
     """Return the steps of an invocation; with `until`, as they were after the event with this `seq`."""
     own = session.events.filter(invocation_id=invocation_id).order_by("seq").only("seq", "body")
     rows = list(own[: MAX_EVENTS + 1])
@@ -58,13 +58,13 @@ def load_steps(session: Session, invocation_id: str, until: int | None = None) -
         failed_id = continued[-1].invocation_id
     app = registry.apps().get(session.app_name)
     shown_jobs = jobs.only("call_id", "status", "attempts", "run_at", "sent_at", "started_at")
-    runs = steps_of(
+    runs = progress_of(
         app.root_agent if app else None,
         [events[seq] for seq in seqs],
         is_running=is_running,
         jobs={job.call_id: _as_step_job(job) for job in shown_jobs},
     )
-    return InvocationSteps(runs, failed_id, seqs, len(rows) > MAX_EVENTS, is_continued)
+    return InvocationProgress(runs, failed_id, seqs, len(rows) > MAX_EVENTS, is_continued)
 
 
 def _failures_of(session: Session, continued: Sequence[Invocation]) -> dict[int, Event]:
@@ -77,11 +77,11 @@ def _failures_of(session: Session, continued: Sequence[Invocation]) -> dict[int,
     return {row.seq: event_to_show(row.body) for row in failures[:MAX_EVENTS]}
 
 
-def _as_step_job(job: ToolJob) -> StepJob:
+def _as_step_job(job: ToolJob) -> NodeJob:
     begins_at = None
     if job.run_at and job.is_delayed:
         begins_at = job.run_at.timestamp()
-    return StepJob(job.attempts, begins_at, asks=job.status == JobStatus.WAITING)
+    return NodeJob(job.attempts, begins_at, asks=job.status == JobStatus.WAITING)
 
 
 def _continued_by(

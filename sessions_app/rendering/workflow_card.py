@@ -9,9 +9,9 @@ from itertools import groupby
 from django.utils.timezone import localtime
 from django.utils.translation import gettext, gettext_lazy
 
-from runtime.workflow.steps import OPEN_STATES, Step, StepState, WorkflowSteps
+from runtime.workflow.progress import OPEN_STATES, NodeProgress, NodeState, WorkflowProgress
 from sessions_app.agent_apps.loading.faces import Face
-from sessions_app.history.workflow_steps import InvocationSteps, load_steps
+from sessions_app.history.workflow_progress import InvocationProgress, load_progress
 from sessions_app.models import Session
 from sessions_app.rendering.faces import face_of
 from sessions_app.rendering.once_filter import once
@@ -21,15 +21,15 @@ from sessions_app.secrets.masking import mask_keys
 logger = logging.getLogger(__name__)
 logger.addFilter(once)
 STATE_WORDS = {
-    StepState.PENDING: gettext_lazy("Not begun"),
-    StepState.RUNNING: gettext_lazy("Running"),
-    StepState.RETRYING: gettext_lazy("Trying again"),
-    StepState.WAITING: gettext_lazy("Waiting for you"),
-    StepState.IN_BACKGROUND: gettext_lazy("In the background"),
-    StepState.DONE: gettext_lazy("Done"),
-    StepState.FAILED: gettext_lazy("Failed"),
-    StepState.STOPPED: gettext_lazy("Stopped"),
-    StepState.SKIPPED: gettext_lazy("Skipped"),
+    NodeState.PENDING: gettext_lazy("Not begun"),
+    NodeState.RUNNING: gettext_lazy("Running"),
+    NodeState.RETRYING: gettext_lazy("Trying again"),
+    NodeState.WAITING: gettext_lazy("Waiting for you"),
+    NodeState.IN_BACKGROUND: gettext_lazy("In the background"),
+    NodeState.DONE: gettext_lazy("Done"),
+    NodeState.FAILED: gettext_lazy("Failed"),
+    NodeState.STOPPED: gettext_lazy("Stopped"),
+    NodeState.SKIPPED: gettext_lazy("Skipped"),
 }
 WAITING_UNTIL = gettext_lazy("Waiting until {time}")
 MAX_ROWS = 30
@@ -120,22 +120,22 @@ class CardMaker:
     def load(self, session: Session, invocation_id: str) -> list[StepCard]:
         """Load the cards of an invocation of the session; none if they cannot be shown, logged once."""
         try:
-            return self.cards(load_steps(session, invocation_id))
+            return self.cards(load_progress(session, invocation_id))
         except Exception:  # One odd event must not take down the page or the transcript.
             logger.exception("Steps of %s in session %s cannot be shown", invocation_id, session.pk)
             return []
 
-    def cards(self, invocation: InvocationSteps) -> list[StepCard]:
+    def cards(self, invocation: InvocationProgress) -> list[StepCard]:
         """Return the cards of an invocation's workflows."""
         if invocation.is_continued:
             return []
         return [self._card(run) for run in invocation.runs]
 
-    def _card(self, run: WorkflowSteps) -> StepCard:
+    def _card(self, run: WorkflowProgress) -> StepCard:
         steps = [step for step in run.step.steps if not step.is_join]
         rows = [[self._view(step) for step in beside] for beside in _rows(steps)]
         current = _current(steps)
-        is_unsettled = run.step.state in OPEN_STATES or run.step.state is StepState.FAILED
+        is_unsettled = run.step.state in OPEN_STATES or run.step.state is NodeState.FAILED
         return StepCard(
             workflow=self._view(replace(run.step, output=None, steps=[])),
             face=face_of(self.app_name, run.step.name),
@@ -143,18 +143,18 @@ class CardMaker:
             rows=rows[-MAX_ROWS:],
             hidden=sum(len(row) for row in rows[:-MAX_ROWS]),
             current=self._view(current) if current else None,
-            done=sum(step.state is StepState.DONE for step in steps),
-            count=sum(step.state is not StepState.SKIPPED for step in steps),
+            done=sum(step.state is NodeState.DONE for step in steps),
+            count=sum(step.state is not NodeState.SKIPPED for step in steps),
             is_open=self.in_transcript or is_unsettled,
         )
 
-    def _view(self, step: Step) -> StepView:
+    def _view(self, step: NodeProgress) -> StepView:
         output = ""
         if self.has_outputs and step.output is not None:
             shown = mask_keys(step.output) if self.in_transcript else step.output
             output, _ = outline(shown, MAX_OUTPUT_LENGTH)
         words = words_of(step)
-        if self.in_transcript and step.state is StepState.WAITING:
+        if self.in_transcript and step.state is NodeState.WAITING:
             words = gettext("Waiting")
         inner = [below for below in step.steps if not below.is_join]
         return StepView(
@@ -171,7 +171,7 @@ class CardMaker:
         )
 
 
-def words_of(step: Step) -> str:
+def words_of(step: NodeProgress) -> str:
     """Return the state of a step in words."""
     until = _moment(step.waits_until)
     if until is not None:
@@ -181,31 +181,31 @@ def words_of(step: Step) -> str:
     return str(STATE_WORDS[step.state])
 
 
-def _only_waits(step: Step) -> bool:
+def _only_waits(step: NodeProgress) -> bool:
     """Return True for a step in the background of which nothing but waits is left."""
-    if step.state is not StepState.IN_BACKGROUND:
+    if step.state is not NodeState.IN_BACKGROUND:
         return False
     open_steps = [
-        below for below in step.walk() if below.state is StepState.IN_BACKGROUND and not below.steps
+        below for below in step.walk() if below.state is NodeState.IN_BACKGROUND and not below.steps
     ]
     return all(below.waits_until is not None for below in open_steps)
 
 
-def _rows(steps: Iterable[Step]) -> list[list[Step]]:
+def _rows(steps: Iterable[NodeProgress]) -> list[list[NodeProgress]]:
     """Return the steps in rows, by their ranks."""
     return [list(beside) for _, beside in groupby(sorted(steps, key=_rank_of), key=_rank_of)]
 
 
-def _current(steps: Sequence[Step]) -> Step | None:
+def _current(steps: Sequence[NodeProgress]) -> NodeProgress | None:
     """Return the step to name in one line: one that waits for the person, else one that has failed or runs."""
-    for states in ({StepState.WAITING}, {StepState.FAILED}, OPEN_STATES):
+    for states in ({NodeState.WAITING}, {NodeState.FAILED}, OPEN_STATES):
         found = [step for step in steps if step.state in states]
         if found:
             return found[-1]
     return None
 
 
-def _rank_of(step: Step) -> int:
+def _rank_of(step: NodeProgress) -> int:
     return step.rank
 
 
