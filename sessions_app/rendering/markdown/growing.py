@@ -190,7 +190,8 @@ class GrowingMarkdown:
 
     def _end_of_finished(self, source: str) -> int:
         """Return the number of characters at the start of the text that further text cannot change."""
-        line = source.rfind("\n") + 1
+        # A carriage return alone ends a line, too.
+        line = max(source.rfind("\n"), source.rfind("\r")) + 1
         # The kind of the last line is known only if it begins with words.
         lines = source if PARAGRAPH.match(source, line) else source[:line]
         is_cut = len(source) < len(self._open)

@@ -12,7 +12,7 @@ from html import escape, unescape
 from os.path import commonprefix
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from sessions_app.conf import conf
@@ -126,6 +126,7 @@ def raw_characters(shown: str, whole: str) -> int:
 
 
 @given(st.lists(st.lists(st.sampled_from(MARKS), max_size=12).map("".join), max_size=12))
+@example(["\na\r***", "a"])
 def test_the_finished_blocks_and_the_rest_are_the_whole(chunks: list[str]) -> None:
     page = Page()
     for chunk in chunks:
