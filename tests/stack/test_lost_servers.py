@@ -6,6 +6,7 @@ A machine without power closes no connection. Needs a network of namespaces, whi
 from __future__ import annotations
 
 import os
+import select
 import subprocess
 import sys
 import time
@@ -26,6 +27,8 @@ from tests.stack.stack import OWN_VARIABLES
 pytestmark = pytest.mark.stack
 NOTICED_SECONDS = LOST_SECONDS + 15.0
 """Upper bound with a busy machine; without options the waits take a quarter of an hour and more."""
+
+INTERRUPTED_SECONDS = 5.5
 
 
 @pytest.fixture
@@ -48,8 +51,9 @@ def data(network: Network, tmp_path: Path) -> Iterator[Path]:
     postgres.stop()
 
 
-@pytest.mark.timeout(120)  # an end that notices nothing would be waited for
-def test_all_ends_of_connections_notice_that_the_other_machine_is_gone(network: Network, data: Path) -> None:
+@pytest.fixture
+def site(network: Network, data: Path) -> Iterator[subprocess.Popen[str]]:
+    """Return the program that waits for the servers."""
     environment = {name: value for name, value in os.environ.items() if name not in OWN_VARIABLES}
     environment |= {
         "ADK_DEV": "1",
@@ -58,26 +62,47 @@ def test_all_ends_of_connections_notice_that_the_other_machine_is_gone(network: 
         "DATABASE_URL": url_of_postgres(network),
         "REDIS_URL": url_of_redis(network),
     }
-    site = subprocess.Popen(
+    with subprocess.Popen(
         ["ip", "netns", "exec", network.namespace("site"), sys.executable, "-m", "tests.network.waiting"],
         cwd=CHECKOUT,
         env=environment,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
-    )
-    assert site.stdin and site.stdout
-    with site, psycopg.connect(postgres_url(data), autocommit=True) as connection:
+    ) as program:
         try:
-            assert site.stdout.readline() == "ready\n"
-            network.cut_off(network.sites["site"])
-            cut_at = time.monotonic()
-            site.stdin.write("\n")
-            site.stdin.flush()
-            ended = {site.stdout.readline().strip() for _ in range(3)}
-            connection.execute("SET lock_timeout = '60s'")
-            connection.execute("SELECT pg_advisory_lock(%s)", [LOCK])
-            assert time.monotonic() - cut_at < NOTICED_SECONDS
-            assert ended == {"wait_for_message", "wait_for_statement", "send_statement"}
+            assert program.stdout and program.stdout.readline() == "ready\n"
+            yield program
         finally:
-            site.kill()
+            program.kill()
+
+
+@pytest.mark.timeout(120)  # an end that notices nothing would be waited for
+def test_all_ends_of_connections_notice_that_the_other_machine_is_gone(
+    network: Network, data: Path, site: subprocess.Popen[str]
+) -> None:
+    assert site.stdin and site.stdout
+    network.cut_off(network.sites["site"])
+    cut_at = time.monotonic()
+    site.stdin.write("\n")
+    site.stdin.flush()
+    ended = {site.stdout.readline().strip() for _ in range(3)}
+    with psycopg.connect(postgres_url(data)) as connection:
+        connection.execute("SET lock_timeout = '60s'")
+        connection.execute("SELECT pg_advisory_lock(%s)", [LOCK])
+    assert time.monotonic() - cut_at < NOTICED_SECONDS
+    assert ended == {"wait_for_message", "wait_for_statement", "send_statement"}
+
+
+def test_connections_outlast_an_interruption_of_seconds(
+    network: Network, data: Path, site: subprocess.Popen[str]
+) -> None:
+    """Also when one question whether the other machine is there is lost."""
+    assert site.stdout
+    network.cut_off(network.sites["site"])
+    time.sleep(INTERRUPTED_SECONDS)
+    network.connect(network.sites["site"])
+    ended, _, _ = select.select([site.stdout], [], [], LOST_SECONDS)
+    assert not ended
+    with psycopg.connect(postgres_url(data)) as connection:
+        assert connection.execute("SELECT pg_try_advisory_lock(%s)", [LOCK]).fetchone() == (False,)
