@@ -2,10 +2,10 @@
 
 from importlib.util import find_spec
 
-from runtime.errors import ConfigurationError
+from runtime.errors import ConfigurationError, installing
 
 if find_spec("a2a") is None:
-    raise ConfigurationError("A2A needs the package 'a2a-sdk': pip install -r requirements-a2a.txt")
+    raise ConfigurationError(f"A2A needs the package 'a2a-sdk': {installing('a2a')}")
 
 from a2a.client import ClientFactory
 from a2a.types import AgentCard, Message, SendMessageRequest

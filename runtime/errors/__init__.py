@@ -16,6 +16,11 @@ def with_article(noun: str) -> str:
     return f"{article} {noun}"
 
 
+def installing(extra: str) -> str:
+    """Return what to do where the packages of an extra are missing: in a checkout, and in a project with the wheel."""
+    return f"pip install -r requirements-{extra}.txt, or the extra {extra!r} of django-adk-runtime"
+
+
 class ConfigurationError(AdkError, ValueError):
     """An agent, tool or app is not configured correctly."""
 

@@ -12,7 +12,7 @@ from typing import ClassVar
 
 from pydantic import BaseModel, ConfigDict
 
-from runtime.errors import ConfigurationError
+from runtime.errors import ConfigurationError, installing
 from runtime.models.embeddings import Embeddings
 from runtime.models.llm_request import LlmRequest
 from runtime.models.llm_response import LlmResponse
@@ -43,8 +43,8 @@ class SetupProblem:
 
     @classmethod
     def missing_package(cls, package: str, model: str) -> "SetupProblem":
-        remedy = f"pip install -r requirements-{package}.txt"
-        return cls(f"The package {package!r} is not installed for the model {model!r}", remedy)
+        problem = f"The package {package!r} is not installed for the model {model!r}"
+        return cls(problem, installing(package))
 
 
 class BaseLlm(BaseModel, ABC):

@@ -3,6 +3,8 @@
 import os
 from pathlib import Path
 
+from runtime.errors import installing
+
 try:
     from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, start_http_server
     from prometheus_client.multiprocess import MultiProcessCollector
@@ -59,7 +61,7 @@ def serve_counts(port: int) -> None:
         ValueError: there is no such directory.
     """
     if not IS_AVAILABLE:
-        raise RuntimeError("METRICS_PORT needs the package prometheus-client: requirements-telemetry.txt")
+        raise RuntimeError(f"METRICS_PORT needs the package prometheus-client: {installing('telemetry')}")
     registry = CollectorRegistry()
     MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
     start_http_server(port, registry=registry)

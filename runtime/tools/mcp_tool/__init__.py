@@ -2,10 +2,10 @@
 
 from importlib.util import find_spec
 
-from runtime.errors import ConfigurationError
+from runtime.errors import ConfigurationError, installing
 
 if find_spec("mcp") is None:
-    raise ConfigurationError("McpToolset needs the package 'mcp': pip install -r requirements-mcp.txt")
+    raise ConfigurationError(f"McpToolset needs the package 'mcp': {installing('mcp')}")
 
 from mcp import StdioServerParameters
 

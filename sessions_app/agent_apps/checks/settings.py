@@ -27,6 +27,7 @@ from pydantic import ValidationError
 from runtime.agents.llm_agent import LlmAgent
 from runtime.agents.tree import tools_of, trees_of, walk
 from runtime.apps.app import App
+from runtime.errors import installing
 from runtime.models.registry import LLMRegistry
 from runtime.tools.load_memory_tool import LoadMemoryTool
 from runtime.tools.preload_memory_tool import PreloadMemoryTool
@@ -98,7 +99,7 @@ def _problems_of_embeddings(settings: Conf, apps: Iterable[App]) -> Iterator[Che
         yield check_warning(
             "W013",
             "Memory finds words only: the package 'pgvector' is not installed.",
-            "pip install -r requirements-memory.txt",
+            installing("memory"),
         )
     recalling = sorted(app.name for app in apps if _recalls(app))
     if recalling and not settings.embeddings:
@@ -133,7 +134,7 @@ def _problems_of_a2a(settings: Conf, names: Collection[str]) -> Iterator[CheckMe
         yield check_error(
             "E017",
             "settings.ADK['a2a_apps'] serves apps by A2A, but the package 'a2a-sdk' is not installed.",
-            "pip install -r requirements-a2a.txt",
+            installing("a2a"),
         )
     if settings.a2a_apps and not django_apps.is_installed(A2A_APP):
         yield check_error(
@@ -163,12 +164,12 @@ def _missing_packages(settings: Conf) -> Iterator[CheckMessage]:
         ("slack_tokens", "slack_bolt", "slack"),
         ("otlp_endpoint", "opentelemetry", "telemetry"),
     )
-    for setting, module, requirements in needed:
+    for setting, module, extra in needed:
         if getattr(settings, setting) and find_spec(module) is None:
             yield check_warning(
                 "W014",
                 f"settings.ADK[{setting!r}] has no effect: the package {module!r} is not installed.",
-                f"pip install -r requirements-{requirements}.txt",
+                installing(extra),
             )
 
 

@@ -2,11 +2,12 @@
 
 from importlib.util import find_spec
 
+from runtime.errors import installing
 from sessions_app.api.access.connections import Stream
 from sessions_app.api.stream_server import ApiStream, StreamRequest
 from sessions_app.errors import NotInstalledError
 
-MISSING = "AG-UI needs the package 'ag-ui-protocol': pip install -r requirements-ag-ui.txt"
+MISSING = f"AG-UI needs the package 'ag-ui-protocol': {installing('ag-ui')}"
 
 
 async def run_agent(request: StreamRequest) -> Stream:

@@ -10,6 +10,7 @@ from importlib.util import find_spec
 from django.core.exceptions import RequestAborted
 from django.http import JsonResponse
 
+from runtime.errors import installing
 from sessions_app.api.access.authentication import caller_with_bearer_key
 from sessions_app.api.access.connections import reserve_connection
 from sessions_app.api.access.problems import problem_of
@@ -22,7 +23,7 @@ from sessions_app.contrib.mcp.authorization import challenge
 from sessions_app.errors import NotInstalledError, PermissionDeniedError
 
 ROUTE = "mcp"
-NO_PACKAGE = "The MCP server of this site needs the package 'mcp': pip install -r requirements-mcp.txt"
+NO_PACKAGE = f"The MCP server of this site needs the package 'mcp': {installing('mcp')}"
 
 
 async def mcp(scope: AsgiScope, receive: Receive, send: Send) -> None:

@@ -12,6 +12,7 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.crypto import constant_time_compare
 from django.views.decorators.http import require_safe
 
+from runtime.errors import installing
 from sessions_app.base.statuses import JobStatus, sql_list
 from sessions_app.conf import conf
 from sessions_app.models import Remit
@@ -23,7 +24,7 @@ if IS_AVAILABLE:
     from prometheus_client import CONTENT_TYPE_LATEST, REGISTRY, CollectorRegistry, Gauge, generate_latest
     from prometheus_client.multiprocess import MultiProcessCollector
 
-MISSING = "Metrics need the package prometheus-client: pip install -r requirements-telemetry.txt\n"
+MISSING = f"Metrics need the package prometheus-client: {installing('telemetry')}\n"
 PERMISSION = "sessions_app.view_invocation"
 _QUERY = f"""
 SELECT

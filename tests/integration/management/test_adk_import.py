@@ -13,6 +13,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 import runtime.tools
+from runtime.errors import installing
 
 WEATHER = """
 from typing import Literal
@@ -142,7 +143,7 @@ def test_a_part_that_needs_another_package_is_named_with_the_remedy(
             root_agent = Agent(name="forecaster", model="demo")
             """
     )
-    remedy = "McpToolset needs the package 'mcp': pip install -r requirements-mcp.txt"
+    remedy = f"McpToolset needs the package 'mcp': {installing('mcp')}"
     names = ["", ".mcp_tool", ".mcp_tool.mcp_toolset", ".mcp_tool"]
     assert [line.strip() for line in adk_import(weather).splitlines()][1:5] == [
         f"missing  google.adk.tools{name}: {remedy}  (line {number} of {weather}/agent.py)"

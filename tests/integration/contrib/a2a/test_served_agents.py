@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
+import re
+import sys
+
 import pytest
 from a2a.client import Client
 from a2a.types import (
@@ -15,12 +20,15 @@ from a2a.utils.errors import (
     InvalidParamsError,
     UnsupportedOperationError,
 )
+from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
 
+from adk_site.embedded.paths import CHECKOUT
 from runtime.models import LlmResponse
 from runtime.tools import FunctionTool, get_user_choice
 from sessions_app.models import Artifact, Invocation, Session
 from tests.fakes import ScriptedModel, call
+from tests.integration.api.conftest import make_key
 from tests.integration.contrib.a2a.conftest import APP, program_of
 from tests.integration.contrib.a2a.talk import apply_all, items, message, question_of, say, state_of, text_of
 from tests.served_agents import Served, asking_workflow
@@ -46,6 +54,28 @@ async def test_a_message_is_answered_without_streaming(person: User, site: str, 
         [item] = await items(program, message("Hello"))
     assert (state_of(item.task), text_of(item.task)) == ("completed", "Good day.")
     assert [part.text for part in item.task.history[0].parts] == ["Hello"]
+
+
+async def test_the_program_of_the_page_asks_an_agent(site: str, model: ScriptedModel, person: User) -> None:
+    page = (CHECKOUT / "docs" / "a2a.md").read_text()
+    [code] = re.findall(r"^```python\n(# ask_agent_client\.py\n.*?)^```", page, re.MULTILINE | re.DOTALL)
+    key = await sync_to_async(make_key)(person)
+
+    async def ask(key: str) -> str:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-c",
+            code.replace("help_desk", APP),
+            cwd=CHECKOUT,
+            env={**os.environ, "SITE": site, "KEY": key},
+            stdout=asyncio.subprocess.PIPE,
+        )
+        printed, _ = await process.communicate()
+        return printed.decode()
+
+    model.turns.append("It is on its way.")
+    assert await ask(key) == "It is on its way.\n"
+    assert "refused the request" in await ask("adk_wrong")
 
 
 async def test_a_context_is_a_session(program: Client, model: ScriptedModel) -> None:

@@ -12,6 +12,7 @@ from django.contrib.auth.models import User
 from django.test import AsyncClient
 
 from runtime.agents import LlmAgent
+from runtime.errors import installing
 from sessions_app.contrib.ag_ui import endpoint
 from sessions_app.models import Invocation, Session
 from tests.fakes import ScriptedModel
@@ -175,6 +176,4 @@ async def test_the_missing_package_is_named(site: str, key: str, monkeypatch: py
     async with http_client(site, key) as client:
         response = await client.post(f"/ag-ui/{APP}", json=run_input("Hello"))
     assert response.status_code == 501
-    assert response.json()["detail"] == (
-        "AG-UI needs the package 'ag-ui-protocol': pip install -r requirements-ag-ui.txt"
-    )
+    assert response.json()["detail"] == (f"AG-UI needs the package 'ag-ui-protocol': {installing('ag-ui')}")

@@ -194,19 +194,26 @@ async def test_many_runs_of_a_thread_stay_in_order(page: Page, model: ScriptedMo
     ]
 
 
-async def test_the_example_of_the_documentation_runs(
-    durable: Path, site: str, key: str, served: Served, model: ScriptedModel
-) -> None:
-    served(LlmAgent(name="help_desk", model=model))
-    model.turns.append("It is on its way.")
+async def run_example(durable: Path, name: str, site: str, key: str) -> str:
+    """Run a script of the documentation; return what it prints."""
     process = await asyncio.create_subprocess_exec(
         NODE or "node",
-        durable.with_name("ask.mjs"),
+        durable.with_name(name),
         env={**os.environ, "SITE": site, "KEY": key},
         stdout=asyncio.subprocess.PIPE,
     )
     printed, _ = await process.communicate()
-    assert printed.decode() == "It is on its way.\n"
+    return printed.decode()
+
+
+async def test_the_examples_of_the_documentation_run(
+    durable: Path, site: str, key: str, served: Served, model: ScriptedModel, tools: list[Any]
+) -> None:
+    served(LlmAgent(name="help_desk", model=model, tools=tools))
+    model.turns.append("It is on its way.")
+    assert await run_example(durable, "ask.mjs", site, key) == "It is on its way.\n"
+    model.turns += [call("refund", euros=5), "Done."]
+    assert await run_example(durable, "refund.mjs", site, key) == "Refund: 5 { euros: 5 }\nDone.\n"
 
 
 async def test_the_steps_of_a_workflow_and_its_question(page: Page, served: Served) -> None:

@@ -206,7 +206,7 @@ async def test_the_page_sets_slack_up(
         assert part["request_url"].removeprefix("https://chat.example.org/") == ROUTE
     monkeypatch.setenv("SLACK_SIGNING_SECRET", SECRET)
     monkeypatch.setenv("SLACK_BOT_TOKEN", TOKEN)
-    shown: dict[str, Any] = {}
+    shown: dict[str, Any] = {"ADK": {}}
     exec(page.partition("```python")[2].partition("```")[0].replace("T024BE7LD", TEAM), shown)
     own = shown["ADK"]
     assert own["slack_agents"] == {TEAM: "help_desk", f"{TEAM}/C061EG9SL": "shop"}

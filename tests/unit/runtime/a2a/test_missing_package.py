@@ -22,4 +22,7 @@ def test_the_missing_package_is_named() -> None:
     run = subprocess.run(
         [sys.executable, "-c", WITHOUT_SDK], cwd=CHECKOUT, capture_output=True, text=True, check=True
     )
-    assert run.stdout == "A2A needs the package 'a2a-sdk': pip install -r requirements-a2a.txt\n"
+    assert run.stdout == (
+        "A2A needs the package 'a2a-sdk': "
+        "pip install -r requirements-a2a.txt, or the extra 'a2a' of django-adk-runtime\n"
+    )
