@@ -33,14 +33,25 @@ SUFFIX = ".evalset.json"
 def set_path(app_name: str, name: str) -> Path:
     """Return the path of an eval set from a path, or from the name of a set in the directory of the app's agents.
 
-    If there is no such set, return the name as a path.
+    The path may lead to no file.
+
+    Raises:
+        EvaluationError: there is no set of this name; the message lists the sets.
     """
     path = Path(name)
     folder = directory_of(app_name)
     if path.exists() or folder is None:
         return path
-    own = folder / (name if name.endswith(".json") else f"{name}{SUFFIX}")
-    return own if own.exists() else path
+    is_file = name.endswith(".json")
+    own = folder / (name if is_file else f"{name}{SUFFIX}")
+    if own.exists():
+        return own
+    if is_file:
+        return path
+    known = sorted(found.name.removesuffix(SUFFIX) for found in folder.glob(f"*{SUFFIX}"))
+    raise EvaluationError(
+        f"There is no set {name!r} beside the agents of {app_name!r}. The sets there: {', '.join(known) or 'none'}."
+    )
 
 
 def config_of(app_name: str) -> EvalConfig:

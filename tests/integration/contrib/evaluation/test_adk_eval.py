@@ -138,6 +138,8 @@ def test_a_set_beside_the_agents_is_found_by_its_name(
     write_set(tmp_path, RIGHT)
     monkeypatch.setattr(sources, "directory_of", lambda name: tmp_path)
     assert "1 passed" in evaluate("prices") and "1 passed" in evaluate("prices.evalset.json")
+    with pytest.raises(CommandError, match=r"no set 'none' beside the agents of 'shop'.*: prices\."):
+        evaluate("none")
 
 
 def test_labelled_conversations_are_a_set(workers: None, session: Session, person: User) -> None:
@@ -193,7 +195,7 @@ def test_without_workers_the_command_says_so_and_ctrl_c_cancels(
             "Name an eval set, or conversations by --marked LABEL, and not both.",
         ),
         (["shop", "none.json"], "There is no file 'none.json'."),
-        (["shop", "a\0b"], "'a\\x00b' is no path: embedded null byte."),
+        (["shop", "a\0b.json"], "'a\\x00b.json' is no path: embedded null byte."),
         (
             ["shop", "--marked", "none"],
             "No conversation with 'shop' has the label 'none'. The labels: 'prices'.",
