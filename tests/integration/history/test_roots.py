@@ -109,6 +109,74 @@ def rewrite(session: Session, seq: int) -> None:
     assert flaw_in(session.pk) is None
 
 
+OPENINGS = {
+    "owner": (
+        """
+        CREATE ROLE keeper;
+        GRANT ALL ON ALL TABLES IN SCHEMA public TO keeper;
+        ALTER TABLE sessions_app_event OWNER TO keeper;
+        ALTER TABLE sessions_app_staffact OWNER TO keeper;
+        SET LOCAL ROLE keeper;
+        ALTER TABLE sessions_app_event DISABLE TRIGGER USER;
+        ALTER TABLE sessions_app_staffact DISABLE TRIGGER USER""",
+        """
+        SET CONSTRAINTS ALL IMMEDIATE;
+        ALTER TABLE sessions_app_event ENABLE TRIGGER USER;
+        ALTER TABLE sessions_app_staffact ENABLE TRIGGER USER;
+        RESET ROLE""",
+    ),
+    "superuser": (
+        "SET LOCAL session_replication_role = replica",
+        "SET LOCAL session_replication_role = origin",
+    ),
+}
+"""How the owner of the tables, who is no superuser, and a superuser get past the triggers, and leave no trace of it."""
+FORGED_EVENT = 'UPDATE sessions_app_event SET body = \'{"author": "mallory"}\' WHERE seq = '
+
+
+@pytest.mark.parametrize("role", OPENINGS)
+def test_forgeries_of_the_owner_and_of_a_superuser_stay_unnoticed_only_until_the_next_root(
+    sealing: Path, person: User, role: str
+) -> None:
+    session = talk(person, "s-1", 3)
+    act = StaffAct.objects.create(action="stop", actor_name="grace", reason="It hung.")
+    seal(sealing)
+    talk(person, "s-1", 1)
+    opening, closing = OPENINGS[role]
+    rehash = REHASH.format(session=session.pk)
+    tries = {
+        "an event": f"{FORGED_EVENT} 2",
+        "an event with all hashes": f"{FORGED_EVENT} 2; {rehash}",
+        "an event since the last root, with all hashes": f"{FORGED_EVENT} 4; {rehash}",
+        "an act": "UPDATE sessions_app_staffact SET actor_name = 'ada'",
+    }
+    found = {}
+    for name, forgery in tries.items():
+        with transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute(f"{opening}; {forgery}; {closing}")
+            lines = verify(sealing).splitlines()
+            named = [line for line in lines if "altered" in line or "as this version" in line]
+            found[name] = [line.split(" of ")[0] for line in named]
+            transaction.set_rollback(True)
+    assert found == {
+        "an event": [f"session {session.pk}, event 2: altered"],
+        "an event with all hashes": [f"event {session.pk} 2: altered, by root 1"],
+        "an event since the last root, with all hashes": [],
+        "an act": [f"staffact {act.pk}: altered, by root 1"],
+    }
+
+
+def test_triggers_that_are_left_disabled_are_named(sealing: Path, person: User) -> None:
+    talk(person, "s-1", 1)
+    seal(sealing)
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("ALTER TABLE sessions_app_event DISABLE TRIGGER USER")
+        found = verify(sealing)
+        transaction.set_rollback(True)
+    for name in ("chain_event", "event_append_only"):
+        assert f"trigger {name} of sessions_app_event: not as this version defines it" in found
+
+
 def test_the_first_event_that_was_rewritten_with_its_hashes_is_named(sealing: Path, person: User) -> None:
     session = talk(person, "s-1", 4)
     talk(person, "s-2", 2)
