@@ -26,4 +26,6 @@ INSTALLED_APPS += [
     "tests.browser.questions",
     "tests.browser.diary",
 ]
+# With a minute, as in development, browsers ask for all files again and again.
+WHITENOISE_MAX_AGE = 3600
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
