@@ -13,7 +13,6 @@ from playwright.sync_api import Browser, BrowserContext, Request, StorageState, 
 from tests import oauth_mcp_server
 from tests.browser.adk_web import find_adk_web
 from tests.browser.chat_page import ChatPage
-from tests.browser.kept_tabs import KeptTabs
 from tests.browser.model import Model
 from tests.browser.outside.service import Service
 from tests.browser.program import NO_BROWSER, find_browser
@@ -134,20 +133,12 @@ def kept_contexts() -> dict[str, BrowserContext]:
     return {}
 
 
-@pytest.fixture(scope="package")
-def kept_tabs() -> Iterator[KeptTabs]:
-    """Tabs in the contexts of the users that earlier tests have left as new."""
-    with pytest.MonkeyPatch.context() as patch:
-        yield KeptTabs(patch)
-
-
 @pytest.fixture
 def context_of(
     browser: Browser,
     site: Stack,
     signed_in: Callable[[str], StorageState],
     kept_contexts: dict[str, BrowserContext],
-    kept_tabs: KeptTabs,
 ) -> Iterator[Callable[[str], BrowserContext]]:
     """Function that returns the context of a user; of earlier tests it has the cache and what pages have stored.
 
@@ -170,10 +161,10 @@ def context_of(
     for name in used:
         context = kept_contexts[name]
         if context.pages[0].evaluate(HAS_CLOCK_OF_TEST):
-            kept_tabs.forget(context)
             kept_contexts.pop(name).close()
             continue
-        kept_tabs.close_others(context)
+        for page in context.pages[1:]:
+            page.close()
         context.unroute_all()
         context.clear_permissions()
         context.clear_cookies()
@@ -184,7 +175,6 @@ def open_tab(
     context_of: Callable[[str], BrowserContext],
     site: Stack,
     notes: oauth_mcp_server.Service,
-    kept_tabs: KeptTabs,
     request: pytest.FixtureRequest,
 ) -> Iterator[OpenTab]:
     """Function that opens tabs; fails the test if a page reports an error or sends a request to another host."""
@@ -197,7 +187,7 @@ def open_tab(
 
     def open_one(name: str = PERSON) -> ChatPage:
         context = context_of(name)
-        tabs.append(kept_tabs.open(context, site.base_url))
+        tabs.append(ChatPage(context.new_page(), site.base_url))
         if context not in contexts:
             contexts.add(context)
             context.on("request", record)
@@ -209,10 +199,7 @@ def open_tab(
     yield open_one
     for context in contexts:
         context.remove_listener("request", record)
-    errors = [error for tab in tabs for error in tab.errors]
-    for tab in tabs:
-        kept_tabs.keep(tab)
-    assert errors == []
+    assert [error for tab in tabs for error in tab.errors] == []
     consent = f"{notes.url}/authorize?"  # where the person goes to sign in
     expected = (f"{site.base_url}/", "data:", "blob:", consent)
     assert [url for url in urls if not url.startswith(expected)] == []
