@@ -205,6 +205,8 @@ def test_a_confirmation_a_job_and_the_list_of_chats_work_in_two_tabs(
     for tab in (chat, other):
         tab.wait_for_answer("I have started the report.")
         tab.wait_until_idle()
+    # A press is lost when the card of the running job gives way to its question between mouse down and up.
+    expect(chat.job("Write report").get_by_role("button", name="Approve")).to_be_visible()
     chat.job("Write report").get_by_role("button", name="Cancel").click()
     for tab in (chat, other):
         tab.wait_for_answer("As you wish.")
