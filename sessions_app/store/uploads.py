@@ -127,6 +127,19 @@ def is_accepted(mime_type: str) -> bool:
     return not patterns or any(fnmatch(mime_type, pattern) for pattern in patterns)
 
 
+def check_file_count(count: int) -> None:
+    """Refuse a message with more files than `upload_files`. Call this before the files are stored.
+
+    Raises:
+        InvalidInputError: there are too many files for a message.
+    """
+    if count > conf().upload_files:
+        raise InvalidInputError(
+            f"The message has {count} files; the limit is {conf().upload_files}. Send them in parts.",
+            field="files",
+        )
+
+
 def references_to(session: Session, files: Iterable[FileName]) -> list[ArtifactReference]:
     """Return references to uploads of the session, for a message.
 
@@ -135,11 +148,7 @@ def references_to(session: Session, files: Iterable[FileName]) -> list[ArtifactR
         InvalidInputError: there are too many files for a message.
     """
     wanted = list(dict.fromkeys(files))
-    if len(wanted) > conf().upload_files:
-        raise InvalidInputError(
-            f"The message has {len(wanted)} files; the limit is {conf().upload_files}. Send them in parts.",
-            field="files",
-        )
+    check_file_count(len(wanted))
     types = {(row.filename, row.version): row.mime_type for row in _uploads(session, wanted)}
     for name, version in wanted:
         if (name, version) not in types:

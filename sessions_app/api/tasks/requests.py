@@ -16,6 +16,7 @@ from sessions_app.errors import ConflictError, InvalidInputError, NotFoundError
 from sessions_app.models import Invocation, InvocationStatus, JobStatus, Scope, Session
 from sessions_app.process.threads import in_thread
 from sessions_app.secrets.digests import unguessable_id
+from sessions_app.store.uploads import check_file_count
 
 MAX_MESSAGE_ID_LENGTH = 1_000
 
@@ -58,9 +59,10 @@ class AgentOfCaller:
 
         Raises:
             PermissionDeniedError: the key lacks the scope `run`.
-            InvalidInputError: the user has no such session with the app.
+            InvalidInputError: the user has no such session with the app, or there are too many files.
         """
         self.caller.require(Scope.RUN)
+        check_file_count(len(files))
         user = self.caller.user
         words = f"{user.pk} {self.app_name} {session_id} {message_id}"
         derived_id = unguessable_id(f"sessions_app.{self.protocol}", words)

@@ -39,10 +39,9 @@ from sessions_app.process.threads import fetch_rows, in_thread
 from sessions_app.sessions.agent_access import usable_app
 from sessions_app.sessions.ownership import NO_SESSION
 from sessions_app.store.packs import open_if_packed
-from sessions_app.store.uploads import FileName
+from sessions_app.store.uploads import FileName, check_file_count
 from sessions_app.use_cases import upload_bytes
 
-MAX_FILES = 20
 _THREAD_ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _RUN_ID = re.compile(r"[A-Za-z0-9_.-]{1,64}", re.ASCII)
 _MESSAGE_ID = re.compile(r"[A-Za-z0-9_.:-]{1,80}", re.ASCII)
@@ -162,6 +161,7 @@ class _Request:
         caller = self.request.caller
         caller.require(Scope.RUN)
         text, files = _content_of(message)
+        check_file_count(len(files))
         network = caller.network
         delta = await self._state_changes(session)
         if session is None:  # A refused message must not leave an empty thread.
@@ -356,8 +356,6 @@ def _content_of(message: UserMessage) -> tuple[str, list[bytes]]:
             files.append(_bytes_of(part.source.value))
         else:
             texts.append(part.source.value)
-    if len(files) > MAX_FILES:
-        raise InvalidInputError(f"A message has at most {MAX_FILES} files.", field="messages")
     return "\n".join(texts), files
 
 

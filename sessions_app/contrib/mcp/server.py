@@ -63,7 +63,7 @@ class Arguments(BaseModel):
     session_id: str = Field(
         "", description="Id of the conversation to go on with. Leave it out to begin another."
     )
-    files: list[File] = Field(default_factory=list, max_length=100, description="Files for the agent.")
+    files: list[File] = Field(default_factory=list, description="Files for the agent.")
 
 
 class TaskParams(wire.RequestParams):

@@ -37,7 +37,7 @@ from sessions_app.contrib.slack.threads import (
     open_thread,
     resume_posting,
 )
-from sessions_app.errors import ConflictError, InvalidInputError, NotFoundError, PermissionDeniedError
+from sessions_app.errors import ConflictError, NotFoundError, PermissionDeniedError
 from sessions_app.invocations.answers.answering import find_waiting_call
 from sessions_app.models import LinkedAccount, Session, SlackThread, ToolJob
 from sessions_app.process.celery_dispatch import send_webhooks_soon
@@ -45,6 +45,7 @@ from sessions_app.process.failures import public_error
 from sessions_app.process.threads import in_thread
 from sessions_app.rendering.sentences import in_language
 from sessions_app.secrets.digests import unguessable_id
+from sessions_app.store.uploads import check_file_count
 from sessions_app.use_cases import ForeignAccount
 
 logger = logging.getLogger(__name__)
@@ -159,9 +160,7 @@ async def send_noted(thread: SlackThread, note: Mapping[str, str]) -> None:
         return
     try:
         attached = message.get("files") or []
-        limit = conf().upload_files
-        if len(attached) > limit:
-            raise InvalidInputError(f"A message has at most {limit} files.")
+        check_file_count(len(attached))
         files = [MessageFile(*await download(thread.team_id, file)) for file in attached]
         await _send(thread, note["ts"], plain_text(message.get("text") or "", note["bot"]), files)
     except Exception as error:  # noqa: BLE001 - logged, and told to the person

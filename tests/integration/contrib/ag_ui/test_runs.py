@@ -14,7 +14,7 @@ from runtime.events.request_input import RequestInput
 from runtime.tools import FunctionTool, ToolContext
 from runtime.tools.client_toolset import ClientToolset
 from runtime.workflow import Workflow
-from sessions_app.models import Invocation, Session
+from sessions_app.models import Artifact, Invocation, Session
 from sessions_app.process.threads import in_thread
 from tests.ag_ui_page import NODE, Page, page_of
 from tests.fakes import ScriptedModel, call
@@ -182,6 +182,14 @@ async def test_a_page_that_is_opened_again_gets_the_thread(
     assert await Invocation.objects.acount() == 1
 
 
+async def test_a_message_with_too_many_files_leaves_no_thread(page: Page) -> None:
+    picture = {"type": "image", "source": {"type": "data", "value": "YWJj", "mimeType": "image/png"}}
+    message = {"id": "many", "role": "user", "content": [picture] * 11}
+    refused = await page.run(messages=[message])
+    assert "The message has 11 files; the limit is 10." in refused["error"]
+    assert not await Session.objects.aexists() and not await Artifact.objects.aexists()
+
+
 async def test_many_runs_of_a_thread_stay_in_order(page: Page, model: ScriptedModel) -> None:
     model.turns += [f"answer {number}" for number in range(10)]
     for number in range(10):
@@ -214,6 +222,7 @@ async def test_the_examples_of_the_documentation_run(
     assert await run_example(durable, "ask.mjs", site, key) == "It is on its way.\n"
     model.turns += [call("refund", euros=5), "Done."]
     assert await run_example(durable, "refund.mjs", site, key) == "Refund: 5 { euros: 5 }\nDone.\n"
+    assert "5 refunded" in str(model.requests[-1].contents)
 
 
 async def test_the_steps_of_a_workflow_and_its_question(page: Page, served: Served) -> None:

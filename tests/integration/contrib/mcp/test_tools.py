@@ -197,6 +197,15 @@ async def test_a_failure_is_told(person: User, site: str, model: ScriptedModel) 
     assert (failed.is_error, texts_of(failed)) == (True, ["The model is overloaded."])
 
 
+async def test_a_message_with_too_many_files_leaves_nothing(person: User, site: str) -> None:
+    files = [{"name": f"{number}.txt", "data": base64.b64encode(b"abc").decode()} for number in range(11)]
+    async with client_of(person, site) as client:
+        refused = await client.call_tool("desk", {"message": "Read them", "files": files})
+    assert refused.is_error
+    assert texts_of(refused) == ["The message has 11 files; the limit is 10. Send them in parts."]
+    assert not await Session.objects.aexists() and not await Artifact.objects.aexists()
+
+
 async def test_files_are_links_for_the_same_key(person: User, site: str, model: ScriptedModel) -> None:
     root = registry.apps()["desk"].root_agent
     assert isinstance(root, LlmAgent)

@@ -158,6 +158,13 @@ async def test_files_reach_the_agent_after_slack_has_its_response_and_only_those
     await post_news()
     words = "Nur Dateien, die in Slack gespeichert sind, können an den Agenten gesendet werden."
     assert slack.whispers[0]["text"] == words
+    await ada.say("Look", files=[{"name": "a.txt", "url_private_download": url}] * 11)
+    await post_news()
+    assert (
+        slack.whispers[1]["text"]
+        == "Die Nachricht hat 11 Dateien; erlaubt sind 10. Senden Sie sie in Teilen."
+    )
+    assert await Artifact.objects.acount() == 1
 
 
 async def test_all_people_write_from_the_address_of_slack_whose_limits_are_not_theirs(
