@@ -131,6 +131,7 @@ async def _request_of(session_id: UUID, app_name: str, made: MadeCall) -> Answer
     kind = KINDS.get(call.name or "", RequestKind.CALL)
     original = call_to_confirm(args) if kind == RequestKind.CONFIRMATION else {}
     tool_name = str(original.get("name") or call.name or "")
+    shown_args = json_object(original, "args") if original else args
     return AnswerRequest(
         session_id=session_id,
         invocation_id=made.event.invocation_id[:64],
@@ -138,7 +139,7 @@ async def _request_of(session_id: UUID, app_name: str, made: MadeCall) -> Answer
         kind=kind,
         agent_name=made.event.author[:NAME_LENGTH],
         tool_name=tool_name[:NAME_LENGTH],
-        effect=_effect(app_name, made, kind, tool_name, json_object(original.get("args")) or args),
+        effect=_effect(app_name, made, kind, tool_name, shown_args),
         answered_by=(await rule_or_site(app_name, made))[:200],
         asked_at=datetime.fromtimestamp(made.event.timestamp, UTC),
     )

@@ -117,7 +117,8 @@ class Job(ApiModel):
 class Approval(ApiModel):
     """Call, or question of a job, that waits for an answer.
 
-    `effect` says in a short sentence what happens after a yes; `arguments` are those of the call, whole.
+    `effect` says in a short sentence what happens after a yes; `arguments` are those of the call, whole; `payload` has
+    the values that the answer of a confirmation may change.
     """
 
     approval_id: int
@@ -129,6 +130,7 @@ class Approval(ApiModel):
     tool: str
     effect: str
     arguments: dict[str, Any] = {}
+    payload: Any = None
     question: Question | None = None
 
 

@@ -12,7 +12,7 @@ from pydantic import Field, model_validator
 
 from runtime.events.answer_rules import PERSON
 from runtime.events.calls import CHOICE_TOOL, REQUEST_CONFIRMATION
-from runtime.events.tool_confirmation import call_to_confirm
+from runtime.events.tool_confirmation import call_to_confirm, question_in
 from sessions_app import use_cases
 from sessions_app.api.access.callers import actor_of, caller_of
 from sessions_app.api.pages import OLDEST_FIRST, Number, Page, PageQuery, RowSchema, read_page
@@ -42,6 +42,8 @@ class Approval(RowSchema):
     Attributes:
         effect: what a yes lets happen, as a short sentence.
         arguments: whole arguments of the call, for a confirmation those of the call to confirm; empty for a credential.
+        payload: of a confirmation, the values that its answer may change, such as those that a tool of an MCP server
+            asks for; null if there are none.
         question: the question of the job; null for a call.
     """
 
@@ -56,6 +58,7 @@ class Approval(RowSchema):
     tool: str
     effect: str
     arguments: dict[str, Any]
+    payload: Any
     question: Question | None
     asked_at: datetime
 
@@ -70,6 +73,7 @@ class Approval(RowSchema):
             agent=row.agent_name,
             tool=row.tool_name,
             arguments=arguments_of(row),
+            payload=payload_of(row),
             question=Question.of(row.job) if row.job else None,
         )
 
@@ -86,6 +90,11 @@ def arguments_of(row: Any) -> dict[str, Any]:
         return {}
     args: dict[str, Any] = row.call_args or {}
     return json_object(call_to_confirm(args), "args") if row.kind == RequestKind.CONFIRMATION else args
+
+
+def payload_of(row: Any) -> Any:
+    """Return the payload of the confirmation of a row of `with_arguments`; None without one."""
+    return question_in(row.call_args or {}).get("payload") if row.kind == RequestKind.CONFIRMATION else None
 
 
 class CallAnswer(Schema):

@@ -17,9 +17,8 @@ from runtime.events.calls import (
     id_of_requested_call,
 )
 from runtime.events.tool_confirmation import own_hint
-from runtime.events.tool_confirmation import question_in as confirmation_in
 from runtime.tools.client_toolset import client_functions
-from sessions_app.api.v1.approvals import arguments_of, with_arguments
+from sessions_app.api.v1.approvals import arguments_of, payload_of, with_arguments
 from sessions_app.errors import InvalidInputError
 from sessions_app.invocations.answers.form_answers import ConfirmationForm
 from sessions_app.jobs.questions import JobAnswer
@@ -64,8 +63,7 @@ def _interrupt_of(row: Any) -> Interrupt:
     interrupt_id = f"{QUESTION}{row.job.pk}:{len(row.job.answers)}" if row.job else row.call_id
     if row.kind == RequestKind.CONFIRMATION:
         tool_call_id = id_of_requested_call(request)
-        asked = confirmation_in(request.args or {})
-        metadata["payload"] = asked.get("payload")
+        metadata["payload"] = payload_of(row)
         message = own_hint(request.args or {}) or row.effect
     else:
         tool_call_id = None if row.tool_name in FRAMEWORK_CALLS else row.call_id

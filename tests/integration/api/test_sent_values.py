@@ -12,7 +12,7 @@ from runtime import types
 from runtime.agents import LlmAgent
 from runtime.events import Event as RuntimeEvent
 from runtime.events import EventActions
-from runtime.tools import LongRunningFunctionTool
+from runtime.tools import LongRunningFunctionTool, ToolContext
 from sessions_app import use_cases
 from sessions_app.api.adk.adk_encoder import AdkEncoder
 from sessions_app.api.site_streams import SiteEncoder
@@ -96,6 +96,30 @@ async def test_an_answer_that_is_nested_too_deeply_is_refused_and_may_be_given_a
     assert (await post(program, f"/api/v1/approvals/{waiting.pk}/answer", {"response": {"a": 1}}))[0] == 204
     await worker().wait_until_idle()
     assert not await Invocation.objects.exclude(status="completed").aexists()
+
+
+async def test_the_values_that_a_tool_asks_for_are_shown_and_changed(
+    program: Program, session: Session, person: User, served: Served, model: ScriptedModel
+) -> None:
+    def book(tool_context: ToolContext) -> dict[str, Any]:
+        """Book a room."""
+        if tool_context.tool_confirmation is None:
+            tool_context.request_confirmation(hint="How long?", payload={"days": 3, "view": "sea"})
+            return {"status": "asked"}
+        return {"booked": tool_context.tool_confirmation.payload}
+
+    served(LlmAgent(name="shop", model=model, tools=[book]))
+    model.turns = [call("book"), "Wait.", "Done."]
+    await use_cases.send_message(actors.person(person), session.pk, "m-1", "go")
+    await worker().wait_until_idle()
+    [asked] = json.loads(await body_of(await program.get("/api/v1/approvals")))["items"]
+    assert asked["payload"] == {"days": 3, "view": "sea"}
+    answer = {"confirmed": True, "changes": {"days": 5}}
+    assert (await post(program, f"/api/v1/approvals/{asked['approval_id']}/answer", answer))[0] == 204
+    await worker().wait_until_idle()
+    parts = model.requests[-1].contents[-1].parts or []
+    booked = parts[0].function_response
+    assert booked and (booked.response or {})["booked"] == {"days": 5, "view": "sea"}
 
 
 @pytest.mark.parametrize("by", ["approval", "run"])

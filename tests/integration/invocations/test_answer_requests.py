@@ -42,6 +42,10 @@ def sign(contract: str, api_key: str = "") -> None:
     """Have a contract signed."""
 
 
+def restart() -> None:
+    """Restart."""
+
+
 def log_in(password: str) -> None:
     """Log in."""
 
@@ -72,6 +76,7 @@ def model(served: Served) -> ScriptedModel:
     tools = [
         FunctionTool(refund, title="Refund {euros} euros", require_confirmation=True, confirmed_by=FINANCE),
         FunctionTool(sign, require_confirmation=True),
+        FunctionTool(restart, require_confirmation=True),
         FunctionTool(log_in, title="Log in with {password}", require_confirmation=True),
         LongRunningFunctionTool(approve, answered_by=FINANCE),
         get_user_choice,
@@ -110,6 +115,7 @@ async def staff(*codenames: str, name: str = "grace") -> User:
     [
         ([call("refund", euros=7)], ("confirmation", "refund", "Refund 7 euros", FINANCE)),
         ([call("sign", contract="Lease")], ("confirmation", "sign", "Sign: Lease", "person")),
+        ([call("restart")], ("confirmation", "restart", "Restart", "person")),
         (
             [call("sign", contract=f"Lease, password={SECRET}", api_key=SECRET)],
             ("confirmation", "sign", "Sign: [masked], Lease, password=[masked]", "person"),
