@@ -125,13 +125,11 @@ class FilesUnavailableError(UnavailableError, OSError):
 class AlteredFileError(ConflictError):
     """This file is not the one that was stored. Ask the people who run this site."""
 
-    def __init__(
-        self,
-        message: str = gettext_noop(
-            "This file is not the one that was stored. Ask the people who run this site."
-        ),
-    ) -> None:
-        super().__init__(message)
+    def __init__(self, message: str = "") -> None:
+        super().__init__(
+            message
+            or gettext_noop("This file is not the one that was stored. Ask the people who run this site.")
+        )
 
 
 class LostPackError(AlteredFileError):
