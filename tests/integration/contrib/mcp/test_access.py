@@ -175,7 +175,7 @@ async def test_a_call_ends_when_its_key_is_revoked(person: User, site: str, wait
         ({"message": "a" * 40_000}, "the limit is"),
         ({"message": "a", "other": 1}, "other: Extra inputs are not permitted"),
         ({"message": "a", "files": [{"name": "a", "data": "no base64!"}]}, "not base64"),
-        ({"message": "a", "files": [{"name": "a", "data": ""}] * 101}, "at most 100"),
+        ({"message": "a", "files": [{"name": "a", "data": ""}] * 101}, "101 files; the limit is 10"),
     ],
 )
 async def test_wrong_arguments_are_told_to_the_model(
