@@ -169,6 +169,7 @@ class CaseFileAdmin(RecordedActsMixin, KeysetAdmin):
         entries = list(case.entries.order_by("pk"))
         may_add = self.has_add_permission(request) and not case.sealed_at
         may_read = may_add and not _why_not_read(request, case, entries)
+        items = _items_in_words(request, case)
         return self.show(
             request,
             "admin/sessions_app/casefile/page.html",
@@ -176,7 +177,8 @@ class CaseFileAdmin(RecordedActsMixin, KeysetAdmin):
             case=case,
             stage=self.stage(case),
             maker=actor_in_words(case),
-            items=_items_in_words(request, case),
+            items=items,
+            has_erased=any(item["is_erased"] for item in items),
             entries=[(entry, actor_in_words(entry), exact_time(entry.at)) for entry in entries],
             seal=next((entry for entry in entries if entry.kind == EntryKind.SEAL), None),
             note_form=forms.get("note_form", NoteForm()) if may_add else None,

@@ -13,7 +13,7 @@ from django.urls import URLPattern, reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, ngettext
 
 from sessions_app.admin.framework.confirmed_action import ReasonForm, Wording, Words, confirmation_page
 from sessions_app.admin.framework.links import RowLinks, row_links, row_url, session_url
@@ -28,6 +28,7 @@ from sessions_app.data_protection.personal_data import as_text, count_rows_of_se
 from sessions_app.data_protection.transcripts.pages import write_record
 from sessions_app.errors import LegalHoldError, SecondPersonError
 from sessions_app.models import AccessKind, ActionKind, GuardedAct, LegalHold, Session
+from sessions_app.models.case_file import seals_of_session
 
 ARCHIVE, RECORD = "archive", "record"
 
@@ -240,4 +241,13 @@ class SessionActionsMixin(SecondPersonMixin):
 
 def _counts(session: Session) -> SafeString:
     counts = count_rows_of_sessions(Session.objects.filter(pk=session.pk))
-    return format_html("<bdi>{}</bdi>: {}", session, as_text(counts))
+    description = format_html("<bdi>{}</bdi>: {}", session, as_text(counts))
+    bundles = seals_of_session(session.pk).count()
+    if bundles:
+        note = ngettext(
+            "%(bundles)d sealed case file has this session. Its bundle is deleted, too.",
+            "%(bundles)d sealed case files have this session. Their bundles are deleted, too.",
+            bundles,
+        ) % {"bundles": bundles}
+        description = format_html('{}<br><strong class="audit-bad">{}</strong>', description, note)
+    return description

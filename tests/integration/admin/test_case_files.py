@@ -333,6 +333,11 @@ def test_an_erased_session_leaves_the_case_file_with_its_tombstone(
     content = bundle(grace, case)
     LegalHold.objects.filter(pk=hold.pk).update(lifted_at="2026-01-01T00:00Z")
     stored = Path(CaseEntry.objects.get(kind="seal").bundle.path)
+    assert "Download the bundle" in grace.get(page(case)).content.decode()
+    root = Client()
+    root.force_login(User.objects.create_superuser("root"))
+    asked = root.get(reverse("admin:sessions_app_session_erase", args=[session.pk])).content.decode()
+    assert "1 sealed case file has this session. Its bundle is deleted, too." in asked
     erase_session(session.pk, ErasureOrder("Asked for."))
     assert not stored.exists()
     stored.write_bytes(content)  # as if the process had died after the commit of the erasure
@@ -342,6 +347,7 @@ def test_an_erased_session_leaves_the_case_file_with_its_tombstone(
     assert grace.get(page(case, "bundle")).status_code == 404
     shown = grace.get(page(case)).content.decode()
     assert "erased" in shown and "Broken lamp" not in shown and str(session.pk) in shown
+    assert "The bundle was deleted" in shown and "Download the bundle" not in shown
     assert "grace sealed case file" in verify(content, tmp_path), "what was handed over can still be checked"
 
 
