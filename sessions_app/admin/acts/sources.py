@@ -9,7 +9,8 @@ from datetime import UTC, date, datetime
 from typing import Any, ClassVar
 
 from django.contrib import admin
-from django.db.models import Model, Q, QuerySet
+from django.contrib.auth import get_user_model
+from django.db.models import Exists, Model, OuterRef, Q, QuerySet
 from django.http import HttpRequest
 from django.template.defaultfilters import filesizeformat
 from django.utils import timezone
@@ -287,19 +288,32 @@ class MessageSource(Source):
 
 
 class ErasureSource(Source):
-    """Erasures by people themselves and by the site, without erasures by staff: the admin records them."""
+    """Erasures, without those that the admin has recorded as acts of staff.
+
+    An erasure by staff has no record if `adk_erase` did it for their request, or if the process died after it.
+    """
 
     model = Tombstone
     time_field = "started_at"
-    kinds = frozenset({ActorKind.PERSON, ActorKind.SITE})
+    kinds = frozenset({ActorKind.PERSON, ActorKind.SITE, ActorKind.STAFF})
 
     def rows(self, filters: Filters) -> QuerySet[Tombstone]:
-        return super().rows(filters).filter(by_name="")
+        recorded = StaffAct.objects.filter(
+            action=ActionKind.DELETE,
+            subject_kind__in=["session", get_user_model()._meta.model_name],
+            subject_id=OuterRef("subject_id"),
+        )
+        return super().rows(filters).filter(Q(by_name="") | ~Exists(recorded))
 
     def entries(self, rows: Iterable[Tombstone]) -> Iterator[Entry]:
         for stone in rows:
-            kind = ActorKind.PERSON if stone.by_id else ActorKind.SITE
-            actor = SessionAct(**actors.Actor(kind, "").columns())
+            if stone.by_name:
+                kind = ActorKind.STAFF
+            elif stone.by_id:
+                kind = ActorKind.PERSON
+            else:
+                kind = ActorKind.SITE
+            actor = SessionAct(**actors.Actor(kind, stone.by_name).columns())
             action = f"{gettext('Erasure')}: {stone.get_kind_display()}"
             yield Entry(
                 stone.pk,

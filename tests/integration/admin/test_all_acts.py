@@ -226,6 +226,7 @@ def test_acts_survive_an_erasure_without_names_and_words(
         ["agent", "Call", "refund", "amount=40", ""],
         ["person", "Approve", "refund", "amount=40", ""],
         ["person", "Stop: invocation", "", "", ""],
+        ["staff grace", "Erasure: Session", "", "", "1 session, 8 events, 1 invocation, 1 act"],
     ]
     kept = str(ErasedSession.objects.values_list("acts", flat=True).get())
     assert not any(word in kept for word in ("ada", "Ada", "lamp", "4915", "203.0", "1001"))

@@ -374,6 +374,10 @@ def test_the_command_erases_once_what_was_asked_and_agreed_in_the_admin(
     assert (stone.reason, stone.by_name) == ("Case 7", "grace")
     assert set(request.steps.values_list("kind", flat=True)) == {"answer", "act"}
     assert request.steps.get(kind="act").actor_name == "site"
+    auditor = Client()
+    auditor.force_login(User.objects.create_superuser("auditor"))
+    shown = auditor.get(reverse("admin:sessions_app_staffact_all")).content.decode()
+    assert shown.count("Erasure:") == 1 and "grace" in shown.partition("Erasure:")[0].rpartition("<tr")[2]
 
 
 def test_an_agreement_is_for_one_subject_only(
