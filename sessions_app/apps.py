@@ -53,7 +53,7 @@ class SessionsAppConfig(AppConfig):
         register(check_storage)
         register(check_object_store, deploy=True)
         register(_check_vectors, Tags.database)
-        register(_check_rights, Tags.database, deploy=True)
+        register(_check_role_privileges, Tags.database, deploy=True)
         setting_changed.connect(_follow_setting)
         pre_migrate.connect(_refuse_old_database, sender=self)
         _allow_mcp_servers()
@@ -91,10 +91,9 @@ def _check_vectors(**kwargs: Any) -> list[CheckMessage]:
     return messages
 
 
-def _check_rights(**kwargs: Any) -> list[CheckMessage]:
-    messages: list[CheckMessage] = import_module("sessions_app.agent_apps.checks.rights").check_rights(
-        **kwargs
-    )
+def _check_role_privileges(**kwargs: Any) -> list[CheckMessage]:
+    module = import_module("sessions_app.agent_apps.checks.role_privileges")
+    messages: list[CheckMessage] = module.check_role_privileges(**kwargs)
     return messages
 
 

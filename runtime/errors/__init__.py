@@ -16,7 +16,7 @@ def with_article(noun: str) -> str:
     return f"{article} {noun}"
 
 
-def installing(extra: str) -> str:
+def how_to_install(extra: str) -> str:
     """Return what to do where the packages of an extra are missing: in a checkout, and in a project with the wheel."""
     return f"pip install -r requirements-{extra}.txt, or the extra {extra!r} of django-adk-runtime"
 

@@ -12,7 +12,7 @@ from typing import ClassVar
 
 from pydantic import BaseModel, ConfigDict
 
-from runtime.errors import ConfigurationError, installing
+from runtime.errors import ConfigurationError, how_to_install
 from runtime.models.embeddings import Embeddings
 from runtime.models.llm_request import LlmRequest
 from runtime.models.llm_response import LlmResponse
@@ -44,7 +44,7 @@ class SetupProblem:
     @classmethod
     def missing_package(cls, package: str, model: str) -> "SetupProblem":
         problem = f"The package {package!r} is not installed for the model {model!r}"
-        return cls(problem, installing(package))
+        return cls(problem, how_to_install(package))
 
 
 class BaseLlm(BaseModel, ABC):

@@ -23,7 +23,7 @@ from typing import ClassVar, Generic, Protocol, TypeVar
 from pydantic import Field
 
 from runtime import types
-from runtime.errors import ConfigurationError, installing
+from runtime.errors import ConfigurationError, how_to_install
 from runtime.models.base_llm import BaseLlm, SetupProblem
 from runtime.models.failures import FailureReader, reading_answer
 from runtime.models.llm_request import LlmRequest
@@ -99,7 +99,7 @@ class HttpLlm(BaseLlm):
             )
         if find_spec(self._package) is None:
             raise ConfigurationError(
-                f"{type(self).__name__} needs the package {self._package!r}: {installing(self._package)}"
+                f"{type(self).__name__} needs the package {self._package!r}: {how_to_install(self._package)}"
             )
         # A client's package takes seconds to import, and would block the event loop.
         return await asyncio.to_thread(import_module, f"runtime.models.{module}")

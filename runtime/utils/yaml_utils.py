@@ -4,7 +4,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from runtime.errors import ConfigurationError, installing
+from runtime.errors import ConfigurationError, how_to_install
 
 
 def parse_yaml(text: str) -> Any:
@@ -48,6 +48,6 @@ def _yaml() -> ModuleType:
         import yaml
     except ImportError as error:
         raise ConfigurationError(
-            f"YAML needs the package PyYAML: {installing('yaml')}. JSON and Python need none."
+            f"YAML needs the package PyYAML: {how_to_install('yaml')}. JSON and Python need none."
         ) from error
     return yaml

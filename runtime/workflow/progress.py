@@ -1,12 +1,12 @@
-"""Steps of a workflow as people see them: a pure function of the graph and the committed events.
+"""Progress of a workflow as people see it: a pure function of the graph and the committed events.
 
     pending -> running -> done | failed | stopped
                   |  ^
                   v  |
         waiting (for a person) | in background (a job) | retrying (after a failed attempt)
 
-A node that no run can reach any more is skipped. The runs are those of the `Plan`, so the steps say what the engine
-would do next.
+A node that no run can reach any more is skipped. The runs are those of the `Plan`, so the progress says what the
+engine would do next.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -28,7 +28,7 @@ from runtime.workflow.workflow import Workflow
 
 
 class NodeState(StrEnum):
-    """State of a step."""
+    """State of a node, or of a run of a node."""
 
     PENDING = "pending"
     RUNNING = "running"
@@ -50,7 +50,7 @@ class NodeProgress:
 
     Attributes:
         path: path of the run; empty without a run.
-        rank: row of the step; steps of the same rank may run at once.
+        rank: row of the node; nodes of the same rank may run at once.
         is_join: True for a node that only waits for others.
         began_at: time when the run could begin, in seconds since the epoch; None if unknown.
         ended_at: time of its last event once it has ended, with or without success.
@@ -59,7 +59,7 @@ class NodeProgress:
         waits_until: time when a job of the run begins, in seconds since the epoch; None if it has begun.
         error: code of the error that ended the last attempt.
         place: place of the run's latest event in the list of events, from 0; None without an event.
-        steps: steps of a nested workflow, and of nodes that the node's code runs.
+        children: nodes of a nested workflow, and nodes that the node's code runs.
     """
 
     name: str
@@ -77,12 +77,12 @@ class NodeProgress:
     waits_until: float | None = None
     error: str = ""
     place: int | None = None
-    steps: "list[NodeProgress]" = field(default_factory=list)
+    children: "list[NodeProgress]" = field(default_factory=list)
 
     def walk(self) -> "Iterator[NodeProgress]":
         yield self
-        for step in self.steps:
-            yield from step.walk()
+        for child in self.children:
+            yield from child.walk()
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ class NodeJob:
 class WorkflowProgress:
     """One run of a workflow in an invocation; `graph` is None if the agent is no workflow any more."""
 
-    step: NodeProgress
+    root: NodeProgress
     graph: Graph | None
 
 
@@ -133,10 +133,10 @@ def progress_of(
         walk = _Walk([event for _, event in own], is_running, jobs)
         first = own[0][0]
         began_at = events[max(0, first - 1)].timestamp
-        step = NodeProgress(name_of_run(path), path, input=message, began_at=began_at)
-        step.steps = walk.steps(graph, path, _with_answers(own, answers), step)
-        _settle_workflow(step, own)
-        found.append(WorkflowProgress(step, graph))
+        progress = NodeProgress(name_of_run(path), path, input=message, began_at=began_at)
+        progress.children = walk.children(graph, path, _with_answers(own, answers), progress)
+        _settle_workflow(progress, own)
+        found.append(WorkflowProgress(progress, graph))
     return found
 
 
@@ -166,76 +166,76 @@ class _Walk:
         self._is_running = is_running
         self._jobs = jobs
 
-    def steps(
+    def children(
         self, graph: Graph | None, path: str, numbered: Numbered, parent: NodeProgress
     ) -> list[NodeProgress]:
-        """Return the steps directly below `path`; without a graph, those that the events tell of."""
+        """Return the nodes directly below `path`; without a graph, those that the events tell of."""
         level = _Level(graph, path, self._invocation_id, parent)
         for _, event in numbered:
             level.add(event)
         answers = _answers_in(numbered)
         for child, own in _by_child(path, numbered).items():
-            step = level.step_at(child)
+            progress = level.progress_at(child)
             node = level.nodes.get(child)
             inner = None
             if isinstance(node, AgentNode) and isinstance(node.agent, Workflow):
                 inner = node.agent.graph
             is_leaf = all(path_of(event) == child for _, event in own)
             if inner is not None or not is_leaf:
-                step.steps = self.steps(inner, child, _with_answers(own, answers), step)
-            self._note_events(step, own)
-        for step in level.steps:
-            record = level.log.run(step.path)
-            self._settle(step, record, level.log)
-            if isinstance(level.nodes.get(step.path), ToolNode):
-                self._add_attempts_of_jobs(step, record)
-        return [*level.steps, *level.steps_without_run()]
+                progress.children = self.children(inner, child, _with_answers(own, answers), progress)
+            self._note_events(progress, own)
+        for progress in level.begun:
+            record = level.log.run(progress.path)
+            self._settle(progress, record, level.log)
+            if isinstance(level.nodes.get(progress.path), ToolNode):
+                self._add_attempts_of_jobs(progress, record)
+        return [*level.begun, *level.not_begun()]
 
-    def _note_events(self, step: NodeProgress, own: Numbered) -> None:
+    def _note_events(self, progress: NodeProgress, own: Numbered) -> None:
         errors = 0
         for number, event in own:
-            if path_of(event) == step.path:
-                step.place = number
+            if path_of(event) == progress.path:
+                progress.place = number
             if event.error_code:
                 errors += 1
-                step.error = event.error_code
-                step.ended_at = event.timestamp
-                step.place = number
-        step.attempts += errors
+                progress.error = event.error_code
+                progress.ended_at = event.timestamp
+                progress.place = number
+        progress.attempts += errors
 
-    def _settle(self, step: NodeProgress, record: RunRecord, log: InvocationLog) -> None:
-        """Set the state of a step with a run, and what its last event says."""
-        waiting = log.open_calls(step.path)
-        step.open_calls = [made.call.id or "" for made in waiting]
-        has_failed = bool(step.error)
-        step.attempts += record.failed_attempts
+    def _settle(self, progress: NodeProgress, record: RunRecord, log: InvocationLog) -> None:
+        """Set the state of a node that has run, and what its last event says."""
+        waiting = log.open_calls(progress.path)
+        progress.open_calls = [made.call.id or "" for made in waiting]
+        has_failed = bool(progress.error)
+        progress.attempts += record.failed_attempts
         if record.has_ended or not has_failed or self._is_running:
-            step.attempts += 1
+            progress.attempts += 1
         if record.has_ended:
-            step.state = NodeState.DONE
-            step.output = record.output
-            step.route = record.route
-            step.error = ""
+            progress.state = NodeState.DONE
+            progress.output = record.output
+            progress.route = record.route
+            progress.error = ""
         elif waiting:
-            step.state = NodeState.WAITING
-            jobs = [self._jobs[call_id] for call_id in step.open_calls if call_id in self._jobs]
+            progress.state = NodeState.WAITING
+            jobs = [self._jobs[call_id] for call_id in progress.open_calls if call_id in self._jobs]
             in_background = [job for job in jobs if not job.asks]
             if in_background:
-                step.state = NodeState.IN_BACKGROUND
-                step.waits_until = in_background[0].begins_at
+                progress.state = NodeState.IN_BACKGROUND
+                progress.waits_until = in_background[0].begins_at
         elif not self._is_running:
-            step.state = NodeState.FAILED if has_failed else NodeState.STOPPED
+            progress.state = NodeState.FAILED if has_failed else NodeState.STOPPED
         elif record.failed_attempts:
-            step.state = NodeState.RETRYING
+            progress.state = NodeState.RETRYING
         else:
-            step.state = NodeState.RUNNING
+            progress.state = NodeState.RUNNING
 
-    def _add_attempts_of_jobs(self, step: NodeProgress, record: RunRecord) -> None:
+    def _add_attempts_of_jobs(self, progress: NodeProgress, record: RunRecord) -> None:
         """Count the attempts of a job after the first: the log has a single call for all of them."""
         for made in record.calls:
             job = self._jobs.get(made.call.id or "")
             if job is not None and job.attempts > 1:
-                step.attempts += job.attempts - 1
+                progress.attempts += job.attempts - 1
 
 
 class _Level:
@@ -247,7 +247,7 @@ class _Level:
         self._graph = graph
         self._path = path
         self._events: list[Event] = []
-        self._steps: dict[str, NodeProgress] = {}
+        self._begun: dict[str, NodeProgress] = {}
         self._plan: Plan | None = None
         self._ranks: dict[str, int] = {}
         if graph is not None:
@@ -255,8 +255,8 @@ class _Level:
             self._begin_next(0, parent.began_at)
 
     @property
-    def steps(self) -> list[NodeProgress]:
-        return list(self._steps.values())
+    def begun(self) -> list[NodeProgress]:
+        return list(self._begun.values())
 
     def add(self, event: Event) -> None:
         """Take in the next event."""
@@ -265,20 +265,20 @@ class _Level:
         path = path_of(event)
         if not event.node_info or not event.node_info.has_ended or path.rpartition("/")[0] != self._path:
             return
-        step = self.step_at(path)
-        step.ended_at = event.timestamp
+        progress = self.progress_at(path)
+        progress.ended_at = event.timestamp
         if self._plan is not None:
-            self._begin_next(step.rank + 1, event.timestamp)
+            self._begin_next(progress.rank + 1, event.timestamp)
 
-    def step_at(self, path: str) -> NodeProgress:
-        """Return the step of a run; a run that the graph does not expect gets one after all others."""
-        if path not in self._steps:
+    def progress_at(self, path: str) -> NodeProgress:
+        """Return the progress of a run; a run that the graph does not expect comes after all others."""
+        if path not in self._begun:
             rank = 0 if self._graph is None else max(self._ranks.values(), default=-1) + 1
-            self._steps[path] = NodeProgress(name_of_run(path), path, rank)
-        return self._steps[path]
+            self._begun[path] = NodeProgress(name_of_run(path), path, rank)
+        return self._begun[path]
 
-    def steps_without_run(self) -> Iterator[NodeProgress]:
-        """Yield a step for each node of the graph that has not run."""
+    def not_begun(self) -> Iterator[NodeProgress]:
+        """Yield the nodes of the graph that have not run."""
         if self._graph is None:
             return
         awaited = self._awaited_names()
@@ -303,16 +303,16 @@ class _Level:
             rank = max(self._ranks.get(name, 0) for name in names) + 1
         self.nodes[run.path] = run.node
         self._ranks[run.node.name] = rank
-        step = NodeProgress(run.node.name, run.path, rank, is_join=run.node.waits_for_all)
-        step.input = run.input
-        step.began_at = began_at
-        self._steps[run.path] = step
+        progress = NodeProgress(run.node.name, run.path, rank, is_join=run.node.waits_for_all)
+        progress.input = run.input
+        progress.began_at = began_at
+        self._begun[run.path] = progress
 
     def _awaited_names(self) -> set[str]:
         """Return the names of the nodes that can still run."""
         if self._graph is None:
             return set()
-        unread = [step.name for step in self._steps.values() if step.state is not NodeState.DONE]
+        unread = [progress.name for progress in self._begun.values() if progress.state is not NodeState.DONE]
         seen: set[str] = set()
         while unread:
             for edge in self._graph.edges_from.get(unread.pop(), ()):
@@ -322,19 +322,19 @@ class _Level:
         return seen
 
 
-def state_of(steps: Iterable[NodeProgress]) -> NodeState:
-    """Return the state that speaks for several steps: the one that needs a person most."""
-    states = {step.state for step in steps}
+def state_of(nodes: Iterable[NodeProgress]) -> NodeState:
+    """Return the state that speaks for several nodes: the one that needs a person most."""
+    states = {node.state for node in nodes}
     return next((state for state in _BY_WEIGHT if state in states), NodeState.DONE)
 
 
-def _settle_workflow(step: NodeProgress, own: Numbered) -> None:
-    """Set the state of a workflow by those of its steps."""
-    step.attempts = 1
-    step.state = state_of(step.steps)
-    step.place = own[-1][0]
-    if step.state not in OPEN_STATES:
-        step.ended_at = own[-1][1].timestamp
+def _settle_workflow(progress: NodeProgress, own: Numbered) -> None:
+    """Set the state of a workflow by the states of its nodes."""
+    progress.attempts = 1
+    progress.state = state_of(progress.children)
+    progress.place = own[-1][0]
+    if progress.state not in OPEN_STATES:
+        progress.ended_at = own[-1][1].timestamp
 
 
 def _by_child(path: str, numbered: Numbered) -> dict[str, list[tuple[int, Event]]]:

@@ -96,7 +96,7 @@ class UserActor(Actor):
     """A user, or an API key acting for the user: the actor of a use case.
 
     Attributes:
-        is_service: True for the key of a service, which staff make, and which acts for other people.
+        is_service: True for the key of a service that acts for another person than its owner.
     """
 
     user: "AbstractBaseUser | AnonymousUser" = field(kw_only=True, compare=False)

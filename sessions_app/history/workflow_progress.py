@@ -1,4 +1,4 @@
-"""Workflows of an invocation: its steps, from the events in effect and the graph of the app."""
+"""Progress of the workflows of an invocation, from its effective events and the graph of the app."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from sessions_app.base.codec import event_to_show
 from sessions_app.models import Invocation, InvocationStatus, JobStatus, Session, ToolJob
 
 MAX_EVENTS = 5_000
-"""Largest number of events that the steps of an invocation are read from."""
+"""Maximum number of events that are read for the progress of an invocation."""
 
 
 @dataclass(frozen=True)
@@ -34,13 +34,13 @@ class InvocationProgress:
     is_cut: bool
     is_continued: bool
 
-    def seq_of(self, step: NodeProgress) -> int | None:
-        """Return the `seq` of the latest event of a step; None without an event."""
-        return None if step.place is None else self.seqs[step.place]
+    def seq_of(self, node: NodeProgress) -> int | None:
+        """Return the `seq` of the latest event of a node; None without an event."""
+        return None if node.place is None else self.seqs[node.place]
 
 
 def load_progress(session: Session, invocation_id: str, until: int | None = None) -> InvocationProgress:
-    """Return the steps of an invocation; with `until`, as they were after the event with this `seq`."""
+    """Return the progress of an invocation; with `until`, as it was after the event with this `seq`."""
     own = session.events.filter(invocation_id=invocation_id).order_by("seq").only("seq", "body")
     rows = list(own[: MAX_EVENTS + 1])
     events = {row.seq: event_to_show(row.body) for row in rows[:MAX_EVENTS]}
@@ -62,7 +62,7 @@ def load_progress(session: Session, invocation_id: str, until: int | None = None
         app.root_agent if app else None,
         [events[seq] for seq in seqs],
         is_running=is_running,
-        jobs={job.call_id: _as_step_job(job) for job in shown_jobs},
+        jobs={job.call_id: _as_node_job(job) for job in shown_jobs},
     )
     return InvocationProgress(runs, failed_id, seqs, len(rows) > MAX_EVENTS, is_continued)
 
@@ -77,7 +77,7 @@ def _failures_of(session: Session, continued: Sequence[Invocation]) -> dict[int,
     return {row.seq: event_to_show(row.body) for row in failures[:MAX_EVENTS]}
 
 
-def _as_step_job(job: ToolJob) -> NodeJob:
+def _as_node_job(job: ToolJob) -> NodeJob:
     begins_at = None
     if job.run_at and job.is_delayed:
         begins_at = job.run_at.timestamp()

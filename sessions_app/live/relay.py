@@ -153,14 +153,14 @@ class Relay(Outbox, ListOutbox):
 
     def _tell_others(self, news: dict[str, Any]) -> None:
         """Broadcast, unless no other process is known."""
-        # A process that starts later asks for all topics. An earlier one, whose reply is late, is told when it comes.
+        # A process that starts later asks for all topics. An earlier one may reply late: see `_tell_untold_topics`.
         if self._followers or not self._knows_followers:
             self._put(EVERYBODY, news)
         else:
             self._has_untold_topics = True
 
     def _tell_untold_topics(self) -> None:
-        """Broadcast the topics that were followed while this process believed to be alone."""
+        """Broadcast the followed topics if some were followed while no other process was known."""
         if self._has_untold_topics:
             self._has_untold_topics = False
             self._put(EVERYBODY, {"kind": "follow", "topics": sorted(self._followed), "is_new": True})

@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from runtime.errors import installing
+from runtime.errors import how_to_install
 
 try:
     from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, start_http_server
@@ -61,7 +61,7 @@ def serve_counts(port: int) -> None:
         ValueError: there is no such directory.
     """
     if not IS_AVAILABLE:
-        raise RuntimeError(f"METRICS_PORT needs the package prometheus-client: {installing('telemetry')}")
+        raise RuntimeError(f"METRICS_PORT needs the package prometheus-client: {how_to_install('telemetry')}")
     registry = CollectorRegistry()
     MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
     start_http_server(port, registry=registry)

@@ -132,14 +132,14 @@ class CardMaker:
         return [self._card(run) for run in invocation.runs]
 
     def _card(self, run: WorkflowProgress) -> StepCard:
-        steps = [step for step in run.step.steps if not step.is_join]
+        steps = [step for step in run.root.children if not step.is_join]
         rows = [[self._view(step) for step in beside] for beside in _rows(steps)]
         current = _current(steps)
-        is_unsettled = run.step.state in OPEN_STATES or run.step.state is NodeState.FAILED
+        is_unsettled = run.root.state in OPEN_STATES or run.root.state is NodeState.FAILED
         return StepCard(
-            workflow=self._view(replace(run.step, output=None, steps=[])),
-            face=face_of(self.app_name, run.step.name),
-            path=run.step.path,
+            workflow=self._view(replace(run.root, output=None, children=[])),
+            face=face_of(self.app_name, run.root.name),
+            path=run.root.path,
             rows=rows[-MAX_ROWS:],
             hidden=sum(len(row) for row in rows[:-MAX_ROWS]),
             current=self._view(current) if current else None,
@@ -156,7 +156,7 @@ class CardMaker:
         words = words_of(step)
         if self.in_transcript and step.state is NodeState.WAITING:
             words = gettext("Waiting")
-        inner = [below for below in step.steps if not below.is_join]
+        inner = [below for below in step.children if not below.is_join]
         return StepView(
             name=as_words(step.name),
             state=step.state,
@@ -186,7 +186,7 @@ def _only_waits(step: NodeProgress) -> bool:
     if step.state is not NodeState.IN_BACKGROUND:
         return False
     open_steps = [
-        below for below in step.walk() if below.state is NodeState.IN_BACKGROUND and not below.steps
+        below for below in step.walk() if below.state is NodeState.IN_BACKGROUND and not below.children
     ]
     return all(below.waits_until is not None for below in open_steps)
 

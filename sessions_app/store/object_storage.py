@@ -15,7 +15,7 @@ from typing import Any, BinaryIO
 
 from django.core.exceptions import ImproperlyConfigured
 
-from runtime.errors import installing
+from runtime.errors import how_to_install
 from sessions_app.errors import FilesUnavailableError
 
 try:
@@ -25,7 +25,7 @@ try:
     from storages.backends.s3 import S3File, S3Storage
     from storages.utils import clean_name, safe_join
 except ImportError as error:  # an extra: requirements-s3.txt
-    raise ImproperlyConfigured(f"ObjectStorage needs django-storages: {installing('s3')}") from error
+    raise ImproperlyConfigured(f"ObjectStorage needs django-storages: {how_to_install('s3')}") from error
 
 SIGNED_SECONDS = 60
 """Life of a signed address. A download that has begun goes on."""

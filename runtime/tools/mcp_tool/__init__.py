@@ -2,10 +2,10 @@
 
 from importlib.util import find_spec
 
-from runtime.errors import ConfigurationError, installing
+from runtime.errors import ConfigurationError, how_to_install
 
 if find_spec("mcp") is None:
-    raise ConfigurationError(f"McpToolset needs the package 'mcp': {installing('mcp')}")
+    raise ConfigurationError(f"McpToolset needs the package 'mcp': {how_to_install('mcp')}")
 
 from mcp import StdioServerParameters
 

@@ -27,7 +27,7 @@ from pydantic import ValidationError
 from runtime.agents.llm_agent import LlmAgent
 from runtime.agents.tree import tools_of, trees_of, walk
 from runtime.apps.app import App
-from runtime.errors import installing
+from runtime.errors import how_to_install
 from runtime.models.registry import LLMRegistry
 from runtime.tools.load_memory_tool import LoadMemoryTool
 from runtime.tools.preload_memory_tool import PreloadMemoryTool
@@ -99,7 +99,7 @@ def _problems_of_embeddings(settings: Conf, apps: Iterable[App]) -> Iterator[Che
         yield check_warning(
             "W013",
             "Memory finds words only: the package 'pgvector' is not installed.",
-            installing("memory"),
+            how_to_install("memory"),
         )
     recalling = sorted(app.name for app in apps if _recalls(app))
     if recalling and not settings.embeddings:
@@ -134,7 +134,7 @@ def _problems_of_a2a(settings: Conf, names: Collection[str]) -> Iterator[CheckMe
         yield check_error(
             "E017",
             "settings.ADK['a2a_apps'] serves apps by A2A, but the package 'a2a-sdk' is not installed.",
-            installing("a2a"),
+            how_to_install("a2a"),
         )
     if settings.a2a_apps and not django_apps.is_installed(A2A_APP):
         yield check_error(
@@ -169,7 +169,7 @@ def _missing_packages(settings: Conf) -> Iterator[CheckMessage]:
             yield check_warning(
                 "W014",
                 f"settings.ADK[{setting!r}] has no effect: the package {module!r} is not installed.",
-                installing(extra),
+                how_to_install(extra),
             )
 
 

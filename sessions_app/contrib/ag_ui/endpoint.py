@@ -2,12 +2,12 @@
 
 from importlib.util import find_spec
 
-from runtime.errors import installing
+from runtime.errors import how_to_install
 from sessions_app.api.access.connections import Stream
 from sessions_app.api.stream_server import ApiStream, StreamRequest
 from sessions_app.errors import NotInstalledError
 
-MISSING = f"AG-UI needs the package 'ag-ui-protocol': {installing('ag-ui')}"
+MISSING = f"AG-UI needs the package 'ag-ui-protocol': {how_to_install('ag-ui')}"
 
 
 async def run_agent(request: StreamRequest) -> Stream:

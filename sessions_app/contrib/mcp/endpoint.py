@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from django.core.exceptions import RequestAborted
 from django.http import JsonResponse
 
-from runtime.errors import installing
+from runtime.errors import how_to_install
 from sessions_app.api.access.authentication import caller_with_bearer_key
 from sessions_app.api.access.connections import reserve_connection
 from sessions_app.api.access.problems import problem_of
@@ -23,7 +23,7 @@ from sessions_app.contrib.mcp.authorization import challenge
 from sessions_app.errors import NotInstalledError, PermissionDeniedError
 
 ROUTE = "mcp"
-NO_PACKAGE = f"The MCP server of this site needs the package 'mcp': {installing('mcp')}"
+NO_PACKAGE = f"The MCP server of this site needs the package 'mcp': {how_to_install('mcp')}"
 
 
 async def mcp(scope: AsgiScope, receive: Receive, send: Send) -> None:

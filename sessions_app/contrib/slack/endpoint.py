@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from django.core.exceptions import RequestAborted
 from django.http import HttpResponse
 
-from runtime.errors import installing
+from runtime.errors import how_to_install
 from sessions_app.api.access.problems import problem_of
 from sessions_app.asgi.origin import is_from_own_page
 from sessions_app.asgi.problem_details import method_not_allowed, problem
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from slack_bolt.async_app import AsyncApp
 
 ROUTE = "slack/events"
-NO_PACKAGE = f"Slack needs the package 'slack-bolt': {installing('slack')}"
+NO_PACKAGE = f"Slack needs the package 'slack-bolt': {how_to_install('slack')}"
 NO_SECRET = "Slack is not set up: settings.ADK has no 'slack_signing_secret'."  # noqa: S105 - a sentence
 NOT_SIGNED = "The request has no valid signature of Slack, or is older than five minutes."
 MAX_BODY_BYTES = 1_000_000

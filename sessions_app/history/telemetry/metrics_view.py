@@ -12,7 +12,7 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.crypto import constant_time_compare
 from django.views.decorators.http import require_safe
 
-from runtime.errors import installing
+from runtime.errors import how_to_install
 from sessions_app.base.statuses import JobStatus, sql_list
 from sessions_app.conf import conf
 from sessions_app.models import Remit
@@ -24,7 +24,7 @@ if IS_AVAILABLE:
     from prometheus_client import CONTENT_TYPE_LATEST, REGISTRY, CollectorRegistry, Gauge, generate_latest
     from prometheus_client.multiprocess import MultiProcessCollector
 
-MISSING = f"Metrics need the package prometheus-client: {installing('telemetry')}\n"
+MISSING = f"Metrics need the package prometheus-client: {how_to_install('telemetry')}\n"
 PERMISSION = "sessions_app.view_invocation"
 _QUERY = f"""
 SELECT

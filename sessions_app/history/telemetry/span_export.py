@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Any
 from uuid import UUID
 
-from runtime.errors import installing
+from runtime.errors import how_to_install
 from runtime.events.event import Event
 from sessions_app.base.codec import event_to_show
 from sessions_app.conf import conf
@@ -59,7 +59,7 @@ else:
 logger = logging.getLogger(__name__)
 _root_ids: ContextVar[InvocationTrace | None] = ContextVar("root_ids", default=None)
 """Ids for the next span; None for random ids."""
-MISSING = f"otlp_endpoint needs the OpenTelemetry packages: {installing('telemetry')}"
+MISSING = f"otlp_endpoint needs the OpenTelemetry packages: {how_to_install('telemetry')}"
 MAX_CHARACTERS = 20_000
 """Maximum characters of one input or output."""
 INPUT = "input"

@@ -36,7 +36,7 @@ from sessions_app.models import (
     Session,
     Tombstone,
 )
-from sessions_app.store.rights import rights_beyond
+from sessions_app.store.role_privileges import excess_privileges
 
 T = TypeVar("T")
 
@@ -68,7 +68,7 @@ class Command(SiteCommand):
             sessions = sessions.filter(app_name=options["app"])
         self._impossible: set[str] = set()
         definitions = self._check_definitions()
-        beyond = self._check_rights()
+        beyond = self._check_role_privileges()
         checked, flawed, changed = self._check(sessions)
         self._tell_of_sessions_written_again(sessions)
         if not (options["session"] or options["app"]):
@@ -101,9 +101,9 @@ class Command(SiteCommand):
             self.stdout.write(f"{name}: not as this version defines it")
         return len(changed)
 
-    def _check_rights(self) -> int:
+    def _check_role_privileges(self) -> int:
         """Return the number of rights of processes that they should not have; write a line for each."""
-        beyond = rights_beyond()
+        beyond = excess_privileges()
         for right in beyond:
             self.stdout.write(f"role {right}: beyond deploy/roles.sql")
         return len(beyond)

@@ -13,7 +13,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 import runtime.tools
-from runtime.errors import installing
+from runtime.errors import how_to_install
 
 WEATHER = """
 from typing import Literal
@@ -143,7 +143,7 @@ def test_a_part_that_needs_another_package_is_named_with_the_remedy(
             root_agent = Agent(name="forecaster", model="demo")
             """
     )
-    remedy = f"McpToolset needs the package 'mcp': {installing('mcp')}"
+    remedy = f"McpToolset needs the package 'mcp': {how_to_install('mcp')}"
     names = ["", ".mcp_tool", ".mcp_tool.mcp_toolset", ".mcp_tool"]
     assert [line.strip() for line in adk_import(weather).splitlines()][1:5] == [
         f"missing  google.adk.tools{name}: {remedy}  (line {number} of {weather}/agent.py)"

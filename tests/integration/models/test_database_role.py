@@ -51,7 +51,7 @@ from sessions_app.models import (
 from sessions_app.process import threads
 from sessions_app.shutdown import shut_down
 from sessions_app.store.packs import open_pack
-from sessions_app.store.rights import rights_beyond
+from sessions_app.store.role_privileges import excess_privileges
 from tests.fakes import ScriptedModel, call
 from tests.integration.invocations.rewind_helpers import go_back, remember, write
 from tests.integration.jobs.job_helpers import run_queue, run_task
@@ -258,12 +258,12 @@ RIGHTS_BEYOND = {
 
 
 def test_a_right_beyond_the_script_is_named(role_url: str, written: Session) -> None:
-    assert rights_beyond() == [] and "beyond" not in verified()
+    assert excess_privileges() == [] and "beyond" not in verified()
     found = {}
     for grant in RIGHTS_BEYOND:
         with transaction.atomic(), connections["default"].cursor() as cursor:
             cursor.execute(grant)
-            found[grant] = rights_beyond()
+            found[grant] = excess_privileges()
             transaction.set_rollback(True)
     assert found == {grant: [f"site_web: {right}"] for grant, right in RIGHTS_BEYOND.items()}
 
@@ -273,7 +273,7 @@ def test_all_that_the_script_takes_away_is_named_when_it_is_granted_again(role_u
         cursor.execute(LIMITED_COLUMNS)
         limited = cursor.fetchall()
         cursor.execute("GRANT ALL ON ALL TABLES IN SCHEMA public TO site_web")
-        found = rights_beyond()
+        found = excess_privileges()
         transaction.set_rollback(True)
     named = {
         (table, column, right)

@@ -31,11 +31,11 @@ class DrawnNode:
     facts: str
 
 
-def draw(graph: Graph | None, steps: Sequence[NodeProgress]) -> dict[str, Any]:
+def draw(graph: Graph | None, runs: Sequence[NodeProgress]) -> dict[str, Any]:
     """Return the nodes and edges of a workflow as JSON for `graph.js`; without a graph, nodes alone."""
     by_name: dict[str, list[NodeProgress]] = defaultdict(list)
-    for step in steps:
-        by_name[step.name].append(step)
+    for run in runs:
+        by_name[run.name].append(run)
     edges: list[tuple[str, str, str]] = []
     if graph:
         for before, leaving in graph.edges_from.items():
@@ -55,17 +55,17 @@ def draw(graph: Graph | None, steps: Sequence[NodeProgress]) -> dict[str, Any]:
 
 
 def _drawn(names: Sequence[str], by_name: Mapping[str, Sequence[NodeProgress]]) -> DrawnNode:
-    steps = [step for name in names for step in by_name[name]]
-    state = state_of(steps)
+    runs = [run for name in names for run in by_name[name]]
+    state = state_of(runs)
     title = names[0]
     facts = [str(STATE_WORDS[state])]
-    if len(steps) == 1:
-        facts = [words_of(steps[0])]
+    if len(runs) == 1:
+        facts = [words_of(runs[0])]
     if len(names) > 1:
         title = _("%(count)s nodes") % {"count": len(names)}
-    elif len(steps) > 1:
-        facts.append(_("%(count)s runs") % {"count": len(steps)})
-    below = sum(len(step.steps) for step in steps)
+    elif len(runs) > 1:
+        facts.append(_("%(count)s runs") % {"count": len(runs)})
+    below = sum(len(run.children) for run in runs)
     if below:
         facts.append(_("%(count)s below") % {"count": below})
     return DrawnNode(names[0], title, state, " · ".join(facts))
@@ -82,8 +82,8 @@ def _folded(
         after[source].add(target)
     shown: dict[str, str] = {}
     first_alike: dict[object, str] = {}
-    for name, steps in by_name.items():
-        state = state_of(steps)
+    for name, runs in by_name.items():
+        state = state_of(runs)
         alike = state, frozenset(before[name]), frozenset(after[name])
         shown[name] = first_alike.setdefault(alike, name)
         [source, *others] = before[name] or [""]

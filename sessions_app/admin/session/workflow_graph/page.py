@@ -28,7 +28,7 @@ class RunRow:
         anchor: target of the links of the drawing; empty except for the first run of a node.
     """
 
-    step: NodeProgress
+    progress: NodeProgress
     anchor: str
     words: str
     duration: str
@@ -42,7 +42,7 @@ class RunRow:
 class DrawnWorkflow:
     """A workflow: its drawing for the script, and its runs."""
 
-    step: NodeProgress
+    progress: NodeProgress
     words: str
     drawing: dict[str, Any]
     rows: list[RunRow]
@@ -119,34 +119,34 @@ def load_graph_page(session: Session, query: QueryDict) -> GraphPage | None:
 
 def _workflow(session: Session, loaded: InvocationProgress, number: int, node: str) -> DrawnWorkflow:
     run = loaded.runs[number]
-    steps = [step for below in run.step.steps for step in below.walk() if node in ("", step.name)]
+    runs = [each for child in run.root.children for each in child.walk() if node in ("", each.name)]
     rows: list[RunRow] = []
     anchored: set[str] = set()
-    later = [step for step in steps[MAX_RUNS:] if step.state in OPEN_STATES or step.state is NodeState.FAILED]
-    for step in [*steps[:MAX_RUNS], *later[:MAX_RUNS]]:
-        rows.append(_row(session, loaded, step, "" if step.name in anchored else f"node-{step.name}"))
-        anchored.add(step.name)
+    later = [each for each in runs[MAX_RUNS:] if each.state in OPEN_STATES or each.state is NodeState.FAILED]
+    for each in [*runs[:MAX_RUNS], *later[:MAX_RUNS]]:
+        rows.append(_row(session, loaded, each, "" if each.name in anchored else f"node-{each.name}"))
+        anchored.add(each.name)
     return DrawnWorkflow(
-        step=run.step,
-        words=words_of(run.step),
-        drawing=draw(run.graph, run.step.steps),
+        progress=run.root,
+        words=words_of(run.root),
+        drawing=draw(run.graph, run.root.children),
         rows=rows,
-        hidden=len(steps) - len(rows),
+        hidden=len(runs) - len(rows),
     )
 
 
-def _row(session: Session, loaded: InvocationProgress, step: NodeProgress, anchor: str) -> RunRow:
-    seq = loaded.seq_of(step)
+def _row(session: Session, loaded: InvocationProgress, progress: NodeProgress, anchor: str) -> RunRow:
+    seq = loaded.seq_of(progress)
     duration = ""
-    if step.began_at is not None and step.ended_at is not None:
-        duration = format_duration(timedelta(seconds=max(0.0, step.ended_at - step.began_at)))
+    if progress.began_at is not None and progress.ended_at is not None:
+        duration = format_duration(timedelta(seconds=max(0.0, progress.ended_at - progress.began_at)))
     return RunRow(
-        step=step,
+        progress=progress,
         anchor=anchor,
-        words=words_of(step),
+        words=words_of(progress),
         duration=duration,
-        input=_json(step.input),
-        output=_json(step.output),
+        input=_json(progress.input),
+        output=_json(progress.output),
         seq=seq,
         event_url="" if seq is None else session_url(session.pk, seq=seq),
     )

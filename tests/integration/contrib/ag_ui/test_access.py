@@ -12,7 +12,7 @@ from django.contrib.auth.models import User
 from django.test import AsyncClient
 
 from runtime.agents import LlmAgent
-from runtime.errors import installing
+from runtime.errors import how_to_install
 from sessions_app.contrib.ag_ui import endpoint
 from sessions_app.models import Invocation, Session
 from tests.fakes import ScriptedModel
@@ -176,4 +176,6 @@ async def test_the_missing_package_is_named(site: str, key: str, monkeypatch: py
     async with http_client(site, key) as client:
         response = await client.post(f"/ag-ui/{APP}", json=run_input("Hello"))
     assert response.status_code == 501
-    assert response.json()["detail"] == (f"AG-UI needs the package 'ag-ui-protocol': {installing('ag-ui')}")
+    assert response.json()["detail"] == (
+        f"AG-UI needs the package 'ag-ui-protocol': {how_to_install('ag-ui')}"
+    )

@@ -10,7 +10,7 @@ from typing import Any
 import litellm
 import pytest
 
-from runtime.errors import ConfigurationError, ModelError, installing
+from runtime.errors import ConfigurationError, ModelError, how_to_install
 from runtime.models import LiteLlm
 from tests.contracts.model_calls import answer, ask, parts, question, texts
 from tests.model_server import Call, Failure, ModelServer, Turn
@@ -94,8 +94,8 @@ async def test_m3_a_missing_package_is_one_sentence(monkeypatch: pytest.MonkeyPa
     llm = LiteLlm(model="openai/gpt-test")
     with pytest.raises(ConfigurationError) as caught:
         await ask(llm, question())
-    assert str(caught.value) == f"LiteLlm needs the package 'litellm': {installing('litellm')}"
-    assert [problem.remedy for problem in llm.setup_problems()] == [installing("litellm")]
+    assert str(caught.value) == f"LiteLlm needs the package 'litellm': {how_to_install('litellm')}"
+    assert [problem.remedy for problem in llm.setup_problems()] == [how_to_install("litellm")]
 
 
 def test_m3_the_import_asks_nothing_of_the_network() -> None:

@@ -9,7 +9,7 @@ import pytest
 from openai.types.chat import ChatCompletionChunk
 
 from runtime import types
-from runtime.errors import ConfigurationError, ModelError, installing
+from runtime.errors import ConfigurationError, ModelError, how_to_install
 from runtime.models import LLMRegistry, LlmRequest, OpenAICompatible
 from runtime.models.openai_client import ChatChunks
 from runtime.models.openai_request import as_chat_completion
@@ -77,7 +77,7 @@ async def test_m3_a_missing_package_is_one_sentence(
     monkeypatch.setattr("runtime.models.http_llm.find_spec", lambda name: None)
     with pytest.raises(ConfigurationError) as caught:
         await ask(llm, question())
-    assert str(caught.value) == (f"OpenAICompatible needs the package 'openai': {installing('openai')}")
+    assert str(caught.value) == (f"OpenAICompatible needs the package 'openai': {how_to_install('openai')}")
     assert "is not installed" in llm.setup_problems()[0].problem
 
 

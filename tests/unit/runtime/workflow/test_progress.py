@@ -59,7 +59,7 @@ def shown(
 ) -> list[tuple[int, str, str]]:
     """Return rank, name and state of each step of the only workflow, nested steps included."""
     [run] = progress_of(root, events, is_running=is_running)
-    return [(step.rank, step.name, str(step.state)) for below in run.step.steps for step in below.walk()]
+    return [(step.rank, step.name, str(step.state)) for below in run.root.children for step in below.walk()]
 
 
 def skipped(*steps: tuple[int, str]) -> list[tuple[int, str, str]]:
@@ -77,7 +77,7 @@ async def test_steps_say_what_is_done_what_waits_and_what_follows() -> None:
     events = await all_events(conversation)
     assert shown(make(), events) == [*checked, (3, "ask", "done"), (4, "pay", "done"), refused]
     [run] = progress_of(make(), events, is_running=False)
-    ask_step, pay_step = run.step.steps[4:6]
+    ask_step, pay_step = run.root.children[4:6]
     assert (pay_step.input, pay_step.output, pay_step.attempts) == ("yes", "paid: yes", 1)
     assert pay_step.began_at == ask_step.ended_at and pay_step.place == len(events) - 1
 
@@ -111,8 +111,8 @@ async def test_a_failed_node_is_failed_and_those_beside_it_are_stopped() -> None
     flow = Workflow(name="flow", edges=[("START", node(fail, retry_config=retry), after)])
     events = await run_until_failure(flow)
     [run] = progress_of(flow, events, is_running=False)
-    failed = run.step.steps[0]
-    assert (run.step.state, failed.state, failed.error) == ("failed", "failed", "RuntimeError")
+    failed = run.root.children[0]
+    assert (run.root.state, failed.state, failed.error) == ("failed", "failed", "RuntimeError")
     assert failed.attempts == len(attempts) == 3
     assert shown(flow, events)[0][2] == "retrying"
     assert shown(flow, events[:-1])[1] == (1, "after", "pending")

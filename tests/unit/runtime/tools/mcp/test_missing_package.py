@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 from adk_site.embedded.paths import CHECKOUT
-from runtime.errors import installing
+from runtime.errors import how_to_install
 
 WITHOUT_MCP = """
 import sys
@@ -23,5 +23,5 @@ def test_the_missing_package_is_named() -> None:
     run = subprocess.run(
         [sys.executable, "-c", WITHOUT_MCP], cwd=CHECKOUT, capture_output=True, text=True, check=True
     )
-    expected = f"McpToolset needs the package 'mcp': {installing('mcp')}\n"
+    expected = f"McpToolset needs the package 'mcp': {how_to_install('mcp')}\n"
     assert run.stdout == expected

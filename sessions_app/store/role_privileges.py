@@ -1,4 +1,4 @@
-"""Rights of the database's roles to change evidence, beyond those that `deploy/roles.sql` grants.
+"""Privileges of PostgreSQL's roles to change evidence, beyond those that `deploy/roles.sql` grants.
 
 A grant of an operator, such as `GRANT ALL ON ALL TABLES`, gives a process that was taken over the means to rewrite
 evidence: the triggers of the tables refuse a part of it only.
@@ -31,7 +31,7 @@ CHANGED = {
         "agent_version cancel_requested_at cancelled_by_id cancelled_by_name cancel_reason started_at finished_at"
     ),
 }
-"""Tables to which the processes add rows with keys of the database, and the columns that they change."""
+"""Columns that the processes change, by table. They insert rows too, whose primary keys the database chooses."""
 READ = ("erasedsession", "recordedend", "pack")
 """Tables that only functions of the database change."""
 DELETED = ("session", "artifact")
@@ -54,24 +54,24 @@ FROM pg_catalog.pg_roles r, pg_catalog.pg_class c
 WHERE c.oid = %s::regclass AND r.oid <> c.relowner AND r.rolcanlogin
     AND EXISTS (SELECT FROM aclexplode(c.relacl) granted WHERE granted.grantee = r.oid)
 ORDER BY r.rolname"""
-_RIGHTS = """
+_COLUMN_PRIVILEGES = """
 SELECT c.relname, a.attname, has_column_privilege(%(role)s, c.oid, a.attnum, 'INSERT'),
     has_column_privilege(%(role)s, c.oid, a.attnum, 'UPDATE')
 FROM pg_catalog.pg_class c JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid
 WHERE c.relnamespace = current_schema()::regnamespace AND c.relname = ANY(%(tables)s)
     AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = ''
 ORDER BY c.relname, a.attnum"""
-_OF_TABLES = """
+_TABLE_PRIVILEGES = """
 SELECT c.relname, word FROM pg_catalog.pg_class c, unnest(ARRAY['DELETE', 'TRUNCATE', 'TRIGGER']) word
 WHERE c.relnamespace = current_schema()::regnamespace AND c.relname = ANY(%(tables)s)
     AND has_table_privilege(%(role)s, c.oid, word)
 ORDER BY c.relname, word"""
 
 
-def rights_beyond() -> list[str]:
-    """Return what the roles of processes may do beyond `deploy/roles.sql`, such as `site_web: DELETE on x`.
+def excess_privileges() -> list[str]:
+    """Return privileges beyond `deploy/roles.sql` that roles of processes have, such as `site_web: DELETE on x`.
 
-    They are the roles that may sign in and have rights of their own to the table of events, other than its owner.
+    Roles of processes may sign in, and have privileges of their own on the table of events, without owning it.
     """
     found: list[str] = []
     with connection.cursor() as cursor:
@@ -81,7 +81,7 @@ def rights_beyond() -> list[str]:
                 found.append(f"{role}: {everything}")
                 continue
             found += [f"{role}: {attribute}" for attribute in attributes]
-            found += [f"{role}: {right}" for right in _rights_to_tables(cursor, role)]
+            found += [f"{role}: {right}" for right in _excess_on_tables(cursor, role)]
     return found
 
 
@@ -95,10 +95,10 @@ def connects_as_owner() -> bool:
         return bool(cursor.fetchone()[0])
 
 
-def _rights_to_tables(cursor: CursorWrapper, role: str) -> Iterator[str]:
-    names = (*CHANGED, *READ, "session", "artifact")
+def _excess_on_tables(cursor: CursorWrapper, role: str) -> Iterator[str]:
+    names = (*CHANGED, *READ, *DELETED)
     parameters: dict[str, Any] = {"role": role, "tables": [PREFIX + name for name in names]}
-    cursor.execute(_RIGHTS, parameters)
+    cursor.execute(_COLUMN_PRIVILEGES, parameters)
     columns: dict[str, list[str]] = {}
     for table, column, may_insert, may_update in cursor.fetchall():
         name = table.removeprefix(PREFIX)
@@ -108,7 +108,7 @@ def _rights_to_tables(cursor: CursorWrapper, role: str) -> Iterator[str]:
             columns.setdefault(f"UPDATE on {table}", []).append(column)
     for right, of_right in columns.items():
         yield f"{right} ({', '.join(of_right)})"
-    cursor.execute(_OF_TABLES, parameters)
+    cursor.execute(_TABLE_PRIVILEGES, parameters)
     for table, word in cursor.fetchall():
         if word != "DELETE" or table.removeprefix(PREFIX) not in DELETED:
             yield f"{word} on {table}"

@@ -13,12 +13,12 @@ from django.db import DEFAULT_DB_ALIAS, connection
 
 from sessions_app.agent_apps.checks import check_warning
 from sessions_app.models import Event
-from sessions_app.store.rights import connects_as_owner, rights_beyond
+from sessions_app.store.role_privileges import connects_as_owner, excess_privileges
 
 HINT = 'Run deploy/roles.sql as the owner of the tables: docs/scaling.md, "The role of the processes in PostgreSQL".'
 
 
-def check_rights(databases: Sequence[str] | None = None, **kwargs: object) -> list[CheckMessage]:
+def check_role_privileges(databases: Sequence[str] | None = None, **kwargs: object) -> list[CheckMessage]:
     """Check the role of this connection, and the rights of all roles of processes."""
     if DEFAULT_DB_ALIAS not in (databases or ()):
         return []
@@ -30,6 +30,6 @@ def check_rights(databases: Sequence[str] | None = None, **kwargs: object) -> li
         text = f"This process connects as {role!r}, which has the rights of the owner of the tables."
         messages.append(check_warning("W017", text, HINT))
     messages += [
-        check_warning("W018", f"Beyond deploy/roles.sql: {right}.", HINT) for right in rights_beyond()
+        check_warning("W018", f"Beyond deploy/roles.sql: {right}.", HINT) for right in excess_privileges()
     ]
     return messages
