@@ -174,6 +174,20 @@ async def test_a_generator_shows_messages_on_the_way_and_has_one_output() -> Non
     assert (await conversation.session()).state == {"half": True, "nearly": True}
 
 
+class Nothing(Enum):
+    VALUE = None
+
+
+async def test_a_value_that_is_null_as_json_is_no_output_and_leaves_no_event() -> None:
+    def work() -> Iterator[Any]:
+        yield None
+        yield Nothing.VALUE
+        yield "done"
+
+    events = await Conversation(Workflow(name="flow", edges=[("START", work)])).say("go")
+    assert len(events) == 1 and ended(events) == {"flow@1/work@1": "done"}
+
+
 async def test_partial_events_of_a_node_are_no_output() -> None:
     def write() -> Iterator[Any]:
         for piece in ("do", "ne"):
