@@ -8,6 +8,7 @@ reading cause the next alert an hour later.
 import logging
 from dataclasses import dataclass
 from datetime import timedelta
+from urllib.parse import urlencode
 
 from django.contrib.auth import get_user_model
 from django.db import connection, transaction
@@ -116,4 +117,6 @@ def _alert_once(reading: Reading) -> None:
     group = conf().reading_alert_group
     stage_reading_alert(group, reading.staff_id, reading.rows, reading.odd_rows)
     link = admin_link("sessions_app_staffaccess_changelist")
+    if link:
+        link = f"{link}?{urlencode({'q': reading.name})}"
     mail_group(group, f"unusual reading by {reading.name}", [*reading.sentences, link])

@@ -135,7 +135,12 @@ def test_the_page_says_what_holds(page: Page, tmp_path: Path) -> None:
     expect(findings).to_contain_text("4 events follow from each other, and the export has the same events.")
     expect(findings).to_contain_text("by the signed root 1. Its signature is that of the key.")
     expect(findings.locator(".bad")).to_have_count(0)
-    expect(findings.locator(".open")).to_contain_text(["compare it with the one that the site has recorded."])
+    expect(findings.locator(".open")).to_contain_text(
+        [
+            "compare it with the one that the site has recorded.",
+            "compare it with that of the site's public key",
+        ]
+    )
     expect(page.locator("#title")).to_have_text("Lamp")
     expect(page.locator("#entries")).to_contain_text("Look at #2.")
     number = hashlib.sha256(kept_files()["manifest.json"]).hexdigest()

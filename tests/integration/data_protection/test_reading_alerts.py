@@ -71,7 +71,7 @@ def test_who_opens_many_rows_within_an_hour_causes_one_alert() -> None:
     assert (act.action, act.actor_kind, act.subject_kind) == ("alert", "site", "user")
     (sent,) = mail.outbox
     assert sent.to == ["vera@example.org"] and "unusual reading by grace" in sent.subject
-    assert "Opened 4 sessions" in sent.body and "/admin/sessions_app/staffaccess/" in sent.body
+    assert "Opened 4 sessions" in sent.body and "/admin/sessions_app/staffaccess/?q=grace" in sent.body
     delivery = WebhookDelivery.objects.get()
     assert (delivery.webhook.user.username, delivery.event) == ("vera", EVENT)
     assert delivery.payload["data"] == {"staff_id": "id-grace", "rows": 4, "outside_of_working_hours": 0}

@@ -208,9 +208,9 @@ class Bundle {
     const der = unbase64(this.case.public_key);
     try {
       this.key = await crypto.subtle.importKey("spki", der, { name: "Ed25519" }, false, ["verify"]);
-      this.found(
-        true,
-        `The SHA-256 of the key of the roots is ${hex(await sha256(der))}: compare it with the one that the site names.`,
+      this.leftOpen(
+        `The SHA-256 of the key of the roots is ${hex(await sha256(der))}: compare it with that of the site's public key ` +
+          "(openssl pkey -pubin -in root.pub -outform DER | sha256sum).",
       );
     } catch {
       this.found(false, `This browser cannot check signatures (Ed25519). Use another one, or ${COMMAND}`);
