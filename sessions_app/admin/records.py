@@ -58,6 +58,11 @@ class SubjectAdmin(KeysetAdmin):
 
 def links_to_rows(request: HttpRequest, kind: str, keys: Iterable[str]) -> dict[str, SafeString]:
     """Return links to the rows of a kind by key, within the rights and remits of the user."""
+    return {key: _link(row) for key, row in rows_by_key(request, kind, keys).items()}
+
+
+def rows_by_key(request: HttpRequest, kind: str, keys: Iterable[str]) -> dict[str, Model]:
+    """Return the rows of a kind by key, as far as the user may open their pages."""
     model = model_named(kind)
     if model is None:
         return {}
@@ -72,7 +77,7 @@ def links_to_rows(request: HttpRequest, kind: str, keys: Iterable[str]) -> dict[
         rows = rows.defer(*model_admin.large_fields)
     values = {key: value for key in keys if (value := _primary_key(model, key)) is not None}
     found = {row.pk: row for row in rows.filter(pk__in=values.values())}
-    return {key: _link(found[value]) for key, value in values.items() if value in found}
+    return {key: found[value] for key, value in values.items() if value in found}
 
 
 def model_named(kind: str) -> type[Model] | None:

@@ -29,7 +29,8 @@ from sessions_app.admin.framework.permissions import (
 from sessions_app.admin.inbox.requests import answerable
 from sessions_app.admin.overview.links import OverviewLinks
 from sessions_app.admin.records import links_to_rows
-from sessions_app.admin.second_person.requests import answerable_acts
+from sessions_app.admin.second_person.consent import act_url
+from sessions_app.admin.second_person.requests import answerable_acts, answered_acts
 from sessions_app.base.actors import ActorKind
 from sessions_app.conf import conf
 from sessions_app.history.figures.days import load_days, local_day
@@ -115,13 +116,15 @@ def load_home(request: HttpRequest) -> Home:
         _running(request, links),
         _today(request, links),
     ]
-    return Home([part for part in parts if part.tiles or part.calm], _opened(request))
+    shown = [part for part in parts if part.tiles or part.lines or part.calm]
+    return Home(shown, _opened(request))
 
 
 def _waiting(request: HttpRequest, links: OverviewLinks) -> Part:
     second = _second_person_tiles(request, links)
+    answered = _answered_lines(request)
     if not links.list_url("answerrequest"):
-        return Part("waits", _("What waits"), second)
+        return Part("waits", _("What waits"), second, answered)
     requests = within_remits(request, AnswerRequest.objects.open(), REMIT_OF_SESSION).order_by(
         "asked_at", "id"
     )
@@ -132,7 +135,7 @@ def _waiting(request: HttpRequest, links: OverviewLinks) -> Part:
     ]
     oldest = requests.select_related("session__user").defer("session__state", "session__initial_state")
     now = timezone.now()
-    lines = []
+    lines = answered
     for row in oldest[:MAX_SHOWN]:
         waited = format_duration(now - row.asked_at)
         lines.append(Line(row_url(row), row.effect, f"{row.session.user.get_username()}, {waited}"))
@@ -145,6 +148,24 @@ def _second_person_tiles(request: HttpRequest, links: OverviewLinks) -> list[Til
         return []
     stage = RequestStage.WAITING
     return [_age_tile(_("I may agree as second person"), answerable_acts(request), links, "at", stage=stage)]
+
+
+def _answered_lines(request: HttpRequest) -> list[Line]:
+    """Return the user's own requests to a second person that were answered, with links to the pages of the acts."""
+    if not conf().second_person_for:
+        return []
+    lines = []
+    now = timezone.now()
+    for asked, subject in answered_acts(request):
+        name = getattr(subject, "title", "") or subject
+        words = _("You asked to %(act)s: %(name)s") % {"act": asked.act, "name": name}
+        answer = asked.steps.all()[0]
+        sentence = _("%(name)s refused %(age)s ago")
+        if answer.agrees:
+            sentence = _("%(name)s agreed %(age)s ago: do it now")
+        note = sentence % {"name": answer.actor_name, "age": format_duration(now - answer.at)}
+        lines.append(Line(act_url(asked.act, subject), words, note))
+    return lines
 
 
 def _failed(request: HttpRequest, links: OverviewLinks) -> Part:

@@ -14,6 +14,7 @@ from datetime import datetime
 
 from django import forms
 from django.contrib import messages
+from django.contrib.auth import get_user_model
 from django.core.exceptions import PermissionDenied
 from django.db.models import Model
 from django.http import HttpRequest
@@ -23,6 +24,7 @@ from django.utils.translation import gettext_lazy as _
 
 from sessions_app.admin.framework.columns import exact_time
 from sessions_app.admin.framework.confirmed_action import ReasonForm, Wording, Words
+from sessions_app.admin.framework.links import row_url
 from sessions_app.admin.framework.permissions import Right
 from sessions_app.admin.framework.staff_records import RecordedActsMixin, staff_of
 from sessions_app.base.actors import ActorKind
@@ -105,6 +107,12 @@ class Consent:
         if not self.note:
             return description
         return format_html("{}<br><strong>{}</strong>", description, self.note)
+
+
+def act_url(act: GuardedAct, subject: Model) -> str:
+    """Return the URL of the page on which the user asks for the act and does it."""
+    # Django's own page of an account's deletion erases it.
+    return row_url(subject, "delete" if isinstance(subject, get_user_model()) else act)
 
 
 def load_consent(request: HttpRequest, act: GuardedAct, subject: Model) -> Consent:

@@ -1,5 +1,6 @@
 """Admin of requests to a second person: the list, and the page to agree or refuse."""
 
+from datetime import timedelta
 from typing import Any
 
 from django import forms
@@ -21,12 +22,16 @@ from sessions_app.admin.framework.filters import ValueFilter
 from sessions_app.admin.framework.permissions import may
 from sessions_app.admin.framework.recorded_acts import actor_in_words
 from sessions_app.admin.framework.staff_records import RecordedActsMixin, staff_of
-from sessions_app.admin.records import StaffRecordAdmin, model_named
-from sessions_app.admin.second_person.consent import RIGHTS
+from sessions_app.admin.records import StaffRecordAdmin, model_named, rows_by_key
+from sessions_app.admin.second_person.consent import RIGHTS, act_url
+from sessions_app.base.actors import ActorKind
+from sessions_app.conf import conf
 from sessions_app.models import ActionKind, ActRequest, ActRequestStep, RequestStage, StepKind
 from sessions_app.models.act_request import ActRequestQuerySet, add_step
 from sessions_app.rendering.audit_values import NOTHING, format_duration, status_badge
 
+MAX_OWN = 200
+"""Number of the user's newest requests among which the answered ones are looked for."""
 AGREE = "agree"
 REFUSE = "refuse"
 WORDING = Wording(
@@ -38,6 +43,7 @@ WITHDRAWAL = Wording(
     title=gettext_lazy("Withdraw your request?"),
     confirm=gettext_lazy("Withdraw it"),
 )
+DOING = Wording(link=gettext_lazy("Do it…"), title="", confirm="")
 
 
 class AnswerForm(ReasonForm):
@@ -73,6 +79,30 @@ def answerable_acts(request: HttpRequest) -> QuerySet[ActRequest]:
     if not admin.site.get_model_admin(accounts).has_delete_permission(request):
         mine = mine.exclude(subject_kind=accounts._meta.model_name)
     return mine.order_by("id")
+
+
+def answered_acts(request: HttpRequest) -> list[tuple[Any, Model]]:
+    """Return the newest requests of the user that others have answered, with the subjects on which the user may act.
+
+    A request is no longer among them once its act is done, or `second_person_hours` after it was made.
+    """
+    oldest = timezone.now() - timedelta(hours=conf().second_person_hours)
+    own = ActRequest.objects.filter(
+        actor_kind=ActorKind.STAFF, actor_id=str(request.user.pk), at__gt=oldest
+    ).order_by("-id")
+    newest: dict[tuple[str, ...], Any] = {}
+    for row in own.with_stage().prefetch_related("steps")[:MAX_OWN]:
+        newest.setdefault((row.act, row.subject_kind, row.subject_id), row)
+    answered = [row for row in newest.values() if row.stage in (RequestStage.AGREED, RequestStage.REFUSED)]
+    found = []
+    for kind in dict.fromkeys(row.subject_kind for row in answered):
+        of_kind = [row for row in answered if row.subject_kind == kind]
+        subjects = rows_by_key(request, kind, [row.subject_id for row in of_kind])
+        for row in of_kind:
+            subject = subjects.get(row.subject_id)
+            if subject and _may_act(request, row, subject):
+                found.append((row, subject))
+    return found
 
 
 @admin.register(ActRequest)
@@ -117,6 +147,9 @@ class ActRequestAdmin(RecordedActsMixin, StaffRecordAdmin):
             context |= {"action_url": self.url_of("answer", row.pk), "wording": WORDING}
         elif row and _is_own(request, row) and row.stage == RequestStage.WAITING:
             context |= {"action_url": self.url_of("withdraw", row.pk), "wording": WITHDRAWAL}
+        elif row and _is_own(request, row) and row.stage == RequestStage.AGREED:
+            if subject := _subject_of(request, row):
+                context |= {"action_url": act_url(row.act, subject), "wording": DOING}
         return super().render_change_form(request, context, *args, **kwargs)
 
     def answer_view(self, request: HttpRequest, object_id: int) -> HttpResponse:
@@ -219,9 +252,12 @@ def _subject_of(request: HttpRequest, row: ActRequest) -> Model | None:
         return None
     model_admin: Any = admin.site.get_model_admin(model)
     subject: Model | None = model_admin.get_object(request, row.subject_id)
-    if not (subject and model_admin.may_do(request, row.act, subject)):
-        return None
-    return subject
+    return subject if subject and _may_act(request, row, subject) else None
+
+
+def _may_act(request: HttpRequest, row: ActRequest, subject: Model) -> bool:
+    model_admin: Any = admin.site.get_model_admin(type(subject))
+    return bool(model_admin.may_do(request, row.act, subject))
 
 
 def _step_in_words(row: ActRequest, kind: StepKind) -> SafeString:

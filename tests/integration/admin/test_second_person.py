@@ -15,6 +15,7 @@ from django.core.management import CommandError, call_command
 from django.db import connections, transaction
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 from pytest_django import Settings
 
 from sessions_app.errors import SecondPersonError
@@ -157,6 +158,41 @@ def test_the_asker_withdraws_a_request_that_waits(grace: Client, alan: Client, s
     act_on(grace, "unmask", session, request)
     assert not is_done(session)
     assert ask(grace, "unmask", session).pk != request.pk, "asked again"
+
+
+@pytest.mark.parametrize("word", ["agree", "refuse"])
+@pytest.mark.parametrize("act", ACTS)
+def test_the_home_page_tells_the_asker_the_answer_until_the_act_is_done(
+    grace: Client, alan: Client, session: Session, person: User, act: str, word: str
+) -> None:
+    home = reverse("admin:index")
+    subjects: list[Session | User] = [session] if act == "unmask" else [session, person]
+    requests = {subject: ask(grace, act, subject) for subject in subjects}
+    assert "You asked" not in read(grace, home)
+    for request in requests.values():
+        answer(alan, request, word)
+    page = read(grace, home)
+    assert page.count(f"You asked to {act}") == page.count(f"alan {word}d ") == len(subjects)
+    for subject in subjects:
+        assert f'href="{address(act, subject)}"' in page
+    assert "You asked" not in read(alan, home)
+    row_page = read(grace, reverse("admin:sessions_app_actrequest_change", args=[requests[subjects[0]].pk]))
+    assert (f'href="{address(act, subjects[0])}">Do it…' in row_page) == (word == "agree")
+    if word == "refuse":
+        ask(grace, act, session)  # A new request takes the place of its predecessor.
+    else:
+        act_on(grace, act, session, requests[session])
+    assert read(grace, home).count("You asked") == len(subjects) - 1
+    ActRequest.objects.update(at=timezone.now() - timedelta(hours=2))
+    assert "You asked" not in read(grace, home)
+
+
+def test_the_home_page_tells_no_answer_about_what_the_asker_may_not_open(
+    grace: Client, alan: Client, session: Session
+) -> None:
+    answer(alan, ask(grace, "erase", session))
+    row(grace).user_permissions.remove(Permission.objects.get(codename="erase_data"))
+    assert "You asked" not in read(grace, reverse("admin:index"))
 
 
 def test_nobody_agrees_to_a_request_of_their_own(grace: Client, alan: Client, session: Session) -> None:
