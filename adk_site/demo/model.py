@@ -220,6 +220,8 @@ def _arguments_of(tool: str, match: re.Match[str]) -> list[dict[str, Any]]:
         return [{"options": REPORT_CHOICES}]
     if tool == "write_report":
         return [{name: name == "precise" or value.lower() for name, value in args.items()}]
+    if tool == "cancel_scheduled_task":
+        return [{"id": int(match["id"])}]
     orders = re.findall(DIGITS, args.pop("order_number", ""))
     return [{"order_number": int(order)} for order in orders] or [args]
 

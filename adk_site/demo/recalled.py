@@ -45,5 +45,5 @@ def scheduled_in(tasks: list[dict[str, Any]]) -> str:
     lines = []
     for task in tasks:
         next_at = datetime.fromisoformat(task["next_at"])
-        lines.append(f"- {task['task']}: on {next_at:%d %B at %H:%M}, {task['how_often']}")
+        lines.append(f"- {task['id']}: {task['task']}, on {next_at:%d %B at %H:%M}, {task['how_often']}")
     return "\n".join(["Scheduled:\n", *lines]) if lines else "Nothing is scheduled."

@@ -30,6 +30,7 @@ SCRIPT = {
     "load_memory": r"what do (?P<query>I (?:like|prefer))\??",
     "search_knowledge": r"what does the handbook say (?:about|on) (?P<query>[^?]+)\??",
     "list_scheduled_tasks": r"(?:list|show) (?:me )?my (?:reminders|scheduled tasks)",
+    "cancel_scheduled_task": rf"cancel (?:the |my )?(?:reminder|scheduled task) (?P<id>{DIGITS})",
 }
 """Pattern of a whole message, by the tool that it requests. Named groups are arguments."""
 SPECIALISTS = {
@@ -48,6 +49,7 @@ EXAMPLES = [
     ("help_desk", "Write a report on last year's sales by month"),
     ("help_desk", "Remind me in 10 minutes to call the supplier"),
     ("help_desk", "Every day at 9, look up order 1003"),
+    ("help_desk", "Show my reminders"),
     ("help_desk", "Open a ticket: no light"),
     ("help_desk", "What does the handbook say about late returns?"),
     ("help_desk", "I like green tea"),

@@ -107,6 +107,8 @@ async def calls_of(request: LlmRequest) -> Calls:
         ),
         (help_desk, "open a ticket: no light", [("open_ticket", {"problem": "no light"})]),
         (help_desk, "close the ticket", [("close_ticket", {})]),
+        (help_desk, "Show my reminders", [("list_scheduled_tasks", {})]),
+        (help_desk, "cancel reminder 12", [("cancel_scheduled_task", {"id": 12})]),
         (help_desk, "Write a report on last year's sales", [("write_report", {"topic": "sales"})]),
         (
             help_desk,
@@ -318,8 +320,9 @@ async def test_tells_a_result_as_people_read_it_and_calls_nothing_more(
 
 
 async def test_tells_scheduled_tasks_in_words() -> None:
-    task = {"task": "look up order 1003", "how_often": "every day", "next_at": "2026-12-01T09:00:00+01:00"}
-    words = "Scheduled:\n\n- look up order 1003: on 01 December at 09:00, every day"
+    at = "2026-12-01T09:00:00+01:00"
+    task = {"id": 12, "task": "look up order 1003", "how_often": "every day", "next_at": at}
+    words = "Scheduled:\n\n- 12: look up order 1003, on 01 December at 09:00, every day"
     for tool, result in (
         ("schedule_task", {"status": "scheduled", **task}),
         ("list_scheduled_tasks", {"now": "2026-11-30T08:57:35+00:00", "scheduled_tasks": [task]}),
