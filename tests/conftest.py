@@ -28,7 +28,7 @@ from tests.browser.program import NO_BROWSER
 from tests.emptied_tables import empty_tables
 from tests.served_agents import Served
 from tests.template_cluster import template_cluster
-from tests.whole_files import BROWSER, LateFile, WholeFiles
+from tests.whole_files import BROWSER, CLIENTS_OF_MODELS, LateFile, WholeFiles
 
 # A run that is stopped ends as with Ctrl-C: its fixtures stop the servers.
 signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -44,6 +44,7 @@ LONGEST_FIRST = (
     "tests/unit/deploy/",
     "tests/chaos/",
     "tests/stack/",
+    CLIENTS_OF_MODELS,
     "tests/integration/",
     "tests/",
 )

@@ -17,9 +17,21 @@ SECOND_HALF = f"{BROWSER}test_j"
 """The first browser file, by name, of the second site: the files before it take half of the CPU time."""
 RESTARTS = tuple(f"{BROWSER}test_{name}.py" for name in ("outages", "outside", "restart"))
 
+CLIENTS_OF_MODELS = (
+    "tests/contracts/test_models.py",
+    "tests/fuzz/test_model_answers.py",
+    "tests/unit/runtime/models/",
+    "tests/unit/runtime/test_http_bodies.py",
+    "tests/unit/test_patterns.py",
+)
+"""Tests that import the clients of Anthropic and LiteLLM, which takes more CPU time than most of these files."""
+
 
 class WholeFiles(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no type hints
-    """Gives each process whole files; browser tests share three sites, one for the files that restart it."""
+    """Gives each process whole files.
+
+    Browser tests share three sites, one for the files that restart it. A single process imports the clients of models.
+    """
 
     def _split_scope(self, nodeid: str) -> str:
         file = nodeid.split("::")[0]
@@ -27,6 +39,8 @@ class WholeFiles(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no typ
             if file in RESTARTS:
                 return "site that restarts"
             return "first site" if file < SECOND_HALF else "second site"
+        if file.startswith(CLIENTS_OF_MODELS):
+            return "clients of models"
         return file
 
 
