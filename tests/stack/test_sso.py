@@ -15,7 +15,7 @@ import pytest
 
 from adk_site.embedded.paths import CHECKOUT
 from tests.oidc_provider import CLIENT, Provider
-from tests.stack.stack import Stack
+from tests.stack.fleet import PASSWORD, Fleet
 
 pytestmark = pytest.mark.stack
 CSRF = re.compile(r'action="(/accounts/oidc/sso/login/)">.*?name="csrfmiddlewaretoken" value="(\w+)"')
@@ -34,27 +34,30 @@ def provider() -> Iterator[Provider]:
 
 
 @pytest.fixture(scope="module")
-def site(provider: Provider, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
+def site(provider: Provider, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """URL of a web process; no other process has a part in signing in."""
     environment = {
         "SSO_SERVER_URL": provider.url,
         "SSO_NAME": "Example",
         "SSO_CLIENT_ID": CLIENT,
         "SSO_CLIENT_SECRET": "secret",
+        "DJANGO_SETTINGS_MODULE": "adk_site.settings",
+        "DJANGO_SUPERUSER_PASSWORD": PASSWORD,
     }
-    with Stack(tmp_path_factory.mktemp("sso"), environment=environment) as running:
-        yield running
+    with Fleet(tmp_path_factory.mktemp("sso"), environment, forked=True) as fleet:
+        fleet.run("python", "manage.py", "createsuperuser", "--no-input", "--username=admin", "--email=")
+        fleet.start("web1")
+        yield fleet.url("web1")
 
 
 OpenBrowser = Callable[[], httpx.Client]
 
 
 @pytest.fixture
-def open_browser(site: Stack) -> Iterator[OpenBrowser]:
+def open_browser(site: str) -> Iterator[OpenBrowser]:
     """Return a function that opens a new browser, which the end of the test closes."""
     with ExitStack() as opened:
-        yield lambda: opened.enter_context(
-            httpx.Client(base_url=site.base_url, follow_redirects=True, timeout=30)
-        )
+        yield lambda: opened.enter_context(httpx.Client(base_url=site, follow_redirects=True, timeout=30))
 
 
 def sign_in(browser: httpx.Client) -> httpx.Response:
@@ -113,12 +116,12 @@ def test_two_subjects_in_one_answer_are_refused(open_browser: OpenBrowser, provi
     assert who(browser) == ""
 
 
-def test_the_admin_has_no_pages_that_link_accounts(site: Stack, open_browser: OpenBrowser) -> None:
+def test_the_admin_has_no_pages_that_link_accounts(open_browser: OpenBrowser) -> None:
     browser = open_browser()
     browser.get("/admin/login/")
     sent = {
         "username": "admin",
-        "password": site.credentials["admin"],
+        "password": PASSWORD,
         "csrfmiddlewaretoken": browser.cookies["csrftoken"],
     }
     browser.post("/admin/login/", data=sent, headers={"referer": str(browser.base_url)})
