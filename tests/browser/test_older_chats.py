@@ -49,9 +49,11 @@ def entry_of(chat: ChatPage, id_of_chat: str) -> Locator:
 
 
 def test_chats_of_further_pages_go_and_come_as_they_are_changed(chat: ChatPage) -> None:
+    address = chat.page.url
+    chat.page.goto(chat.address("/settings/"))  # which does not draw the list for each of them
     chat.page.evaluate(MAKE_CHATS, 2 * PAGE + 5)
     with chat.page.expect_response(LIST):  # the page reads its list anew once it is connected
-        chat.reload()
+        chat.open(address)
     chat.page.get_by_role("link", name="Show more").click()
     unpinned = chat.page.locator("#chats .chat:not([data-pinned])")
     expect(unpinned).to_have_count(2 * PAGE)
