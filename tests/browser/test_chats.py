@@ -30,6 +30,9 @@ LIST_ANEW = """() => {
 }"""
 """Reads the list anew, as news of other chats do. The items of the old one have a mark."""
 
+SHOW = 'document.dispatchEvent(new Event("visibilitychange", { bubbles: true }))'
+"""Reads the list again, as when the tab is shown."""
+
 
 def unique(title: str) -> str:
     """Return a title that no other test uses: the tests share a site."""
@@ -129,6 +132,25 @@ def test_the_list_is_not_replaced_between_the_press_and_the_release_of_the_mouse
     )
     chat.page.keyboard.press("Escape")
     expect(chat.page.locator("[data-before]")).to_have_count(0)
+
+
+def test_a_list_in_which_nothing_has_changed_stays(chat: ChatPage, open_tab: OpenTab) -> None:
+    title, lists = unique("Stays"), "**/chats/?*"
+    say(chat, title)
+    entry = chat.chats.filter(has_text=title)
+    expect(entry).to_be_visible()
+    same = chat.page.request.get(chat.address("/chats/?rows=1")).text()
+    chat.page.route(lists, lambda route: route.fulfill(body=same, content_type="text/html"))
+    chat.page.evaluate(LIST_ANEW)
+    expect(chat.page.locator("[data-before]")).to_have_count(0)
+    entry.evaluate("(item) => item.dataset.kept = ''")
+    for _ in range(2):  # The first answer has been handled when the second comes.
+        with chat.page.expect_response(lists):
+            chat.page.evaluate(SHOW)
+    expect(entry).to_have_attribute("data-kept", "")
+    chat.page.unroute(lists)
+    say(open_tab().open_new_chat(), unique("Other"))
+    expect(chat.page.locator("[data-kept]")).to_have_count(0)
 
 
 def test_a_chat_is_renamed_pinned_archived_and_deleted_from_its_menu(chat: ChatPage) -> None:

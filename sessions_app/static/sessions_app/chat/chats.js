@@ -14,6 +14,7 @@ export class Chats {
   #request = 0;
   #query = "";
   #isLoadingMore = false;
+  #shown = null; // the list as it was read; null when this page may show another one
   #menu = null;
 
   /**
@@ -47,6 +48,7 @@ export class Chats {
   // A read on its way was asked for before this page changed a chat: its list is out of date.
   #handleChange() {
     this.#request += 1;
+    this.#shown = null;
     this.refresh();
   }
 
@@ -79,6 +81,9 @@ export class Chats {
     if (!fresh) return;
     if (query !== this.#query) this.#announce(query, fresh);
     this.#query = query;
+    // Most news change nothing here. A list that stays keeps the place of a screen reader and what is marked.
+    if (this.#shown?.isEqualNode(fresh)) return;
+    this.#shown = fresh.cloneNode(true);
     const focused = document.activeElement?.closest?.(".chat")?.dataset.id;
     const focusedTag = document.activeElement?.tagName;
     this.#showCount(fresh.querySelector("[data-asked]")?.dataset.asked);
