@@ -289,6 +289,22 @@ def test_an_answer_that_asks_has_no_actions_and_a_deleted_chat_asks_nothing(
     expect(approve).to_be_visible()
 
 
+def test_the_time_of_a_shared_chat_that_asks_is_whole(chat: ChatPage, model: Model) -> None:
+    model.play(
+        Turn(calls=[Call(name="transfer_to_agent", args={"agent_name": "orders"})]),
+        Turn(calls=[Call(name="refund_order", args={"order_number": 1001})]),
+    )
+    title = unique("Refund 1001")
+    chat.send(title)
+    expect(chat.page.get_by_role("button", name="Approve")).to_be_visible()
+    chat.choose(title, "Share")
+    chat.page.get_by_role("button", name="Create link").click()
+    chat.page.get_by_role("button", name="Close").click()
+    facts = chat.chats.filter(has_text=title).locator(".item-facts")
+    expect(facts).to_contain_text("Needs you · Shared · ")
+    assert facts.evaluate("(facts) => facts.scrollWidth <= facts.clientWidth")
+
+
 def test_an_empty_chat_with_menu_and_palette_suits_everybody(chat: ChatPage) -> None:
     say(chat, "W" * 100)
     page = chat.page
