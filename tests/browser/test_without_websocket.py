@@ -7,7 +7,16 @@ from collections.abc import Callable, Iterator
 from uuid import uuid4
 
 import pytest
-from playwright.sync_api import APIResponse, Browser, BrowserContext, Request, Route, StorageState, expect
+from playwright.sync_api import (
+    APIResponse,
+    Browser,
+    BrowserContext,
+    Request,
+    Route,
+    StorageState,
+    WebSocket,
+    expect,
+)
 
 from tests.browser.answer_recorder import assert_grew_without_gaps, record_answers
 from tests.browser.blocking_proxy import BlockingProxy, Treatment
@@ -22,6 +31,11 @@ pytestmark = [pytest.mark.browser, pytest.mark.stack]
 WORDS = [f"word{number} " for number in range(1, 201)]
 WHOLE = "".join(WORDS).strip()
 DROP_MILLISECONDS = 4_000
+RETRY_MILLISECONDS = 1_000
+"""Longer than a page waits before it tries again for the first time."""
+PATIENCE_MILLISECONDS = 12_000
+"""Time that a page has for the script and the stream, when an earlier page of the tab has read a stream."""
+STREAM_SCRIPT = "**/event_stream.js"
 OF_THE_NETWORK = ("WebSocket connection to", "Failed to load resource")
 """Messages that the browser itself writes when the proxy refuses or breaks a connection."""
 
@@ -169,6 +183,36 @@ def test_a_response_that_is_slower_than_the_stream_does_not_bring_back_an_ended_
     while not others:  # The page sends what it has seen when it has handled the response.
         chat.page.wait_for_timeout(20)
     chat.wait_until_idle()
+
+
+def test_a_script_that_comes_late_is_waited_for(proxy: BlockingProxy, open_blocked: OpenBlocked) -> None:
+    proxy.sockets = "swallow"
+    chat = open_blocked()
+    sockets: list[WebSocket] = []
+    held: list[Route] = []
+    chat.page.on("websocket", lambda socket: sockets.append(socket))
+    chat.page.route(STREAM_SCRIPT, lambda route: held.append(route))
+    with chat.page.expect_request(STREAM_SCRIPT):
+        chat.page.goto(chat.address("/chat/new/help_desk/"))
+    chat.page.wait_for_timeout(RETRY_MILLISECONDS)
+    held[0].continue_()
+    chat.wait_until_connected()
+    assert len(sockets) == 1
+
+
+def test_a_page_connects_also_when_the_script_does_not_come(
+    proxy: BlockingProxy, open_blocked: OpenBlocked
+) -> None:
+    proxy.sockets = "pass"
+    chat = open_blocked()
+    chat.page.add_init_script("sessionStorage.isSocketBlocked = 'true'")
+    held: list[Route] = []
+    chat.page.route(STREAM_SCRIPT, lambda route: held.append(route))
+    chat.page.clock.install()
+    with chat.page.expect_request(STREAM_SCRIPT):
+        chat.page.goto(chat.address("/chat/new/help_desk/"))
+    chat.page.clock.fast_forward(PATIENCE_MILLISECONDS)
+    chat.wait_until_connected()
 
 
 def test_stop_ends_the_answer_within_two_seconds(chat: ChatPage, model: Model) -> None:

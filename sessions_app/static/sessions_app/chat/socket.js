@@ -6,13 +6,14 @@ const FIRST_RETRY_DELAY = 500;
 const MAX_RETRY_DELAY = 8000;
 const HEARTBEAT_INTERVAL = 10000;
 const QUICK_CHECK_TIMEOUT = 3000;
-const FIRST_READY_TIMEOUT = 6000;
+const READY_TIMEOUT = 6000;
 const FINAL_STATES = { 4401: "signed-out", 4404: "gone" };
 const TOO_MANY_CONNECTIONS = 4429;
 
 export class ChatSocket {
-  #Transport = WebSocket;
+  #isStream = false; // an event stream takes the place of the websocket
   #socket = null;
+  #number = 0; // of the latest connection, which grows as well when that is given up
   #attempts = 0;
   #wasReady = false;
   #heard = 0; // count of frames and disconnects
@@ -42,11 +43,8 @@ export class ChatSocket {
   }
 
   start() {
-    if (sessionStorage.isSocketBlocked) this.#changeTransport().then(() => this.#connect());
-    else {
-      this.#connect();
-      setTimeout(() => this.state || this.#disconnect(), FIRST_READY_TIMEOUT);
-    }
+    this.#isStream = Boolean(sessionStorage.isSocketBlocked);
+    this.#connect();
     setInterval(() => this.#sendHeartbeat(), HEARTBEAT_INTERVAL);
     for (const type of ["online", "offline"]) addEventListener(type, () => this.retry());
     addEventListener("pageshow", ({ persisted }) => persisted && this.retry()); // out of the browser's cache
@@ -87,9 +85,19 @@ export class ChatSocket {
     }
   }
 
-  #connect() {
+  // A network that blocks websockets may swallow the handshake, and a slow one may hold back the script of the event
+  // stream. Until a connection was ready once, each gets more time than the one before; a stream, whose script is to be
+  // loaded, gets more than a websocket.
+  async #connect() {
     clearTimeout(this.#retryTimer);
-    const socket = new this.#Transport(this.url);
+    this.#number += 1;
+    const number = this.#number;
+    const isLatest = () => number === this.#number;
+    const patience = READY_TIMEOUT * (this.#attempts + (this.#isStream ? 2 : 1));
+    if (!this.#wasReady) setTimeout(() => isLatest() && !this.#wasReady && this.#disconnect(), patience);
+    const Transport = this.#isStream ? await loadEventStream() : WebSocket;
+    if (!isLatest()) return;
+    const socket = new Transport(this.url);
     this.#socket = socket;
     socket.onopen = () => this.hello();
     socket.onmessage = (message) => this.#receive(JSON.parse(message.data));
@@ -109,28 +117,23 @@ export class ChatSocket {
 
   #disconnect(code) {
     this.#heard += 1;
+    this.#number += 1;
     // `close` may wait for the server: without handlers, a late event of this socket cannot disturb the next one.
-    for (const handler of ["onclose", "onmessage", "onopen"]) this.#socket[handler] = null;
-    this.#socket.close();
+    Object.assign(this.#socket ?? {}, { onclose: null, onmessage: null, onopen: null });
+    this.#socket?.close();
     if (FINAL_STATES[code]) {
       this.#hasEnded = true;
       this.#setState(FINAL_STATES[code]);
       return;
     }
     // Refused twice, or not ready in time: something may block websockets. If one was ready before, nothing does.
-    if (!this.#wasReady && (!code || this.#attempts % 2)) this.#changeTransport();
+    if (!this.#wasReady && (!code || this.#attempts % 2)) this.#isStream = !this.#isStream;
     this.#setState(navigator.onLine ? "reconnecting" : "offline");
     let delay = Math.min(MAX_RETRY_DELAY, FIRST_RETRY_DELAY * 2 ** this.#attempts);
     if (code === TOO_MANY_CONNECTIONS) delay = MAX_RETRY_DELAY;
     this.#attempts += 1;
     // A random part: after a restart of the server its tabs should not connect all at the same moment.
     this.#retryTimer = setTimeout(() => this.#connect(), delay * (0.5 + Math.random() / 2));
-  }
-
-  // Try websockets and event streams in turn. Without a server the module cannot be loaded either: the transport stays.
-  async #changeTransport() {
-    const module = await import("./event_stream.js").catch(() => null);
-    if (module) this.#Transport = this.#Transport === WebSocket ? module.EventStream : WebSocket;
   }
 
   #sendHeartbeat() {
@@ -143,4 +146,10 @@ export class ChatSocket {
     this.state = state;
     this.onState(state);
   }
+}
+
+// Without a server the module cannot be loaded either.
+async function loadEventStream() {
+  const module = await import("./event_stream.js").catch(() => null);
+  return module?.EventStream ?? WebSocket;
 }
