@@ -1,9 +1,10 @@
 """Contract: earlier versions of a message or an answer can be returned to, and every tab follows (contract R3)."""
 
 import json
+import re
 
 import pytest
-from playwright.sync_api import Locator, expect
+from playwright.sync_api import Locator, Route, expect
 
 from tests.browser.chat_page import ChatPage
 from tests.browser.conftest import STAFF, OpenTab
@@ -127,6 +128,26 @@ def test_a_regenerated_answer_is_a_version_and_a_switch_waits_for_the_end_of_an_
     expect(chat.status).to_have_text("Reconnecting…")
     turn_to(chat, "Hello", "Previous")
     expect(chat.page.get_by_role("alert")).to_have_text("There is no connection. Try again.")
+
+
+def test_a_version_is_shown_together_with_its_switch(chat: ChatPage, model: Model) -> None:
+    model.play(Turn(text=["Alpha answered."]), Turn(text=["Beta answered."]))
+    talk(chat, "Alpha")
+    edit(chat, "Alpha", "Beta", answer="Beta answered.")
+    expect(versions_of(chat, "Beta")).to_contain_text("Version 2 of 2")
+    held: list[Route] = []
+    chat.page.route("**/alternatives/", lambda route: held.append(route))
+    with chat.page.expect_response(re.compile(r"/events/\?before=")) as older:
+        turn_to(chat, "Beta", "Previous")
+    older.value.finished()
+    while not held:
+        chat.page.wait_for_timeout(20)
+    chat.page.evaluate("new Promise(requestAnimationFrame)")  # The page has read the response.
+    assert chat.messages.filter(has_text="Alpha").count() == 0
+    for route in held:
+        route.continue_()
+    chat.page.unroute("**/alternatives/")
+    expect(versions_of(chat, "Alpha")).to_contain_text("Version 1 of 2")
 
 
 def test_a_version_of_a_message_far_up_comes_back_whole(

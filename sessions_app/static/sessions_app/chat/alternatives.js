@@ -53,7 +53,7 @@ export class Alternatives {
     } else if (this.#awaitsMessage && document.getElementById(`event-${seq}`)?.matches(".person")) {
       this.#awaitsMessage = false;
       this.#pressed = null; // the server has refused the switch
-      await this.#refresh();
+      this.#replace(await this.#read());
     }
   }
 
@@ -67,15 +67,16 @@ export class Alternatives {
   async #putBack() {
     try {
       let pages;
+      let controls;
       let seq;
       let first;
       do {
         seq = this.conversation.lastSeq;
         first = this.#missingFrom;
-        pages = await this.#load(seq, first);
+        [pages, controls] = await Promise.all([this.#load(seq, first), this.#read()]);
       } while (seq !== this.conversation.lastSeq || first !== this.#missingFrom);
       this.#show(pages, first);
-      await this.#refresh();
+      this.#replace(controls); // at once: no message is without its switch for a moment
     } catch {
       this.onProblem(t("This version could not be loaded. Reload the page."));
     } finally {
@@ -110,8 +111,11 @@ export class Alternatives {
     this.onLoaded(pages.flatMap(({ invocations }) => invocations));
   }
 
-  async #refresh() {
-    const controls = await readPart(`${this.url}alternatives/`);
+  #read() {
+    return readPart(`${this.url}alternatives/`);
+  }
+
+  #replace(controls) {
     const focused = this.#pressed ?? placeOf(document.activeElement);
     for (const control of this.conversation.findAll(".versions")) control.remove();
     this.store.replaceChildren(controls);
