@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, StorageState, expect
+from playwright.sync_api import Browser, BrowserContext, Locator, Page, StorageState, expect
 
 from adk_site.embedded.paths import CHECKOUT
 from tests.browser.conftest import STAFF
@@ -83,17 +83,23 @@ def _violation(text: str) -> list[str]:
     return [text] if "Content Security Policy" in text else []
 
 
-@pytest.fixture
-def adk(
-    browser: Browser, site: Stack, adk_web: Path | None, signed_in: Callable[[str], StorageState]
-) -> Iterator[AdkWeb]:
-    if adk_web is None:
-        pytest.skip(MISSING)
+@pytest.fixture(scope="module")
+def staff(browser: Browser, signed_in: Callable[[str], StorageState]) -> Iterator[BrowserContext]:
+    """A browser of a member of staff, which keeps the big scripts of adk-web for the next test."""
     context = browser.new_context(storage_state=signed_in(STAFF), viewport={"width": 1400, "height": 900})
     context.route("https://fonts.gstatic.com/**", lambda route: route.abort())
-    page = AdkWeb(context.new_page(), site.base_url)
-    yield page
+    yield context
     context.close()
+
+
+@pytest.fixture
+def adk(staff: BrowserContext, site: Stack, adk_web: Path | None) -> Iterator[AdkWeb]:
+    if adk_web is None:
+        pytest.skip(MISSING)
+    page = AdkWeb(staff.new_page(), site.base_url)
+    yield page
+    page.page.evaluate("localStorage.clear()")
+    page.page.close()
     assert page.failures == []
 
 
