@@ -132,7 +132,7 @@ def test_the_share_dialog_copies_the_link_and_gives_the_focus_back(chat: ChatPag
     expect(page.locator(".chat", has_text=title).locator(".badge", has_text="Shared")).to_be_visible()
     page.evaluate("() => { navigator.clipboard.writeText = () => Promise.reject(new Error('Denied')) }")
     dialog.get_by_role("button", name="Copy link").press("Enter")
-    expect(dialog.get_by_role("alert")).to_have_text("The link is selected. Copy it with Ctrl+C.")
+    expect(dialog.get_by_role("alert")).to_have_text("The link is selected. Copy it.")
     expect(dialog.get_by_label("Link")).to_be_focused()
     page.evaluate("() => { navigator.clipboard.writeText = async (text) => { window.copied = text } }")
     dialog.get_by_role("button", name="Copy link").press("Enter")

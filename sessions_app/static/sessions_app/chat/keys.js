@@ -17,6 +17,6 @@ async function copyKey() {
     await navigator.clipboard.writeText(field.value);
     status.textContent = t("Copied");
   } catch {
-    status.textContent = t("The key is selected. Copy it with Ctrl+C.");
+    status.textContent = t("The key is selected. Copy it.");
   }
 }

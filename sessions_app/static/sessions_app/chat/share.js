@@ -57,6 +57,6 @@ async function copyLink(dialog) {
     dialog.querySelector("[data-copy]").textContent = t("Copied");
   } catch {
     field.select();
-    throw new Error(t("The link is selected. Copy it with Ctrl+C."));
+    throw new Error(t("The link is selected. Copy it."));
   }
 }
