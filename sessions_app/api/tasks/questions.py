@@ -31,10 +31,29 @@ class AnswerToQuestion:
 
 
 Answer = AnswerToCall | AnswerToQuestion
+Question = types.FunctionCall | ToolJob
+"""A pending call that a person may answer, or a job that asks the person."""
 
 
-def words_of_call(call: types.FunctionCall) -> str:
-    """Return the question of a pending call."""
+def words_of(question: Question) -> str:
+    """Return the question of a pending call, or that of a job with its possible answers."""
+    return _words_of_job(question) if isinstance(question, ToolJob) else _words_of_call(question)
+
+
+def options_of(question: Question) -> list[Any]:
+    """Return the options of a choice; empty for other questions."""
+    asked = question.question if isinstance(question, ToolJob) else question.args
+    options = (asked or {}).get("options")
+    return options if isinstance(options, list) else []
+
+
+def asks_yes_or_no(question: Question) -> bool:
+    if isinstance(question, ToolJob):
+        return (question.question or {}).get("kind") == "confirm"
+    return question.name == REQUEST_CONFIRMATION
+
+
+def _words_of_call(call: types.FunctionCall) -> str:
     args = call.args or {}
     if call.name == REQUEST_CONFIRMATION:
         call_to_run = call_to_confirm(args)
@@ -54,24 +73,12 @@ def words_of_call(call: types.FunctionCall) -> str:
     return _call_as_text(call.name, args)
 
 
-def words_of_job(job: ToolJob) -> str:
-    """Return the question of a job with its possible answers."""
-    question = job.question or {}
-    text = str(question.get("text") or "")
+def _words_of_job(job: ToolJob) -> str:
+    text = str((job.question or {}).get("text") or "")
     if asks_yes_or_no(job):
         return f"{text} (yes or no)"
-    options = question.get("options") or ()
+    options = options_of(job)
     return f"{text} ({_join_options(options)})" if options else text
-
-
-def options_of(call: types.FunctionCall) -> list[Any]:
-    """Return the options of a choice; empty for other calls."""
-    options = (call.args or {}).get("options")
-    return options if isinstance(options, list) else []
-
-
-def asks_yes_or_no(job: ToolJob) -> bool:
-    return (job.question or {}).get("kind") == "confirm"
 
 
 def answer_to_call(call: types.FunctionCall, text: str) -> AnswerToCall:

@@ -9,20 +9,19 @@ from django.http import HttpRequest
 from django.urls import reverse
 from pydantic import ValidationError
 
-from runtime import types
 from runtime.agents.llm_agent import LlmAgent
 from runtime.apps.app import App
-from runtime.events.calls import REQUEST_CONFIRMATION, REQUEST_CREDENTIAL
+from runtime.events.calls import REQUEST_CREDENTIAL
 from runtime.tools.output_schema import OutputSchema
 from runtime.valid_text import valid_text
 from sessions_app.api.tasks.questions import (
     Answer,
+    Question,
     answer_to_call,
     answer_to_job,
     asks_yes_or_no,
     options_of,
-    words_of_call,
-    words_of_job,
+    words_of,
 )
 from sessions_app.api.tasks.site_task import SiteTask, TaskState
 from sessions_app.models import ToolJob
@@ -146,9 +145,9 @@ def answers_in(task: SiteTask, responses: wire.InputResponses) -> Iterator[Answe
             yield answer_to_call(question, text)
 
 
-def questions_of(task: SiteTask) -> Mapping[str, types.FunctionCall | ToolJob]:
+def questions_of(task: SiteTask) -> Mapping[str, Question]:
     """Return the questions of a task that a form can ask. A credential is asked for in the chat only."""
-    questions: dict[str, types.FunctionCall | ToolJob] = {
+    questions: dict[str, Question] = {
         call.id or "": call for call in task.asked if call.name != REQUEST_CREDENTIAL
     }
     for job in task.questions:
@@ -156,20 +155,20 @@ def questions_of(task: SiteTask) -> Mapping[str, types.FunctionCall | ToolJob]:
     return questions
 
 
-def _form(question: types.FunctionCall | ToolJob) -> wire.ElicitRequest:
+def _form(question: Question) -> wire.ElicitRequest:
     field: dict[str, Any] = {"type": "string"}
-    options = _options(question)
-    if _is_yes_or_no(question):
+    options = [str(option) for option in options_of(question)]
+    if asks_yes_or_no(question):
         field = {"type": "boolean"}
     elif options:
         field["enum"] = options
     schema = {"type": "object", "properties": {FIELD: field}, "required": [FIELD]}
     return wire.ElicitRequest(
-        params=wire.ElicitRequestFormParams(message=_words(question), requested_schema=schema)
+        params=wire.ElicitRequestFormParams(message=valid_text(words_of(question)), requested_schema=schema)
     )
 
 
-def _text_in(response: wire.ElicitResult, question: types.FunctionCall | ToolJob) -> str | None:
+def _text_in(response: wire.ElicitResult, question: Question) -> str | None:
     """Return the answer of a form as a text; None if the form was closed without an answer."""
     if response.action == "accept":
         value = (response.content or {}).get(FIELD)
@@ -178,7 +177,7 @@ def _text_in(response: wire.ElicitResult, question: types.FunctionCall | ToolJob
         if isinstance(value, bool):
             return "yes" if value else "no"
         return str(value)
-    if response.action == "decline" and _is_yes_or_no(question):
+    if response.action == "decline" and asks_yes_or_no(question):
         return "no"
     return None
 
@@ -189,26 +188,8 @@ def _state_in_words(task: SiteTask, chat_url: str) -> Iterator[str]:
     elif task.state == TaskState.CANCELED:
         yield "The work was cancelled."
     elif task.is_at_rest and not task.has_ended:
-        words = [words_of_call(call) for call in task.asked] + [words_of_job(job) for job in task.questions]
         yield f"The agent waits for an answer, to be given at {chat_url}"
-        yield from map(valid_text, words)
+        questions: list[Question] = [*task.asked, *task.questions]
+        yield from (valid_text(words_of(question)) for question in questions)
     elif task.has_others_to_wait_for:
         yield f"The agent waits for somebody's approval. Its answer will be at {chat_url}"
-
-
-def _words(question: types.FunctionCall | ToolJob) -> str:
-    if isinstance(question, ToolJob):
-        return valid_text(words_of_job(question))
-    return valid_text(words_of_call(question))
-
-
-def _is_yes_or_no(question: types.FunctionCall | ToolJob) -> bool:
-    if isinstance(question, ToolJob):
-        return asks_yes_or_no(question)
-    return question.name == REQUEST_CONFIRMATION
-
-
-def _options(question: types.FunctionCall | ToolJob) -> list[str]:
-    if isinstance(question, ToolJob):
-        return list((question.question or {}).get("options") or ())
-    return [str(option) for option in options_of(question)]

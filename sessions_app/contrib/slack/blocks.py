@@ -12,9 +12,8 @@ from typing import Any
 from django.utils.translation import gettext
 
 from runtime import types
-from runtime.events.calls import REQUEST_CONFIRMATION, REQUEST_CREDENTIAL
-from sessions_app.api.tasks.questions import asks_yes_or_no, options_of, words_of_call, words_of_job
-from sessions_app.models import ToolJob
+from runtime.events.calls import REQUEST_CREDENTIAL
+from sessions_app.api.tasks.questions import Question, asks_yes_or_no, options_of, words_of
 from sessions_app.rendering.hidden_characters import escape_hidden
 from sessions_app.secrets.masking import mask_text
 
@@ -72,10 +71,9 @@ def answer_messages(event_id: str, text: str) -> Iterator[SlackMessage]:
             number += 1
 
 
-def question_message(key: str, question: types.FunctionCall | ToolJob, chat_url: str) -> SlackMessage:
+def question_message(key: str, question: Question, chat_url: str) -> SlackMessage:
     """Return the message that asks a question, with buttons or a field for the answer."""
-    words = words_of_job(question) if isinstance(question, ToolJob) else words_of_call(question)
-    words = _shown(words)
+    words = _shown(words_of(question))
     cut = words[:MAX_TEXT]
     blocks = [text_block(cut)]
     if len(words) > MAX_TEXT or _needs_page(question):
@@ -110,21 +108,15 @@ def _shown(text: str) -> str:
     return escape_hidden(mask_text(text))
 
 
-def _needs_page(question: types.FunctionCall | ToolJob) -> bool:
+def _needs_page(question: Question) -> bool:
     if isinstance(question, types.FunctionCall) and question.name == REQUEST_CREDENTIAL:
         return True
     options = _options(question)
     return len(options) > MAX_OPTIONS or any(len(option) > MAX_LABEL for option in options)
 
 
-def _options(question: types.FunctionCall | ToolJob) -> Sequence[str]:
-    if isinstance(question, ToolJob):
-        if asks_yes_or_no(question):
-            return YES_OR_NO
-        return [str(option) for option in (question.question or {}).get("options") or ()]
-    if question.name == REQUEST_CONFIRMATION:
-        return YES_OR_NO
-    return [str(option) for option in options_of(question)]
+def _options(question: Question) -> Sequence[str]:
+    return YES_OR_NO if asks_yes_or_no(question) else [str(option) for option in options_of(question)]
 
 
 def _button(number: int, option: str) -> Block:
