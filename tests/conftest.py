@@ -4,6 +4,7 @@ import os
 import shutil
 import signal
 from collections.abc import Generator, Iterator
+from contextlib import ExitStack
 from contextvars import copy_context
 from pathlib import Path
 
@@ -26,6 +27,7 @@ from sessions_app.process import threads
 from tests.background_work import end_background_work
 from tests.browser.program import NO_BROWSER
 from tests.emptied_tables import empty_tables
+from tests.forked_program import shared_packages
 from tests.served_agents import Served
 from tests.template_cluster import template_cluster
 from tests.whole_files import BROWSER, CLIENTS_OF_MODELS, LateFile, WholeFiles
@@ -56,6 +58,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="let the processes of xdist import each file when they run it",
     )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Let the processes of xdist share what they fork programs from."""
+    if config.getoption("numprocesses", None):
+        at_end = ExitStack()
+        at_end.enter_context(shared_packages())
+        config.add_cleanup(at_end.close)
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> WholeFiles:

@@ -5,6 +5,8 @@ standard input, until it is closed: a message with the program, its arguments, i
 controlling terminal; and the files for input, output, errors and the answer. The answer is the process id, and, after
 the end, the exit code. Without modules it imports packages only, so that a program may have any settings; more than
 half of the time goes there.
+
+With a listening socket it does so in a fork for each process that connects there, until its standard input is closed.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ import fcntl
 import json
 import os
 import runpy
+import select
 import signal
 import socket
 import sys
@@ -24,6 +27,7 @@ from typing import Literal, TextIO
 import django
 
 from adk_site.garbage_collection import exclude_permanent_objects
+from tests.forked_program import LISTENER
 from tests.network import NAMESPACE, enter_namespace
 
 MAX_REQUEST_BYTES = 1_000_000
@@ -54,6 +58,18 @@ PACKAGES = (
     "yaml",
 )
 """What the site and the MCP server of tests import that reads neither settings nor, as Celery, the environment."""
+
+
+def connection_in_fork(listener: socket.socket, owner: socket.socket) -> socket.socket:
+    """Fork for each connection, until the owner closes its socket; return the connection in the fork."""
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    while owner not in select.select([listener, owner], [], [])[0]:
+        connection, _ = listener.accept()
+        if os.fork() == 0:
+            listener.close()
+            return connection
+        connection.close()
+    sys.exit()
 
 
 def serve(requests: socket.socket) -> None:
@@ -124,4 +140,8 @@ if __name__ == "__main__":
     for module in modules or PACKAGES:
         import_module(module)
     exclude_permanent_objects()
-    serve(socket.socket(fileno=sys.stdin.fileno()))
+    standard_input = socket.socket(fileno=sys.stdin.fileno())
+    if LISTENER in os.environ:
+        serve(connection_in_fork(socket.socket(fileno=int(os.environ[LISTENER])), standard_input))
+    else:
+        serve(standard_input)

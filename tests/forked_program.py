@@ -10,12 +10,20 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Mapping
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import TracebackType
 
 from adk_site.embedded.paths import CHECKOUT
+
+LISTENER = "TESTS_FORK_LISTENER"
+"""Environment variable of a fork server with the number of a listening socket."""
+SHARED = "TESTS_SHARED_PACKAGES"
+"""Environment variable with the address of a process that has imported the packages of the site."""
 
 PROGRAMS_OF_SITE = ("adk_site.urls", "celery.apps.beat", "celery.apps.worker", "celery.bin.celery")
 """Largest modules of the site's processes: a fork server imports them for its programs."""
@@ -122,18 +130,19 @@ class _Packages(Forks):
     def __init__(self) -> None:
         super().__init__()
         with self._served:
-            # In a session for itself: Ctrl-C must not end what waits for the programs.
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", "tests.fork_server"],
-                cwd=CHECKOUT,
-                stdin=self._served.fileno(),
-                start_new_session=True,
-            )
+            self._process = _start_server(self._served)
         atexit.register(self.stop)
 
     def stop(self) -> None:
         self._requests.close()
         self._process.wait()
+
+
+class _SharedPackages(Forks):
+    def __init__(self, address: str) -> None:
+        self._requests = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._requests.connect(address)
+        atexit.register(self._requests.close)
 
 
 @cache
@@ -142,4 +151,44 @@ def packages() -> Forks:
 
     It serves this process until its end.
     """
-    return _Packages()
+    return _SharedPackages(os.environ[SHARED]) if SHARED in os.environ else _Packages()
+
+
+@contextmanager
+def shared_packages() -> Iterator[None]:
+    """Let all processes that are started in this block share a process of `packages`.
+
+    It starts when one of them asks for it: many runs of tests need none.
+    """
+    started: list[subprocess.Popen[bytes]] = []
+    owner, served = socket.socketpair()
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with TemporaryDirectory() as folder, owner, served, listener:
+        listener.bind(f"{folder}/forks")
+        listener.listen()
+        os.environ[SHARED] = f"{folder}/forks"
+
+        def start_when_asked() -> None:
+            if listener in select.select([listener, served], [], [])[0]:
+                started.append(_start_server(served, listener))
+
+        thread = threading.Thread(target=start_when_asked)
+        thread.start()
+        yield
+        owner.close()
+        thread.join()
+        for process in started:
+            process.wait()
+
+
+def _start_server(served: socket.socket, listener: socket.socket | None = None) -> subprocess.Popen[bytes]:
+    inherited = {LISTENER: listener.fileno()} if listener else {}
+    # In a session for itself: Ctrl-C must not end what waits for the programs.
+    return subprocess.Popen(
+        [sys.executable, "-m", "tests.fork_server"],
+        cwd=CHECKOUT,
+        env={**os.environ, **{name: str(number) for name, number in inherited.items()}},
+        stdin=served.fileno(),
+        pass_fds=[*inherited.values()],
+        start_new_session=True,
+    )

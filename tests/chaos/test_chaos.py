@@ -6,6 +6,7 @@ stopped.
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -16,12 +17,17 @@ import psutil
 import pytest
 
 from adk_site.embedded.paths import socket_dir
+from tests.forked_program import SHARED
 
 
 @contextmanager
 def _chaos(*options: str) -> Iterator[subprocess.Popen[str]]:
     command = [sys.executable, "-m", "tests.chaos", "--seed", "5", *options]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as run:
+    # Its processes are to be its own descendants.
+    environment = {name: value for name, value in os.environ.items() if name != SHARED}
+    with subprocess.Popen(
+        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as run:
         try:
             yield run
         finally:
