@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 import psutil
@@ -14,11 +14,9 @@ PROCESSES = 2
 
 
 @contextmanager
-def celery_worker(
-    settings_module: str = "tests.benchmarks.settings", environment: Mapping[str, str] | None = None
-) -> Iterator[psutil.Process]:
+def celery_worker() -> Iterator[psutil.Process]:
     """Run a worker; yield its first process. It is started, but not necessarily ready, when the body begins."""
-    variables = {**os.environ, "DJANGO_SETTINGS_MODULE": settings_module, **(environment or {})}
+    variables = {**os.environ, "DJANGO_SETTINGS_MODULE": "tests.benchmarks.settings"}
     command = [sys.executable, "-m", "celery", "--quiet", "-A", "adk_site", "worker", "-Q", "celery,jobs"]
     options = ["-c", str(PROCESSES), "--without-gossip", "--without-mingle", "-l", "ERROR"]
     process = subprocess.Popen([*command, *options], env=variables)

@@ -23,11 +23,10 @@ from sessions_app.models import Event, Invocation, JobStatus, ToolJob
 from sessions_app.process import threads
 from sessions_app.process.sweeping import sweep_over
 from sessions_app.shutdown import shut_down
-from tests.benchmarks.celery_worker import celery_worker
 from tests.integration.jobs.job_helpers import responses, talk
 from tests.served_agents import Served
-from tests.stack.database import server_variables
 from tests.stack.limited.agents import app
+from tests.stack.limited.worker import limited_worker
 
 pytestmark = [pytest.mark.stack, pytest.mark.usefixtures("celery")]
 
@@ -39,8 +38,7 @@ STOPPED = "The job was stopped by staff."
 
 @pytest.fixture(scope="module")
 def celery(django_db_setup: None) -> Iterator[None]:
-    environment = {**server_variables(), "REMAP_SIGTERM": "SIGQUIT"}
-    with celery_worker("tests.stack.limited.settings", environment):
+    with limited_worker():
         yield
 
 
