@@ -234,7 +234,7 @@ def test_a_file_that_is_not_utf_8_is_a_broken_folder(write_folder: WriteFolder) 
     folder = write_folder("weather", agent="")
     (folder / "agent.py").write_bytes(b"name = '\xff'")
     (warning,) = problems()
-    assert "W004" in warning and "utf-8" in warning and "agent.py" in warning
+    assert "W004" in warning and "utf-8" in warning.lower() and "agent.py" in warning
 
 
 def test_settings_of_a_broken_folder_are_no_further_problem(
