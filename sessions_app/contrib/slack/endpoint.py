@@ -20,7 +20,7 @@ from sessions_app.asgi.origin import is_from_own_page
 from sessions_app.asgi.problem_details import method_not_allowed, problem
 from sessions_app.asgi.protocol import AsgiScope, Receive, Send, read_body, send_response
 from sessions_app.conf import conf
-from sessions_app.errors import NotInstalledError, PermissionDeniedError
+from sessions_app.errors import InvalidInputError, NotInstalledError, PermissionDeniedError
 
 if TYPE_CHECKING:
     from slack_bolt.async_app import AsyncApp
@@ -29,6 +29,7 @@ ROUTE = "slack/events"
 NO_PACKAGE = f"Slack needs the package 'slack-bolt': {how_to_install('slack')}"
 NO_SECRET = "Slack is not set up: settings.ADK has no 'slack_signing_secret'."  # noqa: S105 - a sentence
 NOT_SIGNED = "The request has no valid signature of Slack, or is older than five minutes."
+NO_EVENT = "The body is no JSON object with an event or an action of Slack."
 MAX_BODY_BYTES = 1_000_000
 
 
@@ -60,7 +61,13 @@ async def _response_to(scope: AsgiScope, receive: Receive) -> HttpResponse:
     headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
     if not _is_signed(settings.slack_signing_secret, body, headers):
         return problem(HTTPStatus.UNAUTHORIZED, NOT_SIGNED, "unauthorized")
-    request = AsyncBoltRequest(body=body.decode(), headers=headers, context={SCOPE: scope})
+    try:
+        request = AsyncBoltRequest(body=body.decode(), headers=headers, context={SCOPE: scope})
+    except (AttributeError, TypeError, ValueError, RecursionError) as error:
+        # Bolt takes every body for an object, and looks for the workspace and the account in it.
+        raise InvalidInputError(NO_EVENT) from error
+    if not isinstance(request.body.get("event", {}), dict):
+        raise InvalidInputError(NO_EVENT)
     answer = await _app(settings.slack_signing_secret).async_dispatch(request)
     response = HttpResponse(answer.body, status=answer.status)
     for name, values in answer.headers.items():
