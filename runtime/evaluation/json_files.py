@@ -17,30 +17,34 @@ CONFIG_NAME = "test_config.json"
 M = TypeVar("M", bound=BaseModel)
 
 
-def load_eval_set(path: Path, initial_session: OldSession | None = None) -> EvalSet:
+def load_eval_set(
+    path: Path, initial_session: OldSession | None = None, *, may_be_empty: bool = False
+) -> EvalSet:
     """Return the eval set in a file; a list in google-adk's oldest format gets the name of the file.
 
     Args:
         initial_session: session of a list of turns.
+        may_be_empty: True for a set to be shown or changed; one without cases cannot be run.
 
     Raises:
         EvaluationError: the file is unreadable, or the set cannot be run; the message names file and field.
     """
     found = _load(path, lambda text: _read_set(path, text, initial_session))
     try:
-        check_eval_set(found)
+        check_eval_set(found, may_be_empty=may_be_empty)
     except EvaluationError as error:
         raise EvaluationError(f"{path}: {error}") from error
     return found
 
 
-def check_eval_set(found: EvalSet) -> None:
-    """Check that the set can be run.
+def check_eval_set(found: EvalSet, *, may_be_empty: bool = False) -> None:
+    """Check that the set can be run, or could be if it had cases.
 
     Raises:
         EvaluationError: it cannot be run; the message names the field.
     """
-    if not 1 <= len(found.eval_cases) <= MAX_CASES:
+    least = 0 if may_be_empty else 1
+    if not least <= len(found.eval_cases) <= MAX_CASES:
         raise EvaluationError(f"eval_cases: a set has 1 to {MAX_CASES} cases, not {len(found.eval_cases)}.")
     _check_id("eval_set_id", found.eval_set_id)
     known: set[str] = set()

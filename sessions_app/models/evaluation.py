@@ -50,7 +50,10 @@ class Evaluation(models.Model):
 
     class Meta:
         default_permissions = ("view",)
-        permissions = [("cancel_evaluation", "Can stop evaluation")]
+        permissions = [
+            ("cancel_evaluation", "Can stop evaluation"),
+            ("run_evaluation", "Can run evaluations and write eval sets"),
+        ]
         indexes = [
             models.Index(fields=["-created_at", "-id"], name="evaluation_by_age"),
             models.Index(fields=["app_name", "set_id", "-finished_at"], name="evaluation_of_set"),

@@ -22,7 +22,7 @@ OWN_FIELDS = frozenset(
     }
 )
 """Fields with which a server tells of itself."""
-TIMES = frozenset({"timestamp", "lastUpdateTime", "createTime"})
+TIMES = frozenset({"timestamp", "lastUpdateTime", "createTime", "creation_timestamp"})
 _ID = re.compile(r"(?:adk-|[ep]-)?[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{22}")
 
 
@@ -70,6 +70,28 @@ def answer(
     return body
 
 
+def new_set(set_id: str) -> dict[str, Any]:
+    """Return the body with which adk-web creates an eval set."""
+    return {"eval_set": {"eval_set_id": set_id, "eval_cases": []}}
+
+
+def as_case(eval_id: str, session: str = "s1") -> dict[str, Any]:
+    """Return the body with which adk-web adds a session to an eval set."""
+    return {"evalId": eval_id, "sessionId": session, "userId": "ada"}
+
+
+WRITTEN = f"{DEV}/eval_sets/written"
+EDITED = {
+    "evalId": "notes",
+    "conversation": [
+        {
+            "invocationId": "e-1",
+            "userContent": {"role": "user", "parts": [{"text": "Hi"}]},
+            "finalResponse": {"role": "model", "parts": [{"text": "Hello"}]},
+        }
+    ],
+    "creationTimestamp": 1777885931.5,
+}
 SAID = {"author": "user", "content": {"role": "user", "parts": [{"text": "Hi"}]}, "invocationId": "e-1"}
 ANSWERED = {"author": APP, "content": {"role": "model", "parts": [{"text": "Hello"}]}, "invocationId": "e-1"}
 EXCHANGES = (
@@ -141,6 +163,31 @@ EXCHANGES = (
     Exchange("eval results", "GET", f"{DEV}/eval_results"),
     Exchange("eval result", "GET", f"{DEV}/eval_results/{RESULT}"),
     Exchange("no eval result", "GET", f"{DEV}/eval_results/none"),
+    Exchange("create an eval set", "POST", f"{DEV}/eval-sets", new_set("written")),
+    Exchange("create an eval set again", "POST", f"{DEV}/eval-sets", new_set("written")),
+    Exchange("create an eval set outside", "POST", f"{DEV}/eval-sets", new_set("../written")),
+    Exchange("create an eval set without an id", "POST", f"{DEV}/eval-sets", {}),
+    Exchange("eval sets with the new one", "GET", f"{DEV}/eval_sets"),
+    Exchange("evals of the new set", "GET", f"{WRITTEN}/evals"),
+    Exchange("add a session", "POST", f"{WRITTEN}/add_session", as_case("notes")),
+    Exchange("add a session again", "POST", f"{WRITTEN}/add_session", as_case("notes")),
+    Exchange("add a second session", "POST", f"{WRITTEN}/add_session", as_case("more")),
+    Exchange("add no session", "POST", f"{WRITTEN}/add_session", as_case("none", session="none")),
+    Exchange("add a session to no set", "POST", f"{DEV}/eval_sets/none/add_session", as_case("notes")),
+    Exchange("add without fields", "POST", f"{WRITTEN}/add_session", {}),
+    Exchange("evals with the added", "GET", f"{WRITTEN}/evals"),
+    Exchange("edit an eval", "PUT", f"{WRITTEN}/evals/notes", EDITED),
+    Exchange("edited eval", "GET", f"{WRITTEN}/evals/notes"),
+    Exchange("edit no eval", "PUT", f"{WRITTEN}/evals/none", {**EDITED, "evalId": "none"}),
+    Exchange("edit an eval of no set", "PUT", f"{DEV}/eval_sets/none/evals/notes", EDITED),
+    Exchange("edit under another id", "PUT", f"{WRITTEN}/evals/notes", {**EDITED, "evalId": "more"}),
+    Exchange("edit to no conversation", "PUT", f"{WRITTEN}/evals/notes", {"evalId": "notes"}),
+    Exchange("run no eval set", "POST", f"{DEV}/eval-sets/none/run", {"eval_metrics": []}),
+    Exchange("run without metrics", "POST", f"{DEV}/eval-sets/written/run", {}),
+    Exchange("delete an eval", "DELETE", f"{WRITTEN}/evals/more"),
+    Exchange("delete an eval again", "DELETE", f"{WRITTEN}/evals/more"),
+    Exchange("delete an eval of no set", "DELETE", f"{DEV}/eval_sets/none/evals/more"),
+    Exchange("evals without the deleted", "GET", f"{WRITTEN}/evals"),
     Exchange("whole session", "GET", S1),
     Exchange("sessions", "GET", SESSIONS),
 )

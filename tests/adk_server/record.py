@@ -9,9 +9,11 @@ import asyncio
 import importlib
 import json
 import logging
+import shutil
 import sys
 import warnings
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from tests.side_by_side.google_adk import use_google_adk
@@ -88,8 +90,12 @@ class Results:
         )
 
 
-async def _record() -> tuple[dict[str, Any], dict[str, list[str]]]:
-    """Return the answers to the exchanges, and what the server offers."""
+async def _record(agents: Path) -> tuple[dict[str, Any], dict[str, list[str]]]:
+    """Return the answers to the exchanges, and what the server offers.
+
+    Args:
+        agents: copy of `AGENTS`, into which the server writes eval sets.
+    """
     use_google_adk()
     import httpx
 
@@ -104,7 +110,7 @@ async def _record() -> tuple[dict[str, Any], dict[str, list[str]]]:
         artifact_service=_of_google_adk("artifacts", "InMemoryArtifactService")(),
         credential_service=None,
         eval_sets_manager=_of_google_adk("evaluation.local_eval_sets_manager", "LocalEvalSetsManager")(
-            str(AGENTS)
+            str(agents)
         ),
         eval_set_results_manager=Results(),
         agents_dir=".",
@@ -135,7 +141,9 @@ def _of_google_adk(module: str, name: str) -> Any:
 if __name__ == "__main__":
     logging.disable()
     warnings.simplefilter("ignore")
-    answers, offers = asyncio.run(_record())
+    with TemporaryDirectory() as directory:
+        copied = shutil.copytree(AGENTS, Path(directory) / "agents")
+        answers, offers = asyncio.run(_record(copied))
     path = Path(sys.argv[1]) if len(sys.argv) > 1 else RECORDED
     path.write_text(_lines(answers))
     path.with_name(OFFERS).write_text(_lines(offers))

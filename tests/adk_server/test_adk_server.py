@@ -9,8 +9,9 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,7 @@ from django.test import AsyncClient
 
 from runtime.apps import App
 from sessions_app.api.adk.adk_api import adk_api
-from sessions_app.contrib.evaluation import staff_reader
+from sessions_app.contrib.evaluation import set_files
 from sessions_app.models import EvaluatedCase, Evaluation
 from tests.adk_server.clerk import APP, clerk
 from tests.adk_server.exchanges import EVALUATED, EXCHANGES, METRIC, RESULT, THRESHOLD, exchange_all
@@ -31,24 +32,29 @@ from tests.adk_server.offers import offers_of
 from tests.adk_server.record import AGENTS, OFFERS, RECORDED, read_recorded
 from tests.integration.api.api_stream import cookies, open_stream, parse
 from tests.integration.api.conftest import Program, program
-from tests.integration.conftest import loop_end, person, request_forgotten
+from tests.integration.conftest import configure, loop_end, person, request_forgotten
 from tests.served_agents import Served
 
-__all__ = ["loop_end", "person", "program", "request_forgotten"]  # fixtures
+__all__ = ["configure", "loop_end", "person", "program", "request_forgotten"]  # fixtures
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs/adk-server.md"
 LITERAL = re.compile(r"`([^`]+)`")
+TOKEN = "a" * 32
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 DIFFERENCES = {"confirmation": "Confirmations", "whole session": "Answers"}
 """Exchanges whose answers differ, with the heading of docs/adk-server.md that says how."""
 
 
 @pytest.fixture
-def clerk_is_served(monkeypatch: pytest.MonkeyPatch, served: Served) -> Iterator[None]:
+def clerk_is_served(
+    monkeypatch: pytest.MonkeyPatch, served: Served, configure: Callable[..., None], tmp_path: Path
+) -> None:
+    """The agent, on a site in development. Eval sets are written into a copy of its directory."""
     app = App(name=APP, root_agent=clerk())
     served(app)
-    monkeypatch.setattr(staff_reader, "directory_of", lambda name: AGENTS / name)
-    yield
+    configure(reload_agents=True)
+    agents = shutil.copytree(AGENTS, tmp_path / "agents")
+    monkeypatch.setattr(set_files, "directory_of", lambda name: agents / name)
 
 
 def make_evaluation() -> None:
@@ -76,11 +82,14 @@ def make_evaluation() -> None:
 
 
 @pytest.fixture
-async def staff(clerk_is_served: None, loop_end: None) -> AsyncClient:
-    """A browser of a superuser. The site has an evaluation."""
+async def staff(clerk_is_served: None, person: User, loop_end: None) -> AsyncClient:
+    """A browser of the person, who is a superuser. The site has an evaluation."""
     await sync_to_async(make_evaluation)()
+    person.is_staff = person.is_superuser = True
+    await person.asave()
     client = AsyncClient()
-    await client.aforce_login(await sync_to_async(User.objects.create_superuser)("root"))
+    await client.aforce_login(person)
+    client.cookies["csrftoken"] = TOKEN
     return client
 
 
@@ -91,7 +100,8 @@ async def answers(
     """The site's answers to the program; those about evaluations to staff."""
 
     async def send(method: str, address: str, body: Any) -> tuple[int, Any]:
-        sent = cookies(staff) if "/eval_" in address else program.sent
+        is_for_staff = re.search("/eval[_-]", address)
+        sent = {**cookies(staff), "x-xsrf-token": TOKEN} if is_for_staff else program.sent
         headers = {**sent, "content-type": "application/json"}
         async with open_stream(f"/adk{address}", headers, method=method, body=body) as response:
             text = await response.rest()

@@ -82,14 +82,14 @@ router = Router(tags=["evaluation"], by_alias=True, exclude_none=True)
 @router.get("/dev/apps/{app_name}/eval_sets", response=list[str])
 async def list_eval_sets(request: HttpRequest, app_name: str) -> list[str]:
     """List the ids of the eval sets beside the agents of the app, and of all evaluated sets."""
-    return await in_thread(lambda: _reader(request, app_name).set_ids())
+    return await in_thread(lambda: reader_of(request, app_name).set_ids())
 
 
 @router.get("/dev/apps/{app_name}/eval_sets/{eval_set_id}/evals", response=list[str])
 async def list_evals(request: HttpRequest, app_name: str, eval_set_id: str) -> list[str]:
     """List the ids of the cases of an eval set."""
     try:
-        return await in_thread(lambda: _reader(request, app_name).case_ids(eval_set_id))
+        return await in_thread(lambda: reader_of(request, app_name).case_ids(eval_set_id))
     except NotFoundError as error:  # google-adk's server answers 400
         raise InvalidInputError(str(error), field="path.eval_set_id") from error
 
@@ -100,7 +100,7 @@ async def get_eval(
 ) -> dict[str, Any]:
     """Return a case of an eval set."""
     address = client_address(request)
-    return await in_thread(lambda: _reader(request, app_name).case(eval_set_id, eval_case_id, address))
+    return await in_thread(lambda: reader_of(request, app_name).case(eval_set_id, eval_case_id, address))
 
 
 @router.get("/dev/apps/{app_name}/eval_results", response=list[str])
@@ -108,7 +108,7 @@ async def list_eval_results(request: HttpRequest, app_name: str) -> list[str]:
     """List the ids of the last 50 evaluations of the app that have ended: adk-web asks for the result of each."""
 
     def ids() -> list[str]:
-        ended = _reader(request, app_name).evaluations().filter(finished_at__isnull=False)
+        ended = reader_of(request, app_name).evaluations().filter(finished_at__isnull=False)
         return [_id_of(evaluation) for evaluation in ended[:MAX_RESULTS]]
 
     return await in_thread(ids)
@@ -117,14 +117,15 @@ async def list_eval_results(request: HttpRequest, app_name: str) -> list[str]:
 @router.get("/dev/apps/{app_name}/eval_results/{path:eval_result_id}", response=SetResult)
 async def get_eval_result(request: HttpRequest, app_name: str, eval_result_id: str) -> SetResult:
     """Return the scores of an evaluation, without texts of the conversations."""
-    return await in_thread(lambda: _result(_reader(request, app_name), eval_result_id))
+    return await in_thread(lambda: _result(reader_of(request, app_name), eval_result_id))
 
 
-def _reader(request: HttpRequest, app_name: str) -> StaffReader:
+def reader_of(request: HttpRequest, app_name: str, *rights: str) -> StaffReader:
+    """Return the reader for the member of staff behind a request. Raise as `StaffReader`."""
     caller = caller_of(request)
     if caller.key is not None:
         raise PermissionDeniedError("A key does not read evaluations. Sign in as staff.")
-    return StaffReader(caller.user, app_name)
+    return StaffReader(caller.user, app_name, *rights)
 
 
 def _id_of(evaluation: Evaluation) -> str:
@@ -147,12 +148,13 @@ def _result(reader: StaffReader, result_id: str) -> SetResult:
         eval_set_result_id=result_id,
         eval_set_result_name=result_id.replace("/", "_"),
         eval_set_id=evaluation.set_id,
-        eval_case_results=[_case_result(evaluation, case) for case in cases],
+        eval_case_results=[case_result(evaluation, case) for case in cases],
         creation_timestamp=evaluation.created_at.timestamp(),
     )
 
 
-def _case_result(evaluation: Evaluation, case: EvaluatedCase) -> CaseResult:
+def case_result(evaluation: Evaluation, case: EvaluatedCase) -> CaseResult:
+    """Return the scores of a case."""
     results = list(map(MetricResult.model_validate, case.results))
     by_invocation = []
     for number in range(min((len(result.invocations) for result in results), default=0)):

@@ -20,7 +20,8 @@ class EvaluationConfig(Extension):
     verbose_name = "Evaluations of agents"
 
     def adk_routers(self) -> Sequence["Router"]:
-        from sessions_app.contrib.evaluation.adk_api import router
+        # Reads and writes of an address are operations of one router.
+        from sessions_app.contrib.evaluation.adk_writes import router
 
         return [router]
 

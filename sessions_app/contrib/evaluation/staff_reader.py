@@ -1,25 +1,22 @@
 """`StaffReader`: the eval sets and evaluations of an app within the rights of a member of staff."""
 
-import logging
 from typing import Any
 
 from django.contrib.auth.models import AbstractBaseUser, PermissionsMixin
 from django.db.models import Q, QuerySet
 
-from runtime.errors import EvaluationError
 from runtime.evaluation.eval_case import EvalCase
 from runtime.evaluation.eval_set import EvalSet
-from runtime.evaluation.json_files import load_eval_set
 from sessions_app.agent_apps.registry import get_app
 from sessions_app.base import actors
-from sessions_app.contrib.evaluation.sources import SUFFIX, directory_of
+from sessions_app.contrib.evaluation.set_files import read_sets
 from sessions_app.errors import NotFoundError, PermissionDeniedError
 from sessions_app.models import AccessKind, EvaluatedCase, Evaluation, Remit, StaffAccess
 from sessions_app.models.remit import covered_rows
 from sessions_app.secrets.masking import mask
 
-logger = logging.getLogger(__name__)
 VIEW, VIEW_TEXT = "sessions_app.view_evaluation", "sessions_app.view_text"
+RUN = "sessions_app.run_evaluation"
 OF_CASE = ("session__app_name", "session__user")
 
 
@@ -30,15 +27,15 @@ class StaffReader:
     with the id of the set.
 
     Raises:
-        PermissionDeniedError: the user is not staff, or lacks `view_evaluation`.
+        PermissionDeniedError: the user is not staff, or lacks `view_evaluation` or one of the other `rights`.
         NotFoundError: the site has no such app, or no remit of the user covers it.
     """
 
-    def __init__(self, user: AbstractBaseUser, app_name: str) -> None:
-        if not (
-            isinstance(user, PermissionsMixin) and getattr(user, "is_staff", False) and user.has_perm(VIEW)
-        ):
-            raise PermissionDeniedError(f"Only staff with the permission {VIEW} read evaluations.")
+    def __init__(self, user: AbstractBaseUser, app_name: str, *rights: str) -> None:
+        needed = (VIEW, *rights)
+        is_staff = getattr(user, "is_staff", False)
+        if not (is_staff and isinstance(user, PermissionsMixin) and user.has_perms(needed)):
+            raise PermissionDeniedError(f"This is for staff with the permissions {' and '.join(needed)}.")
         self.app_name = get_app(app_name).name
         self._user = user
         self.remits = list(Remit.objects.of(user))
@@ -52,7 +49,7 @@ class StaffReader:
     def set_ids(self) -> list[str]:
         """Return the ids of the sets in order."""
         stored = self.evaluations().order_by().values_list("set_id", flat=True).distinct()
-        return sorted({*self._files(), *stored})
+        return sorted({*read_sets(self.app_name), *stored})
 
     def case_ids(self, set_id: str) -> list[str]:
         """Return the ids of the cases of a set in order.
@@ -60,7 +57,7 @@ class StaffReader:
         Raises:
             NotFoundError: there is no such set.
         """
-        if found := self._files().get(set_id):
+        if found := self._set_in_file(set_id):
             return sorted(case.eval_id for case in found.eval_cases)
         return sorted(cases_within(self._last(set_id), self.remits).values_list("eval_id", flat=True))
 
@@ -76,7 +73,7 @@ class StaffReader:
         """
         if not self._user.has_perm(VIEW_TEXT):
             raise PermissionDeniedError(f"Only staff with the permission {VIEW_TEXT} read cases.")
-        if found := self._files().get(set_id):
+        if found := self._set_in_file(set_id):
             case = next((case for case in found.eval_cases if case.eval_id == eval_id), None)
         else:
             case = self._stored_case(set_id, eval_id, address)
@@ -84,6 +81,22 @@ class StaffReader:
             raise NotFoundError(f"The eval set {set_id!r} has no case {eval_id!r}.")
         masked: dict[str, Any] = mask(case.model_dump(mode="json", by_alias=True, exclude_none=True))
         return masked
+
+    def eval_set(self, set_id: str) -> EvalSet:
+        """Return a set to run, with the cases within the remits of the user.
+
+        Raises:
+            NotFoundError: there is no such set.
+        """
+        if found := self._set_in_file(set_id):
+            return found
+        stored = cases_within(self._last(set_id), self.remits).order_by("position")
+        cases = [EvalCase.model_validate(case) for case in stored.values_list("case", flat=True)]
+        return EvalSet(eval_set_id=set_id, eval_cases=cases)
+
+    def _set_in_file(self, set_id: str) -> EvalSet | None:
+        _, found = read_sets(self.app_name).get(set_id, (None, None))
+        return found
 
     def _stored_case(self, set_id: str, eval_id: str, address: str) -> EvalCase | None:
         evaluation = self._last(set_id)
@@ -104,19 +117,6 @@ class StaffReader:
         found = self.evaluations().filter(set_id=set_id).first()
         if found is None:
             raise NotFoundError(f"There is no eval set {set_id!r} for the app {self.app_name!r}.")
-        return found
-
-    def _files(self) -> dict[str, EvalSet]:
-        """Return the sets in the directory of the app's agents by id. Invalid files are logged and left out."""
-        folder = directory_of(self.app_name)
-        found = dict[str, EvalSet]()
-        for path in sorted(folder.glob(f"*{SUFFIX}")) if folder else []:
-            try:
-                eval_set = load_eval_set(path)
-            except EvaluationError as error:
-                logger.warning("An eval set is left out: %s", error)
-            else:
-                found[eval_set.eval_set_id] = eval_set
         return found
 
 

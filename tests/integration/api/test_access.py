@@ -78,6 +78,13 @@ GET    read    200      200   /adk/dev/apps/{app_name}/debug/trace/session/{sess
 GET    -       403      403   /adk/dev/apps/{app_name}/eval_sets
 GET    -       403      403   /adk/dev/apps/{app_name}/eval_sets/{eval_set_id}/evals
 GET    -       403      403   /adk/dev/apps/{app_name}/eval_sets/{eval_set_id}/evals/{eval_case_id}
+PUT    -       403      403   /adk/dev/apps/{app_name}/eval_sets/{eval_set_id}/evals/{eval_case_id}
+DELETE -       403      403   /adk/dev/apps/{app_name}/eval_sets/{eval_set_id}/evals/{eval_case_id}
+POST   -       403      403   /adk/dev/apps/{app_name}/eval_sets/{eval_set_id}/add_session
+POST   -       403      403   /adk/dev/apps/{app_name}/eval-sets
+DELETE -       403      403   /adk/dev/apps/{app_name}/eval-sets/{eval_set_id}
+POST   -       403      403   /adk/dev/apps/{app_name}/eval-sets/{eval_set_id}/run
+GET    -       403      403   /adk/dev/apps/{app_name}/metrics-info
 GET    -       403      403   /adk/dev/apps/{app_name}/eval_results
 GET    -       403      403   /adk/dev/apps/{app_name}/eval_results/{eval_result_id}
 POST   run     404      200   /adk/run
@@ -132,6 +139,17 @@ RUN = {
 BODIES: dict[tuple[str, str], Any] = {
     ("POST", "/api/v1/webhooks"): {"url": "https://example.org/hook", "events": ["run.ended"]},
     ("POST", "/api/v1/keys"): {"name": "Laptop", "scopes": ["manage"]},
+    ("POST", "/adk/dev/apps/{app_name}/eval-sets"): {"evalSet": {"evalSetId": "written"}},
+    ("POST", "/adk/dev/apps/{app_name}/eval-sets/{eval_set_id}/run"): {"evalMetrics": []},
+    ("POST", "/adk/dev/apps/{app_name}/eval_sets/{eval_set_id}/add_session"): {
+        "evalId": "one",
+        "userId": "{user_id}",
+        "sessionId": "{session_id}",
+    },
+    ("PUT", "/adk/dev/apps/{app_name}/eval_sets/{eval_set_id}/evals/{eval_case_id}"): {
+        "evalId": "{eval_case_id}",
+        "conversation": [],
+    },
     ("POST", "/adk/run"): RUN,
     ("POST", "/adk/run_sse"): RUN,
     ("POST", "/api/v1/sessions/{session_id}/runs"): {"text": "Hello."},

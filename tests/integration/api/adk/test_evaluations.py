@@ -13,7 +13,7 @@ from django.contrib.auth.models import Group, Permission, User
 from django.test import Client
 from django.utils import timezone
 
-from sessions_app.contrib.evaluation import staff_reader
+from sessions_app.contrib.evaluation import set_files
 from sessions_app.contrib.evaluation.adk_api import MAX_RESULTS
 from sessions_app.models import Evaluation, Remit, StaffAccess
 from tests.integration.access import APP, make_evaluation, make_session
@@ -136,7 +136,7 @@ def test_staff_see_the_apps_and_the_people_of_their_remits(staff: Client, evalua
 def test_files_beside_the_agents_are_sets_and_a_wrong_one_is_left_out(
     staff: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(staff_reader, "directory_of", lambda name: tmp_path)
+    monkeypatch.setattr(set_files, "directory_of", lambda name: tmp_path)
     (tmp_path / "good.evalset.json").write_text(f'{{"eval_set_id": "good", "eval_cases": [{CASE}]}}')
     (tmp_path / "bad.evalset.json").write_text("{")
     assert read(staff, SETS) == ["good"]
