@@ -17,8 +17,9 @@ class StaffAct(ActorColumns):
     Attributes:
         subject_kind: name of the model of the subject, such as `invocation`.
         subject_id: primary key of the subject as text.
-        detail: tool and numbers of an answered call, `tool(numbers)`, or the act that a second person must agree to,
-            `(erase)`. It has no words of the conversation, so it outlives an erasure.
+        detail: tool, numbers and event of an answered call, `tool(numbers)#seq`; or the act that a second person must
+            agree to, `(erase)`, or what a form has changed, `(Groups: added auditor)`. It has no words of the
+            conversation, so it outlives an erasure.
     """
 
     action = models.CharField(max_length=16, choices=ActionKind.choices)

@@ -10,7 +10,7 @@ from sessions_app.admin.acts.merged_list import ActPage, load_acts
 from sessions_app.admin.acts.sources import Filters
 from sessions_app.admin.framework.columns import exact_time, short_time
 from sessions_app.admin.framework.permissions import Right, may
-from sessions_app.admin.framework.recorded_acts import actor_in_words
+from sessions_app.admin.framework.recorded_acts import actor_in_words, staff_act_in_words
 from sessions_app.admin.records import StaffRecordAdmin
 from sessions_app.base.actors import NAME_LENGTH, ActorKind
 from sessions_app.models import AccessKind, StaffAct
@@ -35,12 +35,16 @@ class ActFilterForm(forms.Form):
 class StaffActAdmin(StaffRecordAdmin):
     """Acts of staff, newest first."""
 
-    list_display = ("at", "actor_name", "action", "subject_kind", "subject", "detail", "address", "reason")
+    list_display = ("at", "actor_name", "act", "subject_kind", "subject", "detail", "address", "reason")
     list_filter = ("action", "subject_kind", "at")
     fields = (
         "at", "action", "actor_kind", "actor_name", "actor_id", "address", "subject_kind", "subject_id", "subject",
         "detail", "reason",
     )  # fmt: skip
+
+    @admin.display(description=_("Act"))
+    def act(self, record: StaffAct) -> str:
+        return staff_act_in_words(record.action, record.subject_kind, record.detail)
 
     class Media:
         css = {"all": ["sessions_app/admin/figures.css"]}

@@ -3,10 +3,12 @@
 A source has the rights and remits of the table's own admin, so the page shows nothing that no other page shows.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from typing import Any, ClassVar
+from uuid import UUID
 
 from django.contrib import admin
 from django.contrib.auth import get_user_model
@@ -22,6 +24,7 @@ from runtime.events.calls import FRAMEWORK_CALLS, REQUEST_CONFIRMATION
 from runtime.events.tool_confirmation import call_to_confirm
 from sessions_app.admin.framework.links import event_link, session_link, session_url
 from sessions_app.admin.framework.permissions import Right, may, remits_of
+from sessions_app.admin.framework.recorded_acts import staff_act_in_words
 from sessions_app.admin.records import SubjectAdmin, kind_in_words
 from sessions_app.admin.session.timeline.calls import MAX_ARGUMENT_BYTES, answer_state, parse_object
 from sessions_app.base import actors
@@ -36,6 +39,7 @@ from sessions_app.models import (
     ErasedSession,
     Event,
     EventKind,
+    GuardedAct,
     Invocation,
     SessionAct,
     StaffAccess,
@@ -47,6 +51,8 @@ from sessions_app.process.replica import reading_connection
 from sessions_app.rendering.audit_values import ARGUMENT_LENGTH, excerpt, one_line_json, status_badge
 from sessions_app.secrets.masking import mask
 
+DETAIL = re.compile(r"(?P<tool>[^(]*)\((?P<arguments>.*?)\)?(#(?P<seq>\d+))?$", re.DOTALL)
+"""The `detail` of an act of staff."""
 MAX_DISTANCE = 2_000
 """Number of events before an answer among which its call is looked for."""
 
@@ -141,6 +147,12 @@ class Source:
             return str(row.session)
         return session_link(row.session)
 
+    def link_to_invocation(self, row: Any, key: str) -> SafeString | str:
+        """Return a link to the events of an invocation; its ADK id for users who may not read texts."""
+        if not may(self.request, Right.VIEW_TEXT):
+            return key
+        return format_html('<a href="{}">{}</a>', session_url(row.session_id, invocation=key), key)
+
 
 class _RecordSource(Source):
     """Records with a subject, whose admin knows the link to it."""
@@ -175,11 +187,22 @@ class StaffActSource(_RecordSource):
 
     def entry(self, record: StaffAct) -> Entry:
         entry = super().entry(record)
-        if not record.detail:
+        detail = DETAIL.match(record.detail)
+        if not detail:
             return entry
-        tool, _, numbers = record.detail.partition("(")
-        action = self.act(record) if tool else entry.action
-        return replace(entry, action=action, tool=tool, arguments=numbers.removesuffix(")"))
+        arguments = detail["arguments"]
+        if arguments in GuardedAct:
+            return entry  # the words of the act name it
+        if not detail["tool"]:
+            return replace(entry, arguments=arguments)
+        place = entry.place
+        if detail["seq"] and isinstance(place, SafeString):  # a link, so the user may open the session
+            link = event_link(UUID(record.subject_id), int(detail["seq"]))
+            place = format_html("{} {}", place, link)
+        return replace(entry, action=self.act(record), tool=detail["tool"], arguments=arguments, place=place)
+
+    def act(self, record: StaffAct) -> str:
+        return staff_act_in_words(record.action, record.subject_kind, record.detail)
 
 
 class StaffAccessSource(_RecordSource):
@@ -221,7 +244,11 @@ class SessionActSource(Source):
 
     def entries(self, rows: Iterable[SessionAct]) -> Iterator[Entry]:
         for act in rows:
-            place = self.link_to(act) if act.seq is None else event_link(act.session_id, act.seq)
+            place = self.link_to(act)
+            if act.seq is not None:
+                place = event_link(act.session_id, act.seq)
+            elif act.subject_kind == "invocation":
+                place = self.link_to_invocation(act, act.subject_id)
             tool = ""
             arguments = ""
             if act.subject_kind == "tool":
@@ -279,10 +306,7 @@ class MessageSource(Source):
 
     def entries(self, rows: Iterable[Invocation]) -> Iterator[Entry]:
         for row in rows:
-            place: SafeString | str = row.invocation_id
-            if may(self.request, Right.VIEW_TEXT):
-                url = session_url(row.session_id, invocation=row.invocation_id)
-                place = format_html('<a href="{}">{}</a>', url, row.invocation_id)
+            place = self.link_to_invocation(row, row.invocation_id)
             badge = status_badge(row.status)
             yield Entry(row.pk, row.created_at, row, gettext("Message"), effect=badge, place=place)
 
@@ -314,7 +338,7 @@ class ErasureSource(Source):
             else:
                 kind = ActorKind.SITE
             actor = SessionAct(**actors.Actor(kind, stone.by_name).columns())
-            action = f"{gettext('Erasure')}: {stone.get_kind_display()}"
+            action = f"{gettext('Erase')}: {stone.get_kind_display().lower()}"
             yield Entry(
                 stone.pk,
                 stone.started_at,

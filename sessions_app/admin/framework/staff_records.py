@@ -4,21 +4,26 @@ Django's log is written as well, for its history pages. It has no addresses, and
 actor.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
+from django import forms
 from django.contrib.admin.models import LogEntry
+from django.contrib.auth.models import Group
 from django.db.models import Model
 from django.http import HttpRequest
 
 from runtime.valid_text import storable
 from sessions_app.admin.framework.guarded_views import GuardedViewsMixin
+from sessions_app.admin.framework.recorded_acts import staff_act_in_words
 from sessions_app.base import actors
 from sessions_app.base.client_address import client_address
 from sessions_app.models import AccessKind, ActionKind, StaffAccess, StaffAct
+from sessions_app.models.staff_act import DETAIL_LENGTH
 from sessions_app.secrets.masking import beginning_of
 
 MAX_DETAIL_LENGTH = 300
+MAX_CHANGES_LENGTH = DETAIL_LENGTH - len("()")
 
 
 def staff_of(request: HttpRequest) -> actors.Actor:
@@ -62,12 +67,19 @@ def record_act(
 class RecordedActsMixin(GuardedViewsMixin):
     """Admin with records of acts: of all acts in Django's log, and of the site's actions."""
 
+    def construct_change_message(
+        self, request: HttpRequest, form: Any, formsets: Any, add: bool = False
+    ) -> list[dict[str, dict[str, list[str]]]]:
+        """Keep the changes for the record of the act: Django's message names the fields alone."""
+        request.adk_changes = list(_changes_in_words(form, is_new=add))  # type: ignore[attr-defined]
+        return super().construct_change_message(request, form, formsets, add)
+
     def log_addition(self, request: HttpRequest, obj: Any, message: Any) -> LogEntry:
-        record_act(request, ActionKind.ADD, obj)
+        _record_changes(request, ActionKind.ADD, obj)
         return super().log_addition(request, obj, message)
 
     def log_change(self, request: HttpRequest, obj: Any, message: Any) -> LogEntry:
-        record_act(request, ActionKind.CHANGE, obj)
+        _record_changes(request, ActionKind.CHANGE, obj)
         return super().log_change(request, obj, message)
 
     def log_deletions(self, request: HttpRequest, queryset: Iterable[Any]) -> Any:
@@ -84,7 +96,45 @@ class RecordedActsMixin(GuardedViewsMixin):
     ) -> None:
         """Record an action of the site, and show it in the row's history."""
         record_act(request, action, row, reason, detail)
-        message = str(action.label)
+        message = staff_act_in_words(action, row._meta.model_name, detail)
         if reason:
             message = f"{message}: {reason}"
         super().log_change(request, row, message)
+
+
+def _record_changes(request: HttpRequest, action: ActionKind, row: Model) -> None:
+    """Store an act with the changes of the form; several acts if one has no room for all changes."""
+    detail = ""
+    for change in getattr(request, "adk_changes", []):
+        longer = f"{detail}; {change}" if detail else change
+        if len(longer) > MAX_CHANGES_LENGTH and detail:
+            record_act(request, action, row, detail=f"({detail})")
+            longer = change
+        detail = longer[:MAX_CHANGES_LENGTH]
+    record_act(request, action, row, detail=f"({detail})" if detail else "")
+
+
+def _changes_in_words(form: Any, *, is_new: bool) -> Iterator[str]:
+    """Yield the changed fields of a form, with the rights and groups that were given or taken.
+
+    Texts of fields are left out: they may be personal data, and the record outlives an erasure.
+    """
+    for name in form.changed_data:
+        form_field = form.fields.get(name)
+        label = str(getattr(form_field, "label", None) or name)
+        after = form.cleaned_data.get(name)
+        if isinstance(form_field, forms.ModelMultipleChoiceField):
+            before = () if is_new else form.initial.get(name, ())
+            yield from (f"{label}: added {_name(row)}" for row in after if row not in before)
+            yield from (f"{label}: removed {_name(row)}" for row in before if row not in after)
+        elif isinstance(form_field, forms.BooleanField):
+            yield f"{label}: {'yes' if after else 'no'}"
+        elif isinstance(after, Group):
+            yield f"{label}: {after}"
+        else:
+            yield label
+
+
+def _name(row: Model) -> str:
+    # A permission as text also has the names of its app and its model.
+    return str(getattr(row, "name", row))

@@ -50,10 +50,11 @@ class StoredCall:
         self.shown = [(name, format_json(value)) for name, value in self.values.items()]
 
     def without_words(self, tool_name: str) -> str:
-        """Return the tool with the numbers among its arguments, such as `refund(amount=40)`."""
+        """Return the tool, the numbers among its arguments and the event, such as `refund(amount=40)#17`."""
         # Texts of a conversation must not outlive an erasure.
         numbers = [f"{name}={value}" for name, value in self.values.items() if isinstance(value, int | float)]
-        return f"{tool_name}({', '.join(numbers)})"[:DETAIL_LENGTH]
+        end = f")#{self.seq}" if self.seq else ")"
+        return f"{tool_name}({', '.join(numbers)}"[: DETAIL_LENGTH - len(end)] + end
 
     @classmethod
     def of(cls, row: AnswerRequest) -> Self:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import timedelta
+from html import unescape
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from django.test import Client
 from django.utils import timezone
 
 from sessions_app.admin.acts import merged_list
+from sessions_app.admin.framework.links import session_url
 from sessions_app.base import actors
 from sessions_app.base.actors import Act, ActionKind
 from sessions_app.data_protection.erase import ErasureOrder, erase_session
@@ -80,9 +82,13 @@ def test_the_acts_of_all_actors_are_one_list_with_tool_arguments_and_effect(
     Artifact.objects.filter(pk=make_artifact(session, "bill.pdf").pk).update(is_upload=True)
     StaffAct.objects.create(
         **actors.Actor(actors.ActorKind.STAFF, "grace").columns(),
-        action="approve", subject_kind="session", subject_id=str(session.pk), detail="refund(amount=7)",
+        action="approve", subject_kind="session", subject_id=str(session.pk), detail="refund(amount=7)#3",
     )  # fmt: skip
-    shown = rows_of(read(sign_in(client, *SOURCES), URL))
+    page = unescape(read(sign_in(client, *SOURCES), URL))
+    shown = rows_of(page)
+    assert [row[6] for row in shown if row[1] == "staff grace"] == ["Broken lamp #3"]
+    assert f'href="{session_url(session.pk, seq=3)}"' in page
+    assert f'href="{session_url(session.pk, invocation="e-1")}"' in page
     name = person.get_username()
     found = [row[1:6] for row in shown]
     assert ["staff grace", "Approve", "refund", "amount=7", ""] in found
@@ -226,7 +232,7 @@ def test_acts_survive_an_erasure_without_names_and_words(
         ["agent", "Call", "refund", "amount=40", ""],
         ["person", "Approve", "refund", "amount=40", ""],
         ["person", "Stop: invocation", "", "", ""],
-        ["staff grace", "Erasure: Session", "", "", "1 session, 8 events, 1 invocation, 1 act"],
+        ["staff grace", "Erase: session", "", "", "1 session, 8 events, 1 invocation, 1 act"],
     ]
     kept = str(ErasedSession.objects.values_list("acts", flat=True).get())
     assert not any(word in kept for word in ("ada", "Ada", "lamp", "4915", "203.0", "1001"))

@@ -151,7 +151,7 @@ def test_staff_approve_a_call_once_with_a_reason_and_the_chat_says_who(
         "127.0.0.1",
     )
     # The act has no foreign key: it outlives the erasure of the session, with what was approved and no words of it.
-    assert act.detail == "refund(euros=7)"
+    assert act.detail == "refund(euros=7)#4"
     finance.user_permissions.add(*Permission.objects.filter(codename__in=("view_staffact", "view_session")))
     acts = client.get(reverse("admin:sessions_app_staffact_changelist")).content.decode()
     session_page = reverse("admin:sessions_app_session_change", args=[row.session_id])
@@ -188,7 +188,7 @@ def test_acts_say_whether_the_answer_was_a_yes_or_a_no_and_repeat_no_words(
     acts = reverse("admin:sessions_app_staffact_changelist")
     for word in answers:
         page = client.get(acts, {"action__exact": word}).content.decode()
-        assert page.count(f'<td class="field-action">{word.title()}</td>') == 1
+        assert page.count(f'<td class="field-act">{word.title()}</td>') == 1
         detail = "get_user_choice()" if word == "answer" else "pay(euros=9)"
         assert detail in page
         assert "mocha" not in page

@@ -125,8 +125,13 @@ def test_an_act_is_done_by_the_asker_after_another_has_agreed(
     steps = ActRequestStep.objects.order_by("pk").values_list("actor_name", "kind", "agrees")
     assert list(steps) == [("alan", "answer", True), ("grace", "act", True)]
     assert "done" in read(alan, list_url("actrequest"))
+    assert f">Ask to {act}<" in read(alan, list_url("staffact"))
+    if act == "unmask":
+        assert f"Agree to {act}" in read(
+            grace, reverse("admin:sessions_app_session_history", args=[session.pk])
+        )
     html = read(alan, reverse("admin:sessions_app_staffact_all"))
-    assert "Ask: session" in html and "Approve: session" in html and act in html
+    assert f"Ask to {act}: session" in html and f"Agree to {act}: session" in html
 
 
 def test_an_account_is_erased_after_another_has_agreed(
@@ -413,7 +418,7 @@ def test_the_command_erases_once_what_was_asked_and_agreed_in_the_admin(
     auditor = Client()
     auditor.force_login(User.objects.create_superuser("auditor"))
     shown = auditor.get(reverse("admin:sessions_app_staffact_all")).content.decode()
-    assert shown.count("Erasure:") == 1 and "grace" in shown.partition("Erasure:")[0].rpartition("<tr")[2]
+    assert shown.count("Erase:") == 1 and "grace" in shown.partition("Erase:")[0].rpartition("<tr")[2]
 
 
 def test_an_agreement_is_for_one_subject_only(

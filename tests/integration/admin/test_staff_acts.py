@@ -180,6 +180,40 @@ def test_holds_users_and_groups_are_recorded_too(client: Client, root: User, per
     assert LogEntry.objects.filter(action_flag=2).count() == 2
 
 
+def test_the_record_of_a_change_names_the_rights_that_were_given_and_taken(
+    client: Client, root: User, person: User
+) -> None:
+    groups = {name: Group.objects.create(name=name) for name in ("auditors", "operators")}
+    person.groups.set([groups["operators"]])
+    may_erase = Permission.objects.get(codename="erase_data")
+    data = {
+        "username": person.username, "email": "ada@example.org", "groups": [groups["auditors"].pk],
+        "user_permissions": [may_erase.pk], "is_active": "on", "is_superuser": "on", "date_joined_0": "2026-11-01",
+        "date_joined_1": "10:00:00",
+    }  # fmt: skip
+    assert client.post(url_of(person, "change"), data).status_code == 302
+    changes = StaffAct.objects.get(subject_kind="user").detail
+    assert set(changes[1:-1].split("; ")) == {
+        "Email address", "Superuser status: yes", "Groups: added auditors", "Groups: removed operators",
+        f"User permissions: added {may_erase.name}", "Date joined",
+    }  # fmt: skip
+    assert "Groups: removed operators" in read(client, reverse("admin:sessions_app_staffact_all"))
+    client.post(reverse("admin:sessions_app_remit_add"), {"group": groups["auditors"].pk, "app_name": "shop"})
+    assert "Group: auditors" in StaffAct.objects.get(subject_kind="remit").detail
+
+
+def test_many_changes_are_recorded_as_several_acts(client: Client, root: User) -> None:
+    group = Group.objects.create(name="auditors")
+    rights = Permission.objects.filter(content_type__app_label="sessions_app")
+    data = {"name": "auditors", "permissions": rights.values_list("pk", flat=True)}
+    assert client.post(url_of(group, "change"), data).status_code == 302
+    acts = StaffAct.objects.filter(subject_kind="group").order_by("pk")
+    shown = "; ".join(act.detail[1:-1] for act in acts)
+    assert len(acts) > 1 and set(shown.split("; ")) == {
+        f"Permissions: added {right.name}" for right in rights
+    }
+
+
 def test_acts_are_read_only_and_escaped(client: Client, root: User, row: Any) -> None:
     client.post(url_of(row, "stop"), {"reason": HOSTILE})
     act = StaffAct.objects.get()
