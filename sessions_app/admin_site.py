@@ -8,10 +8,11 @@ from typing import Any
 
 from django.contrib.admin import AdminSite
 from django.contrib.admin.apps import AdminConfig
+from django.contrib.auth import get_user_model
 from django.http import HttpRequest
 from django.template.response import TemplateResponse
 from django.urls import reverse
-from django.utils.functional import lazy
+from django.utils.functional import Promise, lazy
 from django.utils.translation import gettext_lazy as _
 
 from sessions_app.conf import conf
@@ -77,19 +78,26 @@ class HomeAdminSite(AdminSite):
             found = [models.pop(name) for name in names.split() if name in models]
             if not names:
                 found = list(models.values())
-            if found and label == "evidence":
-                found = [*_all_acts(found), *found]
+            if label == "evidence":
+                found = _with_page(found, "StaffAct", "sessions_app_staffact_all", _("Who did what"))
+            elif label == "settings":
+                accounts = get_user_model()._meta
+                page = f"{accounts.app_label}_{accounts.model_name}_agents"
+                found = _with_page(found, str(accounts.object_name), page, _("Who may use which agent"))
             if found:
                 url = f"{reverse('admin:index')}#{label}"
                 groups.append({"name": title, "app_label": label, "app_url": url, "models": found})
         return groups
 
 
-def _all_acts(models: list[Any]) -> list[Any]:
-    """Return the entry of the page of all acts, for users who may view the acts of staff."""
-    url = reverse("admin:sessions_app_staffact_all")
-    entry = {"name": _("Who did what"), "object_name": "AllActs", "admin_url": url, "add_url": None}
-    return [{**model, **entry} for model in models if model["object_name"] == "StaffAct"]
+def _with_page(models: list[Any], object_name: str, page: str, title: Promise) -> list[Any]:
+    """Return the entries with a page before them, for users who may view the model of the page."""
+    entries = [
+        {**model, "name": title, "object_name": page, "admin_url": reverse(f"admin:{page}"), "add_url": None}
+        for model in models
+        if model["object_name"] == object_name and model["perms"].get("view")
+    ]
+    return [*entries, *models]
 
 
 def _inbox_name(request: HttpRequest, name: object) -> object:

@@ -20,6 +20,7 @@ from django.urls import URLPattern
 from django.utils.html import format_html
 from django.utils.translation import gettext_lazy as _
 
+from sessions_app.admin.agent_access import AgentAccessMixin
 from sessions_app.admin.framework.confirmed_action import ReasonForm, Wording, confirmation_page
 from sessions_app.admin.framework.links import row_links
 from sessions_app.admin.framework.permissions import REMIT_OF_PERSON, Right, may, within_remits
@@ -46,7 +47,7 @@ EXPORT = Wording(
 NAMES_OF_KINDS = {"credentials": "credentials that tools saved", "api_keys": "keys of the API"}
 
 
-class ErasingUserAdmin(SecondPersonMixin, BASE):  # type: ignore[misc]
+class ErasingUserAdmin(AgentAccessMixin, SecondPersonMixin, BASE):  # type: ignore[misc]
     """The project's admin of users, with an export, and with a deletion of the account and all data of the person.
 
     A remit with an app covers no users, because an account belongs to no app.

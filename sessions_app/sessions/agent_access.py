@@ -11,6 +11,7 @@ from uuid import UUID
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Permission, PermissionsMixin
 from django.contrib.contenttypes.models import ContentType
+from django.db.models import QuerySet
 
 from runtime.apps.app import App
 from sessions_app.agent_apps import registry
@@ -94,6 +95,11 @@ def create_permissions() -> None:
                 codename=_codename(name),
                 defaults={"name": f"Can use the agent {name}"},
             )
+
+
+def permission_to_use(app_name: str) -> QuerySet[Permission]:
+    """Return the permission to use an app: one row, or none before `migrate`."""
+    return Permission.objects.filter(content_type__app_label="sessions_app", codename=_codename(app_name))
 
 
 def _has_permission(user: Any, app_name: str) -> bool:

@@ -294,6 +294,8 @@ POST   login     login  login 302   302       -          /admin/axes/*/<object_i
 
 GET    login     login  login 403   200       read       /admin/auth/*/
 POST   login     login  login 403   200       read       /admin/auth/*/
+GET    login     login  login 403   200       view_user|change_user /admin/auth/user/agents/
+POST   login     login  login 403   403       -          /admin/auth/user/agents/
 GET    login     login  login 403   200       add+change /admin/auth/user/add/
 POST   login     login  login 403   200       add+change /admin/auth/user/add/
 GET    login     login  login 403   200       add_*      /admin/auth/*/add/
