@@ -18,7 +18,8 @@ from django.contrib.admin.utils import unquote
 from django.core.exceptions import PermissionDenied
 from django.core.files import File
 from django.db import IntegrityError, transaction
-from django.db.models import Exists, OuterRef, Q, QuerySet, Sum
+from django.db.models import CharField, Exists, OuterRef, Q, QuerySet, Sum
+from django.db.models.functions import Cast
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
 from django.template.defaultfilters import filesizeformat
 from django.urls import URLPattern
@@ -60,6 +61,7 @@ from sessions_app.models import (
     EntryKind,
     LegalHold,
     Session,
+    StaffAccess,
     Tombstone,
 )
 from sessions_app.rendering.audit_values import status_badge
@@ -68,7 +70,11 @@ from sessions_app.secrets.masking import mask_text
 SEALING = Wording(
     link=gettext_lazy("Seal…"), title=gettext_lazy("Seal the case file?"), confirm=gettext_lazy("Seal it")
 )
+MAX_CHECKED_BYTES = 20_000_000
+"""Bytes of a bundle that is checked with each page of its case file, in less than a second."""
 SEALED = gettext_lazy("This case file is sealed: nothing can be added.")
+
+UNOPENED = gettext_lazy("Open each session and event first: those that you have still to open are marked.")
 
 
 @admin.register(CaseFile)
@@ -168,8 +174,9 @@ class CaseFileAdmin(RecordedActsMixin, KeysetAdmin):
         note_access(request, AccessKind.OPEN, ("casefile", case.pk))
         entries = list(case.entries.order_by("pk"))
         may_add = self.has_add_permission(request) and not case.sealed_at
-        may_read = may_add and not _why_not_read(request, case, entries)
-        items = _items_in_words(request, case)
+        may_read = may_add and not _why_not_second_reader(request, case, entries)
+        items = _items_in_words(request, case, _unopened_items(request, case) if may_read else set())
+        seal = next((entry for entry in entries if entry.kind == EntryKind.SEAL), None)
         return self.show(
             request,
             "admin/sessions_app/casefile/page.html",
@@ -180,9 +187,11 @@ class CaseFileAdmin(RecordedActsMixin, KeysetAdmin):
             items=items,
             has_erased=any(item["is_erased"] for item in items),
             entries=[(entry, actor_in_words(entry), exact_time(entry.at)) for entry in entries],
-            seal=next((entry for entry in entries if entry.kind == EntryKind.SEAL), None),
+            seal=seal,
+            bundle=_bundle_state(seal, is_asked="check" in request.GET) if seal else "",
             note_form=forms.get("note_form", NoteForm()) if may_add else None,
             reading_form=forms.get("reading_form", ReadingForm(prefix="reading")) if may_read else None,
+            unopened=UNOPENED if any(item["is_unopened"] for item in items) else "",
             may_seal=may(request, Right.SEAL_CASE) and may(request, Right.EXPORT),
         )
 
@@ -211,12 +220,15 @@ class CaseFileAdmin(RecordedActsMixin, KeysetAdmin):
         kind = EntryKind.NOTE
         why_not = SEALED if case.sealed_at else ""
         if isinstance(form, ReadingForm):
-            why_not = why_not or _why_not_read(request, case, list(case.entries.all()))
+            why_not = why_not or _why_not_second_reader(request, case, list(case.entries.all()))
         if why_not:
             messages.warning(request, str(why_not))
             return page
         if not form.is_valid():
             return self._page(request, case, **{name: form})
+        if isinstance(form, ReadingForm) and _unopened_items(request, case):
+            messages.warning(request, str(UNOPENED))
+            return page
         try:
             with transaction.atomic():
                 kind = EntryKind(form.cleaned_data.get("kind", kind))
@@ -358,8 +370,32 @@ def _lock_contents(case: CaseFile) -> tuple[int, int, set[UUID]]:
     return items.count(), entries.count(), set(sessions.values_list("pk", flat=True))
 
 
-def _items_in_words(request: HttpRequest, case: CaseFile) -> list[dict[str, Any]]:
-    """Return link, hold and erasure of each item."""
+def _bundle_state(seal: CaseEntry, *, is_asked: bool) -> str:
+    """Return `as sealed`, `altered` or `missing`; `unchecked` for a large bundle, unless the user asks for a check."""
+    if not seal.bundle.storage.exists(str(seal.bundle.name)):
+        return "missing"
+    if seal.bundle.size > MAX_CHECKED_BYTES and not is_asked:
+        return "unchecked"
+    with seal.bundle.open("rb") as file:
+        return "as sealed" if is_as_sealed(file, seal.sha256) else "altered"
+
+
+def _unopened_items(request: HttpRequest, case: CaseFile) -> set[int]:
+    """Return the keys of the items whose session exists and was not opened by the user since the item was added."""
+    opened = StaffAccess.objects.filter(
+        actor_kind=ActorKind.STAFF,
+        actor_id=str(request.user.pk),
+        kind=AccessKind.OPEN,
+        subject_kind="session",
+        subject_id=Cast(OuterRef("session_id"), CharField()),
+        at__gte=OuterRef("at"),
+    )
+    present = case.items.filter(Exists(Session.objects.filter(pk=OuterRef("session_id"))))
+    return set(present.filter(~Exists(opened)).values_list("pk", flat=True))
+
+
+def _items_in_words(request: HttpRequest, case: CaseFile, unopened: set[int]) -> list[dict[str, Any]]:
+    """Return link, hold and erasure of each item, and whether the user has still to open it."""
     items = list(case.items.order_by("pk"))
     keys = [item.session_id for item in items]
     links = links_to_rows(request, "session", map(str, keys))
@@ -382,14 +418,15 @@ def _items_in_words(request: HttpRequest, case: CaseFile) -> list[dict[str, Any]
                 "at": exact_time(item.at),
                 "is_held": present.get(item.session_id, False),
                 "is_erased": item.session_id not in present,
+                "is_unopened": item.pk in unopened,
                 "tombstone": stone_links.get(str(erasures.get(item.session_id)), ""),
             }
         )
     return found
 
 
-def _why_not_read(request: HttpRequest, case: CaseFile, entries: list[CaseEntry]) -> str:
-    """Return why the user cannot be the second reader; empty if the user can."""
+def _why_not_second_reader(request: HttpRequest, case: CaseFile, entries: list[CaseEntry]) -> str:
+    """Return why the user cannot be the second reader; empty if the user can, after opening all items."""
     notes = [entry for entry in entries if entry.kind == EntryKind.NOTE]
     authors = {row.actor_id for row in (case, *case.items.all(), *notes)}
     if str(request.user.pk) in authors:

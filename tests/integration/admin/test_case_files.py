@@ -21,6 +21,7 @@ from django.test import Client
 from django.urls import reverse
 from pytest_django import Settings
 
+from sessions_app.admin.case_files import case_file_admin
 from sessions_app.data_protection.bundles.checking import check_bundle
 from sessions_app.data_protection.bundles.writing import write_bundle
 from sessions_app.data_protection.erase import ErasureOrder, erase_session
@@ -82,6 +83,8 @@ def collect(client: Client, *items: object, **values: object) -> Any:
 
 
 def read(client: Client, case: CaseFile, kind: str = "agreed") -> Any:
+    for session in Session.objects.filter(pk__in=case.items.values("session_id")):
+        client.get(page_of(session))
     return client.post(page(case, "read"), {"reading-kind": kind, "reading-note": "Clear."}, follow=True)
 
 
@@ -167,6 +170,57 @@ def test_a_case_file_is_collected_noted_read_and_sealed(
         ("grace", "export", "session"),
         ("alan", "download", "casefile"),
     ]
+
+
+def test_the_second_reader_signs_only_what_was_opened_since_it_was_collected(
+    grace: Client, alan: Client, session: Session, person: User
+) -> None:
+    other = Session.objects.create(app_name="help_desk", user=person, key="s-2", title="Broken desk")
+    alan.get(page_of(session))
+    collect(grace, f"{session.pk}.2", other.pk)
+    case = CaseFile.objects.get()
+    reading = {"reading-kind": "agreed", "reading-note": ""}
+    for opened, left in ((None, 2), (session, 1), (other, 0)):
+        if opened:
+            alan.get(page_of(opened))
+        shown = alan.get(page(case)).content.decode()
+        assert shown.count("not opened by you") == left and ("Open each session" in shown) == (left > 0)
+        posted = alan.post(page(case, "read"), reading, follow=True)
+        assert ("Open each session" in told(posted)) == (left > 0)
+        assert CaseEntry.objects.filter(kind="agreed").exists() == (left == 0)
+    assert "not opened by you" not in grace.get(page(case)).content.decode(), "the author is no second reader"
+
+
+def test_an_item_whose_session_was_erased_need_not_be_opened(
+    grace: Client, alan: Client, session: Session, person: User
+) -> None:
+    other = Session.objects.create(app_name="help_desk", user=person, key="s-2", title="Broken desk")
+    collect(grace, session.pk, other.pk)
+    erase_session(other.pk, ErasureOrder("asked", by_name="grace"))
+    case = CaseFile.objects.get()
+    read(alan, case)
+    assert CaseEntry.objects.filter(kind="agreed").exists()
+
+
+@pytest.mark.parametrize("most", [10**7, 1])
+def test_the_page_says_whether_the_bundle_in_the_storage_is_the_sealed_one(
+    grace: Client, alan: Client, session: Session, monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    case = sealed(grace, alan, session.pk)
+    monkeypatch.setattr(case_file_admin, "MAX_CHECKED_BYTES", most)
+    address = page(case)
+    if most == 1:  # A large bundle is checked when somebody asks.
+        assert "Check it" in alan.get(address).content.decode()
+        address += "?check"
+    assert "as sealed" in alan.get(address).content.decode()
+    stored = CaseEntry.objects.get(kind="seal").bundle
+    path = Path(stored.path)
+    path.write_bytes(path.read_bytes().replace(b"verify.html", b"Verify.html"))
+    shown = alan.get(address).content.decode()
+    assert "is not the sealed file" in shown and "as sealed" not in shown
+    path.unlink()
+    shown = alan.get(page(case)).content.decode()
+    assert "is missing" in shown and "Download the bundle" not in shown
 
 
 @pytest.mark.parametrize("model", [CaseItem, CaseEntry])
