@@ -37,6 +37,9 @@ class PersonForm(forms.Form):
 class AgentAccessMixin(GuardedViewsMixin):
     """Admin of users with the page, which has people within the remits only."""
 
+    class Media:
+        css = {"all": ["sessions_app/admin/figures.css"]}
+
     def get_urls(self) -> list[URLPattern]:
         return [self.view_path("agents/", self.agents_view, AGENTS), *super().get_urls()]
 

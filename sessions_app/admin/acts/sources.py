@@ -190,7 +190,7 @@ class StaffActSource(_RecordSource):
         detail = DETAIL.match(record.detail)
         if not detail:
             return entry
-        arguments = detail["arguments"]
+        arguments = detail["arguments"].replace("=", ": ")
         if arguments in GuardedAct:
             return entry  # the words of the act name it
         if not detail["tool"]:
@@ -371,7 +371,7 @@ class ErasedActSource(Source):
                 at = datetime.fromtimestamp(seconds, UTC)
                 actor = SessionAct(**actors.Actor(ActorKind(kind), "").columns())
                 action = gettext("Call") if act == "call" else str(ActionKind(act).label)
-                numbers = details or ""
+                numbers = (details or "").replace("=", ": ")
                 if not tool:
                     action = act_in_words(action, details)
                     numbers = ""

@@ -100,10 +100,15 @@ class Part:
 
 @dataclass(frozen=True)
 class Home:
-    """Content of the home page: the parts that the user may see, and links to the sessions that the user opened."""
+    """Content of the home page: the parts that the user may see, and links to the sessions that the user opened.
+
+    Attributes:
+        search_url: page that searches the sessions; empty for users who may not view them.
+    """
 
     parts: list[Part]
     opened: list[SafeString]
+    search_url: str
 
 
 def load_home(request: HttpRequest) -> Home:
@@ -117,7 +122,7 @@ def load_home(request: HttpRequest) -> Home:
         _today(request, links),
     ]
     shown = [part for part in parts if part.tiles or part.lines or part.calm]
-    return Home(shown, _opened(request))
+    return Home(shown, _opened(request), links.list_url("session"))
 
 
 def _waiting(request: HttpRequest, links: OverviewLinks) -> Part:

@@ -3,7 +3,7 @@
 Markdown file, printed page, shared page and record for the audit all use these entries, so their content is the same.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, Literal, assert_never
@@ -44,6 +44,10 @@ from sessions_app.rendering.questions import (
 from sessions_app.rendering.session_view import SessionView
 from sessions_app.rendering.workflow_card import StepCard
 
+_Question = (
+    ConfirmationRequestBlock | ChoiceBlock | CredentialRequestBlock | RemoteQuestionBlock | InputRequestBlock
+)
+_Answer = ConfirmationBlock | ChosenBlock | CredentialBlock | StoppedBlock | RepliedBlock
 PieceKind = Literal["said", "prose", "sources", "note", "verbatim", "file", "picture", "error"]
 
 
@@ -99,6 +103,7 @@ class EntryContext:
         delayed: ids of the calls that waited for a person or a job.
         outcomes: pieces about delayed calls that follow with the response, by call id. Added by the entries of calls.
         cards: steps of workflows by invocation. Removed by the entry of the first event of a workflow.
+        waiting: effects of what still waits for an answer, by call id; for the questions of jobs, the question.
     """
 
     view: SessionView
@@ -108,6 +113,7 @@ class EntryContext:
     delayed: set[str] = field(default_factory=set)
     outcomes: dict[str, list[Piece]] = field(default_factory=dict)
     cards: dict[str, list[StepCard]] = field(default_factory=dict)
+    waiting: Mapping[str, str] = field(default_factory=dict)
 
 
 def build_entry(event: Event, context: EntryContext, *, is_undone: bool = False) -> Entry | None:
@@ -175,9 +181,9 @@ def _pieces_of(block: Block, event: Event, context: EntryContext) -> Iterator[Pi
             | RemoteQuestionBlock()
             | InputRequestBlock()
         ):
-            yield Piece("note", _question(block))
+            yield from _question_pieces(block, context)
         case ConfirmationBlock() | ChosenBlock() | CredentialBlock() | StoppedBlock() | RepliedBlock():
-            yield Piece("note", _answer(block, context.owner))
+            yield from _answer_pieces(block, context.owner)
         # `assert_never` below makes mypy refuse a new kind of block without a case here: no transcript leaves out a
         # part.
         case CodeBlock() | FileBlock() | PicturesBlock() | UploadBlock():
@@ -212,13 +218,13 @@ def _attached_pieces(block: CodeBlock | FileBlock | PicturesBlock | UploadBlock)
             assert_never(block)
 
 
-def _question(
-    block: ConfirmationRequestBlock
-    | ChoiceBlock
-    | CredentialRequestBlock
-    | RemoteQuestionBlock
-    | InputRequestBlock,
-) -> str:
+def _question_pieces(block: _Question, context: EntryContext) -> Iterator[Piece]:
+    yield Piece("note", _question(block))
+    if block.call_id in context.waiting:
+        yield Piece("note", gettext("Waits for an answer"))
+
+
+def _question(block: _Question) -> str:
     match block:
         case ConfirmationRequestBlock():
             return gettext("Approval: %(call)s") % {"call": block.hint or block.words.plain}
@@ -237,14 +243,20 @@ def _question(
             assert_never(block)
 
 
-def _answer(
-    block: ConfirmationBlock | ChosenBlock | CredentialBlock | StoppedBlock | RepliedBlock, owner: str
-) -> str:
+def _answer_pieces(block: _Answer, owner: str) -> Iterator[Piece]:
+    person = owner
+    if isinstance(block, ConfirmationBlock | ChosenBlock) and block.staff:
+        person = gettext("{name} (staff)").format(name=block.staff)
+    yield Piece("note", _answer(block, person))
+    if isinstance(block, ConfirmationBlock) and block.reason:
+        yield Piece("note", gettext("Reason: %(reason)s") % {"reason": block.reason})
+
+
+def _answer(block: _Answer, person: str) -> str:
     if isinstance(block, StoppedBlock):
         return gettext("Stopped by staff")
     if isinstance(block, RepliedBlock):
         return block.text or gettext("Answered by a message")
-    person = owner if isinstance(block, CredentialBlock) else block.staff or owner
     match block:
         case ConfirmationBlock():
             if block.is_automatic and not block.is_confirmed:
@@ -284,6 +296,8 @@ def _call_pieces(call: CallBlock, context: EntryContext) -> Iterator[Piece]:
         context.outcomes[call.call_id] = [_in_words(call, call.words.done), *of_job]
     if not is_delayed or (call.job and not call.job.is_ended):
         yield from of_job
+    if call.job and call.call_id in context.waiting:
+        yield Piece("note", context.waiting[call.call_id])
 
 
 def _outcome(response: ResponseBlock, event: Event, context: EntryContext) -> Iterator[Piece]:

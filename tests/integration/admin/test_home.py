@@ -23,7 +23,15 @@ from sessions_app.models import (
     Session,
     SessionFigures,
 )
-from tests.integration.admin.audit_rows import HOSTILE, append_event, make_job, page_of, read, sign_in
+from tests.integration.admin.audit_rows import (
+    HOSTILE,
+    append_event,
+    list_url,
+    make_job,
+    page_of,
+    read,
+    sign_in,
+)
 from tests.integration.admin.test_large_lists import statements_of
 
 pytestmark = pytest.mark.django_db
@@ -86,6 +94,13 @@ def test_the_home_page_shows_what_waits_what_failed_what_is_broken_and_what_runs
     assert "What needs you | Agents</title>" in page
     for url in set(re.findall(r'href="(/admin/sessions_app/[^"]*)"', page)):
         assert client.get(html_module.unescape(url)).status_code == 200, url
+
+
+def test_the_home_page_searches_the_sessions_for_staff_who_may_view_them(client: Client) -> None:
+    form = f'action="{list_url("session")}" role="search"'
+    assert form in read(sign_in(client, "session"), HOME)
+    client.force_login(User.objects.create_user("other", is_staff=True))
+    assert form not in read(client, HOME)
 
 
 @pytest.mark.parametrize(

@@ -138,9 +138,15 @@ def test_staff_approve_a_call_once_with_a_reason_and_the_chat_says_who(
     assert "Refund 7 euros" in inbox and "ada" in inbox and page_of(row) in inbox
     page = client.get(page_of(row)).content.decode()
     assert "The lamp is broken" in page
+    finance.user_permissions.add(*Permission.objects.filter(codename="view_session"))
+    seen = reverse("admin:sessions_app_session_change", args=[row.session_id]) + "?view=person"
+    assert "Waits for an answer" in client.get(seen).content.decode()
     response = decide(client, row, "yes")
     assert "Approved: Refund 7 euros" in told(response) and REFUNDED == [7]
     assert "Approved by <bdi>grace</bdi> (staff)" in chat_of(row) and "It is fair" in chat_of(row)
+    shown = client.get(seen).content.decode()
+    assert "Approved by grace (staff)" in shown and "Reason: It is fair" in shown
+    assert "Waits for an answer" not in shown
     answer = Invocation.objects.get(client_id=f"answer:{row.call_id}")
     assert (answer.actor_kind, answer.actor_name, answer.reason) == ("staff", "grace", "It is fair")
     act = StaffAct.objects.get()

@@ -13,7 +13,7 @@ from sessions_app.admin.session.timeline.event_rows import UNREADABLE, read_stor
 from sessions_app.base.codec import event_to_show
 from sessions_app.data_protection.transcripts.entries import Entry, EntryContext, build_entry
 from sessions_app.history.rewinds import Rewinds
-from sessions_app.models import Event, Session
+from sessions_app.models import AnswerRequest, Event, Session
 from sessions_app.rendering.once_filter import once
 from sessions_app.rendering.session_view import Reader, SessionView
 from sessions_app.rendering.workflow_card import CardMaker, StepCard
@@ -52,7 +52,7 @@ def load_seen_events(
     rewinds: Rewinds,
     cards: dict[str, list[StepCard]] | None = None,
 ) -> list[SeenEvent]:
-    """Return the events as the person saw them, without invisible events, in two queries at most.
+    """Return the events as the person saw them, without invisible events, in three queries at most.
 
     Args:
         cards: steps of workflows, by invocation.
@@ -77,8 +77,15 @@ def load_seen_events(
     jobs = {job.call_id: job for job in session.jobs.filter(call_id__in=calls)}
     # The view of a person without details, whatever the rights of the member of staff.
     view = SessionView(session.pk, session.app_name, Reader(shows_details=False))
+    requests = AnswerRequest.objects.open().filter(session=session)
     context = EntryContext(
-        view, session.user.get_username(), jobs, _answered(answers), delayed, cards=cards or {}
+        view,
+        session.user.get_username(),
+        jobs,
+        _answered(answers),
+        delayed,
+        cards=cards or {},
+        waiting=dict(requests.values_list("call_id", "effect")),
     )
     seen = [_seen(event, bodies.get(event.seq), context, rewinds) for event in events]
     return [event for event in seen if event]
