@@ -6,7 +6,6 @@ from django import forms
 from django.contrib import admin
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Group
-from django.core.exceptions import PermissionDenied
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
@@ -24,6 +23,7 @@ from sessions_app.admin.framework.permissions import (
     Right,
     may,
     remits_of,
+    require,
     within_remits,
 )
 from sessions_app.admin.framework.staff_records import staff_of
@@ -174,8 +174,7 @@ class ApiKeyAdmin(ConfirmedActionAdmin, ReadOnlyAdmin):
 
     def add_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         """Make the key of a service, and show it this once."""
-        if not self.has_add_permission(request):
-            raise PermissionDenied
+        require(request, Right.ADD_KEY)
         title = _("Make the key of a service")
         form = ServiceKeyForm(request, request.POST or None)
         if form.is_valid():

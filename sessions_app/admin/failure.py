@@ -32,7 +32,7 @@ from sessions_app.admin.framework.figure_filters import FailedToolFilter
 from sessions_app.admin.framework.filters import ValueFilter
 from sessions_app.admin.framework.keyset_list import KeysetAdmin
 from sessions_app.admin.framework.links import call_link, list_url
-from sessions_app.admin.framework.permissions import Right, may, sums_within_remits
+from sessions_app.admin.framework.permissions import Right, may, require, sums_within_remits
 from sessions_app.admin.framework.staff_records import record_act
 from sessions_app.history.figures.days import local_day
 from sessions_app.models import ActionKind, CallError, DayFigure, DayMetric, Failure, FailureCause
@@ -101,7 +101,8 @@ class FailureAdmin(KeysetAdmin, SessionRowAdmin):
 
     def cause_view(self, request: HttpRequest) -> HttpResponse:
         """Assign or resolve the cause in the query string."""
-        if not (self.has_view_permission(request) and may(request, Right.RESOLVE_FAILURE)):
+        require(request, Right.RESOLVE_FAILURE)
+        if not self.has_view_permission(request):
             raise PermissionDenied
         tool = request.GET.get("tool", "")
         cause = request.GET.get("cause", "")

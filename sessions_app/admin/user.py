@@ -21,9 +21,10 @@ from django.utils.html import format_html
 from django.utils.translation import gettext_lazy as _
 
 from sessions_app.admin.agent_access import AgentAccessMixin
+from sessions_app.admin.case_files.lost_bundles import lost_bundles
 from sessions_app.admin.framework.confirmed_action import ReasonForm, Wording, confirmation_page
 from sessions_app.admin.framework.links import row_links
-from sessions_app.admin.framework.permissions import REMIT_OF_PERSON, Right, may, within_remits
+from sessions_app.admin.framework.permissions import REMIT_OF_PERSON, Right, may, require, within_remits
 from sessions_app.admin.framework.staff_records import RecordedActsMixin, note_access, staff_of
 from sessions_app.admin.second_person.consent import Consent, SecondPersonMixin, load_consent
 from sessions_app.asgi.downloads import as_download
@@ -31,7 +32,7 @@ from sessions_app.data_protection.erase import ErasureOrder, erase_user
 from sessions_app.data_protection.export import export_user
 from sessions_app.data_protection.personal_data import as_text, count_rows_of_user
 from sessions_app.errors import SecondPersonError
-from sessions_app.models import AccessKind, GuardedAct, LegalHold
+from sessions_app.models import AccessKind, GuardedAct, LegalHold, Session
 
 USER_MODEL: type[Model] = get_user_model()
 # A project may have its own admin of users: this admin extends it and takes its place.
@@ -82,7 +83,8 @@ class ErasingUserAdmin(AgentAccessMixin, SecondPersonMixin, BASE):  # type: igno
 
     def export_view(self, request: HttpRequest, id: str) -> HttpResponseBase:
         """Show the numbers of rows and ask for a reason, then return the data of the person as a file."""
-        if not self._may_export(request):
+        require(request, Right.EXPORT, Right.VIEW_TEXT)
+        if not self.has_view_permission(request):
             raise PermissionDenied
         person = self.get_row(request, id)
         form = ReasonForm(request.POST or None)
@@ -128,6 +130,7 @@ class ErasingUserAdmin(AgentAccessMixin, SecondPersonMixin, BASE):  # type: igno
     ) -> HttpResponse:
         """Show the numbers of rows and ask for a reason, then erase the person."""
         person = self.get_object(request, unquote(object_id))
+        require(request, Right.ERASE)
         if person is None or not self.has_delete_permission(request, person):
             return super().delete_view(request, object_id)  # which refuses
         consent = load_consent(request, GuardedAct.ERASE, person)
@@ -138,7 +141,12 @@ class ErasingUserAdmin(AgentAccessMixin, SecondPersonMixin, BASE):  # type: igno
             # No erasure without a valid reason, even with a forged form.
             request.POST = QueryDict()  # Without data Django shows the page again.
         request.adk_consent = consent  # type: ignore[attr-defined]
-        context = {"consent": consent, "confirm": consent.button(_("Delete and erase"))}
+        sessions = Session.objects.filter(user=person.pk).values("pk")
+        context = {
+            "consent": consent,
+            "confirm": consent.button(_("Delete and erase")),
+            "lost_bundles": lost_bundles(request, sessions),
+        }
         return super().delete_view(request, object_id, context | (extra_context or {}))
 
     def reason_for_deletion(self, request: HttpRequest) -> str:

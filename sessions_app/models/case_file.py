@@ -5,7 +5,7 @@ Rows are only inserted. The seal is the last row of a case file: a trigger of th
 """
 
 from typing import Any, Self
-from uuid import UUID, uuid4
+from uuid import uuid4
 
 from django.db import models
 from django.db.models import Exists, OuterRef, Q, Subquery
@@ -126,14 +126,14 @@ class CaseEntry(ActorColumns):
         return f"{self.kind} of case file {self.case_id}"
 
 
-def seals_of_session(session_pk: UUID) -> models.QuerySet[CaseEntry]:
-    """Return the seals of the case files that have the session: their bundles are deleted with it."""
-    cases = CaseItem.objects.filter(session_id=session_pk).values("case")
+def seals_of(*, session_ids: Any) -> models.QuerySet[CaseEntry]:
+    """Return the seals of the case files that have one of the sessions: their bundles are deleted with it."""
+    cases = CaseItem.objects.filter(session_id__in=session_ids).values("case")
     return CaseEntry.objects.filter(kind=EntryKind.SEAL, case__in=cases)
 
 
 @receiver(post_delete, sender=Session)
 def delete_bundles(instance: Session, using: str, **kwargs: Any) -> None:
     """Delete the bundles that have the erased session, after the commit. Their seals stay, with the SHA-256."""
-    for seal in seals_of_session(instance.pk):
+    for seal in seals_of(session_ids=[instance.pk]):
         delete_after_commit(seal.bundle, using)

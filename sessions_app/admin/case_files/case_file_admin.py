@@ -324,6 +324,7 @@ class CaseFileAdmin(RecordedActsMixin, KeysetAdmin):
         return stored_download(name, file)
 
     def _require_adding(self, request: HttpRequest) -> None:
+        require(request, Right.ADD_TO_CASE)
         if not self.has_add_permission(request):
             raise PermissionDenied
         self._require_reading_sessions(request)

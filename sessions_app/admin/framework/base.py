@@ -143,6 +143,11 @@ class ReadOnlyAdmin(GuardedViewsMixin):
         if not self.has_view_permission(request):
             raise PermissionDenied
 
+    def rights_for(self, action: str) -> list[str]:
+        # Nobody adds, changes or deletes a row.
+        rights = super().rights_for("cancel" if action == "stop" else "view")
+        return [*rights, Right.VIEW_TEXT] if self.is_text else rights
+
     def has_view_permission(self, request: HttpRequest, obj: object | None = None) -> bool:
         may_read = not self.is_text or may(request, Right.VIEW_TEXT)
         return may_read and super().has_view_permission(request, obj)

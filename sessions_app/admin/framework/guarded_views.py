@@ -14,15 +14,19 @@ from typing import Any, Never
 from django.contrib import admin
 from django.contrib.admin.options import IncorrectLookupParameters
 from django.contrib.admin.views.main import PAGE_VAR, ChangeList
+from django.contrib.auth.models import Permission
+from django.core.exceptions import PermissionDenied
 from django.core.paginator import Paginator
 from django.db import OperationalError, transaction
 from django.http import Http404, HttpRequest, HttpResponseBase
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils.functional import Promise
+from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext_lazy as _
 from psycopg.errors import QueryCanceled
 
+from sessions_app.admin.framework.permissions import may
 from sessions_app.conf import conf
 from sessions_app.process.replica import (
     ReadFrom,
@@ -153,9 +157,43 @@ class GuardedViewsMixin(admin.ModelAdmin):  # type: ignore[type-arg]
                     if not isinstance(error.__cause__, QueryCanceled):
                         raise
                     response = self._too_slow(request)
+                except PermissionDenied:
+                    response = self._refused(request)
                 return _safe_to_show(response)
 
         return guarded
+
+    def _refused(self, request: HttpRequest) -> HttpResponseBase:
+        """Return the page that names the missing permissions, if some are missing."""
+        referring_page = request.headers.get("Referer", "")
+        if not url_has_allowed_host_and_scheme(referring_page, {request.get_host()}, request.is_secure()):
+            referring_page = reverse("admin:index")
+        page = self.show(
+            request,
+            "admin/sessions_app/refused.html",
+            _("You may not do this"),
+            missing=self._missing_rights(request),
+            return_url=referring_page,
+        )
+        page.status_code = 403
+        return page
+
+    def _missing_rights(self, request: HttpRequest) -> list[str]:
+        """Return the names of the permissions that the user lacks for a page of this admin."""
+        rights: list[str] = getattr(request, "missing_rights", [])
+        if not rights:
+            action = str(request.resolver_match and request.resolver_match.url_name).rpartition("_")[2]
+            rights = [right for right in self.rights_for(action) if not may(request, right)]
+        codenames = [right.rpartition(".")[2] for right in rights]
+        found = (
+            Permission.objects.filter(codename__in=codenames).select_related("content_type").order_by("name")
+        )
+        # Models of two apps may have one name.
+        return [row.name for row in found if f"{row.content_type.app_label}.{row.codename}" in rights]
+
+    def rights_for(self, action: str) -> list[str]:
+        """Return the permissions for a page, by the last word of its URL's name."""
+        return [f"{self.opts.app_label}.{name}_{self.opts.model_name}" for name in ("view", action)]
 
     def _too_slow(self, request: HttpRequest) -> HttpResponseBase:
         seconds = conf().audit_statement_seconds

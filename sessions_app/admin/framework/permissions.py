@@ -52,9 +52,11 @@ def require(request: HttpRequest, *rights: str) -> None:
     """Refuse a request whose user lacks one of the permissions.
 
     Raises:
-        PermissionDenied: the user lacks a permission.
+        PermissionDenied: the user lacks a permission. The page of the refusal names what is missing.
     """
-    if not all(may(request, right) for right in rights):
+    missing = [str(right) for right in rights if not may(request, right)]
+    if missing:
+        request.missing_rights = missing  # type: ignore[attr-defined]
         raise PermissionDenied
 
 

@@ -13,8 +13,9 @@ from django.urls import URLPattern, reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext
+from django.utils.translation import gettext_lazy
 
+from sessions_app.admin.case_files.lost_bundles import lost_bundles
 from sessions_app.admin.framework.confirmed_action import ReasonForm, Wording, Words, confirmation_page
 from sessions_app.admin.framework.links import RowLinks, row_links, row_url, session_url
 from sessions_app.admin.framework.permissions import Right, may, may_collect, require
@@ -28,7 +29,6 @@ from sessions_app.data_protection.personal_data import as_text, count_rows_of_se
 from sessions_app.data_protection.transcripts.pages import write_record
 from sessions_app.errors import LegalHoldError, SecondPersonError
 from sessions_app.models import AccessKind, ActionKind, GuardedAct, LegalHold, Session
-from sessions_app.models.case_file import seals_of_session
 
 ARCHIVE, RECORD = "archive", "record"
 
@@ -132,7 +132,7 @@ class SessionActionsMixin(SecondPersonMixin):
         session = self._open(request, session_id, EXPORT)
         form = ExportForm(request.POST or None)
         if not form.is_valid():
-            return self._ask(request, session, EXPORT.wording, form, _counts(session))
+            return self._ask(request, session, EXPORT.wording, form, _counts(request, session))
         chosen = form.cleaned_data["form"]
         reason = form.cleaned_data["reason"]
         with TemporaryDirectory() as folder:
@@ -192,7 +192,7 @@ class SessionActionsMixin(SecondPersonMixin):
             erased = as_text(tombstone.counts)
             messages.success(request, _("Erased: %(counts)s. A tombstone is kept.") % {"counts": erased})
             return HttpResponseRedirect(self.url_of("changelist"))
-        description = _counts(session)
+        description = _counts(request, session)
         if held:
             note = _("Nothing may be erased: %(hold)s is in force.") % {"hold": held}
             description = format_html('{}<br><strong class="audit-bad">{}</strong>', description, note)
@@ -239,15 +239,9 @@ class SessionActionsMixin(SecondPersonMixin):
         )
 
 
-def _counts(session: Session) -> SafeString:
+def _counts(request: HttpRequest, session: Session) -> SafeString:
     counts = count_rows_of_sessions(Session.objects.filter(pk=session.pk))
     description = format_html("<bdi>{}</bdi>: {}", session, as_text(counts))
-    bundles = seals_of_session(session.pk).count()
-    if bundles:
-        note = ngettext(
-            "%(bundles)d sealed case file has this session. Its bundle is deleted, too.",
-            "%(bundles)d sealed case files have this session. Their bundles are deleted, too.",
-            bundles,
-        ) % {"bundles": bundles}
-        description = format_html('{}<br><strong class="audit-bad">{}</strong>', description, note)
+    if note := lost_bundles(request, [session.pk]):
+        description = format_html("{}<br>{}", description, note)
     return description

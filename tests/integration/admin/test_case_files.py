@@ -391,7 +391,14 @@ def test_an_erased_session_leaves_the_case_file_with_its_tombstone(
     root = Client()
     root.force_login(User.objects.create_superuser("root"))
     asked = root.get(reverse("admin:sessions_app_session_erase", args=[session.pk])).content.decode()
-    assert "1 sealed case file has this session. Its bundle is deleted, too." in asked
+    of_person = root.get(reverse("admin:auth_user_delete", args=[person.pk])).content.decode()
+    for shown in (asked, of_person):
+        assert "1 sealed case file loses its bundle." in shown and f'href="{page(case)}"' in shown
+    grace_without_cases = staff("clerk", "view_session", "view_text", "erase_data")
+    shown = grace_without_cases.get(
+        reverse("admin:sessions_app_session_erase", args=[session.pk])
+    ).content.decode()
+    assert "1 sealed case file loses its bundle." in shown and page(case) not in shown
     erase_session(session.pk, ErasureOrder("Asked for."))
     assert not stored.exists()
     stored.write_bytes(content)  # as if the process had died after the commit of the erasure

@@ -335,3 +335,41 @@ def test_the_groups_are_created_once_and_a_changed_group_stays_as_it_is() -> Non
     create_groups(apps, None)
     assert not Group.objects.get(name="auditor").permissions.exists()
     assert Group.objects.count() == 3
+
+
+@pytest.mark.parametrize(
+    ("rights", "name", "missing"),
+    [
+        ((), "change", "permission “Can view session”"),
+        (("view_session",), "change", "permission “{view_text}”"),
+        (("view_session", "view_text"), "erase", "permission “{erase_data}”"),
+        (("view_session", "view_text"), "export", "permission “{export_data}”"),
+    ],
+)
+def test_a_refusal_names_the_missing_permission_who_gives_it_and_the_way_back(
+    client: Client, session: Session, rights: tuple[str, ...], name: str, missing: str
+) -> None:
+    sign_in(client, rights=rights)
+    names = dict(Permission.objects.values_list("codename", "name"))
+    for referring_page, back in (
+        ("http://testserver/admin/?x=1", None),
+        ("https://evil.example/", "/admin/"),
+    ):
+        response = client.get(page("session", session, name), headers={"Referer": referring_page})
+        shown = response.content.decode()
+        assert response.status_code == 403 and missing.format_map(names) in shown
+        assert "Who may change users or groups can give it" in shown
+        assert f'<a href="{back or referring_page}">Go back</a>' in shown
+
+
+def test_a_refusal_that_no_permission_explains_says_so(client: Client, rows: dict[str, Any]) -> None:
+    client.force_login(User.objects.create_superuser("root"))
+    response = client.post(page("session", rows["session"]), {"title": "x"})
+    assert response.status_code == 403 and "not possible for anybody" in response.content.decode()
+
+
+def test_a_stop_that_is_refused_names_its_permission(client: Client, rows: dict[str, Any]) -> None:
+    sign_in(client, "invocation")
+    response = client.get(page("invocation", rows["invocation"], "stop"))
+    name = Permission.objects.get(codename="cancel_invocation").name
+    assert response.status_code == 403 and f"“{name}”" in response.content.decode()
