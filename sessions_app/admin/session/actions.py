@@ -29,6 +29,7 @@ from sessions_app.data_protection.personal_data import as_text, count_rows_of_se
 from sessions_app.data_protection.transcripts.pages import write_record
 from sessions_app.errors import LegalHoldError, SecondPersonError
 from sessions_app.models import AccessKind, ActionKind, GuardedAct, LegalHold, Session
+from sessions_app.secrets.masking import is_unmasked
 
 ARCHIVE, RECORD = "archive", "record"
 
@@ -107,10 +108,11 @@ class SessionActionsMixin(SecondPersonMixin):
 
     def action_links(self, request: HttpRequest, session: Session) -> list[tuple[str, Words]]:
         """Return URL and text of each action within the rights of the user."""
+        offered = [action for action in ACTIONS if may(request, action.right)]
+        if UNMASK in offered and is_unmasked():
+            offered.remove(UNMASK)  # the page offers to mask the values again
         links: list[tuple[str, Words]] = [
-            (row_url(session, action.name), action.wording.link)
-            for action in ACTIONS
-            if may(request, action.right)
+            (row_url(session, action.name), action.wording.link) for action in offered
         ]
         if may(request, Right.SET_HOLD):
             links.append((f"{reverse(HOLD)}?session={session.pk}", gettext_lazy("Legal hold…")))

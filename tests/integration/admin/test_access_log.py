@@ -243,7 +243,9 @@ def test_masked_values_are_shown_for_a_reason_for_one_session_and_one_sign_in(
         job_page,
     ):
         assert KEY in read(client, url), url
-    assert re.search(r"Masked values are shown until \d\d:\d\d UTC\.", read(client, page_of(session)))
+    page = read(client, page_of(session))
+    assert re.search(r"Masked values are shown until \d\d:\d\d UTC\.", page) and "Unmask…" not in page
+    assert "Unmask…" in read(client, page_of(other))
     assert KEY not in read(client, page_of(other))
     assert KEY not in read(client, reverse("admin:sessions_app_session_changelist"))
     row = StaffAccess.objects.get(kind="unmask")
