@@ -120,7 +120,8 @@ class ErasingUserAdmin(AgentAccessMixin, SecondPersonMixin, BASE):  # type: igno
         # kind.
         counts = {"users": 1}
         for kind, number in count_rows_of_user(user.pk).items():
-            counts[NAMES_OF_KINDS.get(kind) or kind.replace("_", " ")] = number
+            if number:
+                counts[NAMES_OF_KINDS.get(kind) or kind.replace("_", " ")] = number
         held = [str(hold) for hold in LegalHold.objects.of_user(user.pk)]
         missing = set() if self.has_delete_permission(request) else {str(self.opts.verbose_name)}
         return [str(user)], counts, missing, held

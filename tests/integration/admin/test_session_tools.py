@@ -189,6 +189,7 @@ def test_the_data_of_a_person_are_exported_and_erased_from_the_list_of_users(
     SavedCredential.objects.create(user_id=session.user_id, **saved)
     html = read(client, pages["delete"])
     assert "<li>Sessions: 1</li>" in html and "<li>Credentials that tools saved: 1</li>" in html
+    assert "Webhooks: 0" not in html, "nothing that the person has not"
     assert "[masked]" not in html
     assert "This field is required" in client.post(pages["delete"], {"reason": " "}).content.decode()
     assert User.objects.filter(pk=session.user_id).exists()
