@@ -19,7 +19,7 @@ import asyncio
 import logging
 import os
 import socket
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine
 from functools import partial
 from typing import Any
 from uuid import UUID, uuid4
@@ -64,17 +64,12 @@ class InvocationWorker:
         self._is_closing = False
         live.relay.on_cancel = self.cancel_here
 
-    async def start(
-        self,
-        new: NewInvocation,
-        *,
-        policies: Mapping[str, str] | None = None,
-    ) -> Queued:
+    async def start(self, new: NewInvocation, *, obeys_queue_policy: bool = False) -> Queued:
         """Queue an invocation, and run it here immediately when the session is idle.
 
         Args:
-            policies: queue policies by app name, with the key "" for all other apps. By default the invocation is
-                queued.
+            obeys_queue_policy: True for a user's message: the queue policy of the app may refuse it, or interrupt
+                earlier invocations. Other work waits for its turn.
 
         Raises:
             NotFoundError: the user has no such session.
@@ -86,7 +81,8 @@ class InvocationWorker:
         lease = None
         if not self._is_closing:
             lease = invocation_queue.Lease(self.owner, conf().lease_seconds, versions())
-        rules = invocation_queue.AdmissionRules(policies or {}, _limits())
+        policies = conf().by_app("queue_policy") if obeys_queue_policy else {}
+        rules = invocation_queue.AdmissionRules(policies, _limits())
         queued = await invocation_queue.enqueue(new, lease=lease, rules=rules)
         if queued is None:
             raise NotFoundError(NO_SESSION)

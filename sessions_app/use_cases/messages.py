@@ -82,7 +82,7 @@ async def send_message(
         title=changes.title_from(text or files[0][0]),
         state_delta=delta,
     )
-    queued = await worker().start(new, policies=conf().by_app("queue_policy"))
+    queued = await worker().start(new, obeys_queue_policy=True)
     return queued.invocation_id, queued.status
 
 
