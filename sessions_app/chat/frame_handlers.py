@@ -59,8 +59,7 @@ async def _message(frame: protocol.Message, by: UserActor, session_id: UUID) -> 
         admitted = await use_cases.edit_message(
             by, session_id, frame.id, frame.text, frame.replaces, files, model=frame.model
         )
-    invocation_id, status = admitted
-    return InvocationNotice(invocation_id, frame.id, status)
+    return InvocationNotice(admitted.invocation_id, frame.id, admitted.status)
 
 
 @handle_frame.register

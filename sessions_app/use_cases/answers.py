@@ -16,6 +16,7 @@ from sessions_app.models import Session
 from sessions_app.process.threads import in_thread
 from sessions_app.sessions.agent_access import own_usable_session
 from sessions_app.sessions.ownership import User, own_session
+from sessions_app.store.sql.invocation_queue import Admitted
 
 
 async def answer_call(
@@ -28,8 +29,8 @@ async def answer_call(
     invocation_id: str | None = None,
     state_delta: Mapping[str, Any] | None = None,
     for_site: bool = False,
-) -> tuple[str, str]:
-    """Answer a pending call; return the id and status of the invocation. The first answer counts.
+) -> Admitted:
+    """Answer a pending call. The first answer counts.
 
     Args:
         name: name of the called function; None for any.
@@ -63,7 +64,7 @@ async def answer_long_running_call(
     by: User | None = None,
     address: str = "",
     reason: str = "",
-) -> tuple[str, str]:
+) -> Admitted:
     """Answer a call in any session, from code of the site such as a webhook or a page for approvals.
 
     Args:

@@ -31,7 +31,7 @@ from sessions_app.sessions.agent_access import own_usable_session
 from sessions_app.sessions.list import changes
 from sessions_app.sessions.ownership import User, own_session
 from sessions_app.store import uploads
-from sessions_app.store.sql.invocation_queue import NewInvocation
+from sessions_app.store.sql.invocation_queue import Admitted, NewInvocation
 from sessions_app.store.uploads import FileName
 
 
@@ -44,10 +44,8 @@ async def send_message(
     *,
     state_delta: Mapping[str, Any] | None = None,
     model: str | None = None,
-) -> tuple[str, str]:
+) -> Admitted:
     """Queue a message and start its invocation. Idempotent: a repeated client id starts nothing.
-
-    Return the invocation's id and its current status.
 
     Args:
         files: uploads of the session.
@@ -83,7 +81,7 @@ async def send_message(
         state_delta=delta,
     )
     queued = await worker().start(new, obeys_queue_policy=True)
-    return queued.invocation_id, queued.status
+    return queued.admitted
 
 
 async def edit_message(
@@ -96,7 +94,7 @@ async def edit_message(
     *,
     state_delta: Mapping[str, Any] | None = None,
     model: str | None = None,
-) -> tuple[str, str]:
+) -> Admitted:
     """Replace an earlier message: rewind to before it, and send the new message (contract R3).
 
     Idempotent: repeated calls with the same client id leave one new message, even after a crash half-way. Returns and
@@ -151,8 +149,8 @@ async def cancel(by: UserActor, session_id: UUID, invocation_id: str) -> None:
 
 async def retry(
     by: UserActor, session_id: UUID, invocation_id: str, *, retry_id: UUID | None = None
-) -> tuple[str, str]:
-    """Retry the session's last invocation after a failure. Return the id and status of the invocation.
+) -> Admitted:
+    """Retry the session's last invocation after a failure.
 
     The invocation resumes from its events. If its agents cannot be resumed, its message is sent again as a new
     invocation.
@@ -169,7 +167,7 @@ async def retry(
     session = await own_usable_session(by.user, session_id)
     # First: a retried invocation no longer counts as failed, so the checks below would refuse the repetition.
     if retry_id and (queued := await invocation_of_retry(session, invocation_id, retry_id)):
-        return queued.invocation_id, queued.status
+        return Admitted(queued.invocation_id, queued.status)
     failed = await failed_invocation(session, invocation_id)
     if await must_restart(session, failed):
         again = NewInvocation(
@@ -180,15 +178,15 @@ async def retry(
             by=by,
             state_delta=failed.state_delta,
         )
-        sent = await worker().start(again)
-        return sent.invocation_id, sent.status
+        started = await worker().start(again)
+        return started.admitted
     return await start_again(session, invocation_id, by, retry_id)
 
 
 async def start_again(
     session: Session, invocation_id: str, by: Actor, retry_id: UUID | None = None
-) -> tuple[str, str]:
-    """Run the session's last invocation from its events again, after a failure. Return its id and status.
+) -> Admitted:
+    """Run the session's last invocation from its events again, after a failure.
 
     Raises:
         NotFoundError: the session has no such invocation.
@@ -198,7 +196,7 @@ async def start_again(
     notice = invocation_notice(row.invocation_id, row.client_id, row.status)
     live().hub.publish_notice(session.pk, notice)
     await worker().start_next(session.pk)
-    return row.invocation_id, row.status
+    return Admitted(row.invocation_id, row.status)
 
 
 async def give_feedback(user: User, session_id: UUID, seq: int, rating: str, comment: str) -> None:

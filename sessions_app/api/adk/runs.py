@@ -111,7 +111,7 @@ async def _start(request: StreamRequest, ask: "RunRequest", session: OwnSession)
         after = await log_position_before(known)
     elif ask.answers:
         answer = _only_answer(ask)
-        run_id, _ = await use_cases.answer_call(
+        admitted = await use_cases.answer_call(
             by,
             session.pk,
             answer.id or "",
@@ -120,11 +120,13 @@ async def _start(request: StreamRequest, ask: "RunRequest", session: OwnSession)
             state_delta=ask.state_delta,
             for_site=request.caller.is_service,
         )
+        run_id = admitted.invocation_id
     else:
         files = await _upload(ask.files, user, session, request.caller.network)
-        run_id, _ = await use_cases.send_message(
+        admitted = await use_cases.send_message(
             by, session.pk, client_id, ask.text, files, state_delta=ask.state_delta
         )
+        run_id = admitted.invocation_id
     return run_id, after if last is None else last
 
 
@@ -151,8 +153,8 @@ async def _resume(ask: "RunRequest", by: UserActor, session: OwnSession) -> str:
         return row.invocation_id
     if row.status == InvocationStatus.WAITING:
         raise ConflictError("The run waits for an answer. Send it as a functionResponse.")
-    run_id, _ = await use_cases.retry(by, session.pk, row.invocation_id)
-    return run_id
+    retried = await use_cases.retry(by, session.pk, row.invocation_id)
+    return retried.invocation_id
 
 
 def _runs(session: OwnSession) -> QuerySet[Invocation]:

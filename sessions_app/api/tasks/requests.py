@@ -87,8 +87,8 @@ class AgentOfCaller:
             )
             names.append(name)
         by = self.caller.actor_for(user)
-        invocation_id, _ = await use_cases.send_message(by, session, client_id, text, names)
-        return await load_task(await in_thread(rows.get, invocation_id=invocation_id))
+        admitted = await use_cases.send_message(by, session, client_id, text, names)
+        return await load_task(await in_thread(rows.get, invocation_id=admitted.invocation_id))
 
     async def answer(self, task: SiteTask, answers: Iterable[Answer]) -> SiteTask:
         """Answer calls and questions of a task.

@@ -103,7 +103,7 @@ async def start_run(
     # The idempotency key is the client id as well, so a second attempt after a crash finds the run of the first.
     client_id = message.client_id or key_of(request) or uuid4().hex
     files = [(file.name, file.version) for file in message.files]
-    run_id, _ = await use_cases.send_message(
+    admitted = await use_cases.send_message(
         actor_of(request, session.user),
         session_id,
         client_id,
@@ -111,8 +111,8 @@ async def start_run(
         files,
         state_delta=message.state_delta,
     )
-    response["Location"] = reverse("api-v1:get_run", args=[run_id])
-    return Status(202, Run.of(await reachable_run(caller_of(request), run_id, Scope.RUN)))
+    response["Location"] = reverse("api-v1:get_run", args=[admitted.invocation_id])
+    return await _accepted(caller_of(request), admitted.invocation_id, Scope.RUN)
 
 
 @router.get("/runs/{run_id}", response=Run)
@@ -140,8 +140,8 @@ async def retry(request: HttpRequest, run_id: str) -> Status[Run]:
     """Retry the last run of a session, which failed: the run continues, or its message is sent again."""
     run = await reachable_run(caller_of(request), run_id, Scope.RUN)
     by = actor_of(request, run.session.user)
-    answering, _ = await use_cases.retry(by, run.session_id, run_id, retry_id=id_of_key(request))
-    return await _accepted(caller_of(request), answering, Scope.RUN)
+    retried = await use_cases.retry(by, run.session_id, run_id, retry_id=id_of_key(request))
+    return await _accepted(caller_of(request), retried.invocation_id, Scope.RUN)
 
 
 @router.post("/runs/{run_id}/edit", response={202: Run})
@@ -154,10 +154,10 @@ async def edit(request: HttpRequest, run_id: str, body: NewRun) -> Status[Run]:
     files = [(file.name, file.version) for file in body.files]
     client_id = body.client_id or key_of(request) or uuid4().hex
     by = actor_of(request, run.session.user)
-    new, _ = await use_cases.edit_message(
+    edited = await use_cases.edit_message(
         by, run.session_id, client_id, body.text, run_id, files, state_delta=body.state_delta
     )
-    return await _accepted(caller_of(request), new, Scope.RUN)
+    return await _accepted(caller_of(request), edited.invocation_id, Scope.RUN)
 
 
 @router.post("/runs/{run_id}/rewind", response={204: None})
@@ -178,7 +178,7 @@ async def respond(request: HttpRequest, run_id: str, body: RunAnswer) -> Status[
     caller = caller_of(request)
     run = await reachable_run(caller, run_id, Scope.ANSWER)
     name, response = body.as_response()
-    answering, _ = await use_cases.answer_call(
+    answering = await use_cases.answer_call(
         caller.actor_for(run.session.user),
         run.session_id,
         body.call_id,
@@ -187,7 +187,7 @@ async def respond(request: HttpRequest, run_id: str, body: RunAnswer) -> Status[
         invocation_id=run_id,
         for_site=caller.is_service,
     )
-    return await _accepted(caller, answering, Scope.ANSWER)
+    return await _accepted(caller, answering.invocation_id, Scope.ANSWER)
 
 
 async def _accepted(caller: Caller, run_id: str, scope: Scope) -> Status[Run]:

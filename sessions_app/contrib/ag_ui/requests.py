@@ -181,10 +181,10 @@ class _Request:
             )
         # Between two requests for a new thread, the other may have created it, with another app.
         await self._find_session()
-        invocation_id, _ = await use_cases.send_message(
+        admitted = await use_cases.send_message(
             caller.actor_for(self.user), self.session_id, client_id, text, names, state_delta=delta or None
         )
-        await self._add_root(invocation_id)
+        await self._add_root(admitted.invocation_id)
 
     async def _add_root(self, invocation_id: str) -> None:
         rows = Invocation.objects.filter(session=self.session_id, invocation_id=invocation_id)
@@ -257,7 +257,7 @@ class _Request:
         if given is not None:
             self.roots[given.pk] = given
             return
-        invocation_id, _ = await use_cases.answer_call(
+        admitted = await use_cases.answer_call(
             self.request.caller.actor_for(self.user),
             session.pk,
             call_id,
@@ -267,7 +267,7 @@ class _Request:
             for_site=self.request.caller.is_service,
         )
         delta.clear()
-        await self._add_root(invocation_id)
+        await self._add_root(admitted.invocation_id)
 
     async def _answer_question(self, session: Session, entry: ResumeEntry, job_id: UUID, number: int) -> None:
         self.request.caller.require(Scope.ANSWER)

@@ -56,8 +56,8 @@ class Conversation:
             await use_cases.begin_session(self.user, self.session_id, self.app_name, client_id, text)
             self.is_new = False
             self._has_begun.set()
-        invocation_id, _ = await use_cases.send_message(person(self.user), self.session_id, client_id, text)
-        return invocation_id
+        admitted = await use_cases.send_message(person(self.user), self.session_id, client_id, text)
+        return admitted.invocation_id
 
     async def session(self) -> Session:
         return await own_session(self.user, self.session_id)

@@ -38,7 +38,7 @@ from sessions_app.models.answer_request import permission_to_answer
 from sessions_app.process.threads import in_thread
 from sessions_app.secrets.credential_encryption import encrypt
 from sessions_app.sessions.ownership import User
-from sessions_app.store.sql.invocation_queue import NewInvocation
+from sessions_app.store.sql.invocation_queue import Admitted, NewInvocation
 
 RESPONSE = "response"
 """Field of the answer in requests, for errors."""
@@ -136,8 +136,8 @@ async def queue_answer(
     by: Actor,
     reason: str = "",
     state_delta: Mapping[str, Any] | None = None,
-) -> tuple[str, str]:
-    """Queue the answer as an invocation, and return the id and status of this invocation. Its row keeps the actor.
+) -> Admitted:
+    """Queue the answer as an invocation. Its row keeps the actor.
 
     Credentials are taken out of the answer and stored encrypted.
 
@@ -172,7 +172,7 @@ async def queue_answer(
         raise await in_thread(answered_already, session, call.id)
     # Now rather than with the events of the answer: the inbox should not offer the call any longer.
     await in_thread(session.answer_requests.filter(call_id=call.id).delete)
-    return queued.invocation_id, queued.status
+    return queued.admitted
 
 
 async def find_answer(session_id: UUID, call_id: str, response: Mapping[str, Any]) -> Invocation | None:

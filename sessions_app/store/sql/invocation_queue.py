@@ -8,7 +8,7 @@ first load of the runner needs no query if the cached events reach as far (`Clai
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from psycopg.types.json import Json, Jsonb
@@ -101,6 +101,13 @@ class NewInvocation:
         }
 
 
+class Admitted(NamedTuple):
+    """Invocation that a request has queued, or that an earlier request with the same client id has queued."""
+
+    invocation_id: str
+    status: str
+
+
 @dataclass(frozen=True)
 class Queued:
     """Result of `enqueue`.
@@ -119,6 +126,10 @@ class Queued:
     is_repeated: bool = False
     interrupts: bool = False
     refused_by: Limit | None = None
+
+    @property
+    def admitted(self) -> Admitted:
+        return Admitted(self.invocation_id, self.status)
 
 
 async def enqueue(

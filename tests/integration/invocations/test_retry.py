@@ -192,7 +192,7 @@ async def test_concurrent_retries_run_the_invocation_once(person: User, model: S
         return_exceptions=True,
     )
     await worker().wait_until_idle()
-    assert sorted(str(type(result).__name__) for result in results) == ["ConflictError"] * 4 + ["tuple"]
+    assert sorted(str(type(result).__name__) for result in results) == ["Admitted"] + ["ConflictError"] * 4
     assert (await log_of(session))[2:] == ["words: An insect."]
     with pytest.raises(ConflictError, match="did not fail"):
         await retry(person, session, invocation_id)
