@@ -5,12 +5,12 @@
              +-- session of someone else, or none ------> close 4404
              `-- owner --> sender sends --> leave()
 
-Websocket and event stream share these checks. They differ in how frames travel, which the callers pass as `send` and
-`close`. Later ends come from the sender: 4401 after a sign-out, 4408 for a browser that does not read, 4503 on a
+Websocket and event stream share these checks. They differ in how frames travel, which the callers pass as a
+`Transport`. Later ends come from the sender: 4401 after a sign-out, 4408 for a browser that does not read, 4503 on a
 failure.
 """
 
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import parse_qs
 from uuid import UUID
@@ -19,7 +19,8 @@ from sessions_app.base import actors
 from sessions_app.base.client_address import client_address, client_network
 from sessions_app.base.languages import activate_for_connection, time_zone_of
 from sessions_app.chat import protocol
-from sessions_app.chat.viewer import ListViewer, Viewer
+from sessions_app.chat.frame_sender import Transport
+from sessions_app.chat.viewer import ListViewer, SessionViewer
 from sessions_app.conf import HIDDEN, conf
 from sessions_app.errors import LimitExceededError
 from sessions_app.limits import quotas
@@ -42,29 +43,23 @@ class Connection:
 
     Args:
         scope: ASGI scope with `user`, and the session's id in `url_route`; without an id the list is the user's own.
-        send: sends a frame; see `FrameSender`.
-        close: closes the socket or the stream with a code.
+
+    Attributes:
+        session_viewer: the viewer of the session; None for a connection to the list.
     """
 
-    def __init__(
-        self,
-        scope: Mapping[str, Any],
-        *,
-        send: Callable[[str], Awaitable[None]],
-        close: Callable[[int], Coroutine[Any, Any, None]],
-    ) -> None:
+    def __init__(self, scope: Mapping[str, Any], transport: Transport) -> None:
         activate_for_connection(scope)
         session_id: UUID | None = scope["url_route"]["kwargs"].get("session_id")
         self.user: User = scope["user"]
         self.actor = actors.person(self.user, client_address(scope))
         self.network = client_network(scope)
+        self.session_viewer: SessionViewer | None = None
         self.viewer: ListViewer
         if session_id is None:
-            self.viewer = ListViewer(
-                self.user, f"the sessions of user {self.user.pk}", send=send, close=close
-            )
+            self.viewer = ListViewer(self.user, f"the sessions of user {self.user.pk}", transport)
         else:
-            self.viewer = Viewer(session_id, self.user, send=send, close=close)
+            self.viewer = self.session_viewer = SessionViewer(session_id, self.user, transport)
         self.sender = self.viewer.sender
         self._scope = scope
         self._socket_id = ""
@@ -80,10 +75,10 @@ class Connection:
         self._sign_in = SignIn.of_scope(self._scope)
         # Before the first await: a sign-out during the checks must end this connection, too.
         self._sign_ins.watch(self._sign_in, self.sender.on_signed_out)
-        if await self._count_open_socket() and isinstance(self.viewer, Viewer):
-            await self._admit_owner(self.viewer)
+        if await self._count_open_socket() and self.session_viewer:
+            await self._admit_owner(self.session_viewer)
 
-    async def _admit_owner(self, viewer: Viewer) -> None:
+    async def _admit_owner(self, viewer: SessionViewer) -> None:
         """Admit the owner of the session, or the user whose first message creates it."""
         if self.new_app and await may_create_session(self.user, self.new_app, viewer.session_id):
             viewer.expect_session(self.new_app)

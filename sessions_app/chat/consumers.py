@@ -19,14 +19,13 @@ from sessions_app.chat.connection import Connection
 from sessions_app.chat.frame_handlers import begin_session, count_frame, handle_frame
 from sessions_app.chat.protocol import AnyClientFrame, Hello, Message, Ping
 from sessions_app.chat.server_frames import PongFrame
-from sessions_app.chat.viewer import Viewer
 from sessions_app.errors import InvalidInputError, LimitExceededError, TooLargeError
 from sessions_app.process.failures import log_unexpected
 from sessions_app.process.pool import UNAVAILABLE
 
 
 class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # Channels has no type hints
-    """Handle the frames from the browser. The connection's sender sends the frames to the browser."""
+    """Handle the frames from the browser. The connection's sender sends frames through it."""
 
     async def __call__(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
         """Handle the socket's messages one after the other."""
@@ -34,7 +33,7 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # Channels ha
         self.scope = scope
         self.base_send = send
         # Here and not in `connect`: an error of the constructor is left to the server, as no sender could tell it.
-        self._connection = Connection(scope, send=self._send_frame, close=self.close)
+        self._connection = Connection(scope, transport=self)
         self._viewer = self._connection.viewer
         self._sender = self._connection.sender
         try:
@@ -98,8 +97,8 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # Channels ha
     async def _write(self, frame: AnyClientFrame) -> None:
         """Handle a frame that changes something, if the user is still signed in."""
         connection = self._connection
-        viewer = self._viewer
-        if not isinstance(viewer, Viewer):
+        viewer = connection.session_viewer
+        if viewer is None:
             raise InvalidInputError(
                 "This connection has no chat. Send the frame on the connection of its chat."
             )
@@ -118,7 +117,8 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # Channels ha
         except Exception as error:
             raise log_unexpected(error, f"Serving session {viewer.session_id}") from error
 
-    async def _send_frame(self, frame: str) -> None:
+    async def send(self, frame: str) -> None:
+        """Send a frame to the browser."""
         await self.base_send({"type": "websocket.send", "text": frame})
 
     async def _count_frame(self, text: str) -> bool:

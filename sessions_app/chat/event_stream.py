@@ -44,46 +44,64 @@ HEARTBEAT_SECONDS = 5.0
 """Interval of `pong` frames, by which the browser detects a dead stream."""
 
 
+class StreamTransport:
+    """Sends frames as server-sent events.
+
+    Attributes:
+        has_ended: set when the stream is closed, or the browser has left.
+    """
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+        self._is_within_frame = False
+        self.has_ended = asyncio.Event()
+
+    async def send(self, frame: str) -> None:
+        """Send a frame in pieces. Return when the browser has room for the next frame."""
+        self._is_within_frame = True
+        for start in range(0, len(frame), PIECE_CHARACTERS):
+            # The empty body waits until the browser has room. Viewers that wait share the text of the frame. If it were
+            # encoded before the wait, or in one piece, each viewer would hold a copy.
+            await self._send({"type": "http.response.body", "body": b"", "more_body": True})
+            piece = frame[start : start + PIECE_CHARACTERS].encode()
+            body = b"%s%s" % (b"" if start else b"data: ", piece)
+            if start + PIECE_CHARACTERS >= len(frame):
+                body += b"\n\n"
+            await self._send({"type": "http.response.body", "body": body, "more_body": True})
+        self._is_within_frame = False
+
+    async def close(self, code: int) -> None:
+        """End the stream by an event with the code."""
+        # A frame cut half-way is no JSON. Name its event `cut`: the page has no listener for that name.
+        cut = b"\nevent: cut\n\n" if self._is_within_frame else b""
+        body = b"%sevent: close\ndata: %d\n\n" % (cut, code)
+        try:
+            await self._send({"type": "http.response.body", "body": body})
+        finally:
+            self.has_ended.set()
+
+    async def watch_browser(self, receive: Receive) -> None:
+        """Wait until the browser has left."""
+        await wait_until_gone(receive)
+        self.has_ended.set()
+
+
 async def event_stream(scope: AsgiScope, receive: Receive, send: Send) -> None:
     """ASGI application: serve the stream of a session or list until the browser leaves or the viewer closes the stream.
 
     The query has the fields of a `hello` frame: `?after=<seq>`, and `list=1` for a page with the list of sessions.
     """
-    end = asyncio.Event()
-    is_within_frame = False
-
-    async def send_frame(frame: str) -> None:
-        nonlocal is_within_frame
-        is_within_frame = True
-        for start in range(0, len(frame), PIECE_CHARACTERS):
-            # The empty body waits until the browser has room. Viewers that wait share the text of the frame. If it were
-            # encoded before the wait, or in one piece, each viewer would hold a copy.
-            await send({"type": "http.response.body", "body": b"", "more_body": True})
-            piece = frame[start : start + PIECE_CHARACTERS].encode()
-            body = b"%s%s" % (b"" if start else b"data: ", piece)
-            if start + PIECE_CHARACTERS >= len(frame):
-                body += b"\n\n"
-            await send({"type": "http.response.body", "body": body, "more_body": True})
-        is_within_frame = False
-
-    async def close(code: int) -> None:
-        # A frame cut half-way is no JSON. Name its event `cut`: the page has no listener for that name.
-        cut = b"\nevent: cut\n\n" if is_within_frame else b""
-        try:
-            await send({"type": "http.response.body", "body": b"%sevent: close\ndata: %d\n\n" % (cut, code)})
-        finally:
-            end.set()
-
     if scope["method"] != "GET":
         await send({"type": "http.response.start", "status": 405, "headers": [(b"allow", b"GET")]})
         await send({"type": "http.response.body"})
         return
     await send({"type": "http.response.start", "status": 200, "headers": [*HEADERS]})
-    connection = Connection(scope, send=send_frame, close=close)
-    leaving = asyncio.create_task(_set_when_gone(receive, end), name="event stream: wait until gone")
+    transport = StreamTransport(send)
+    connection = Connection(scope, transport)
+    leaving = asyncio.create_task(transport.watch_browser(receive), name="event stream: wait until gone")
     try:
         await _open(connection)
-        while not await wait_until_set(end, HEARTBEAT_SECONDS):
+        while not await wait_until_set(transport.has_ended, HEARTBEAT_SECONDS):
             connection.sender.post(PongFrame().json())
     finally:
         leaving.cancel()
@@ -103,12 +121,6 @@ async def _open(connection: Connection) -> None:
             viewer.follow_list()
     except Exception as error:  # noqa: BLE001 - logged, and reported to the browser
         await connection.sender.fail(error)
-
-
-async def _set_when_gone(receive: Receive, end: asyncio.Event) -> None:
-    """Set the event when the browser has left."""
-    await wait_until_gone(receive)
-    end.set()
 
 
 @require_POST

@@ -14,9 +14,9 @@ missed from PostgreSQL.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Callable, Coroutine
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 from sessions_app.chat import protocol
 from sessions_app.conf import conf
@@ -31,39 +31,45 @@ FAREWELL_SECONDS = 1.0
 """Maximum time for a last frame before the socket is closed."""
 
 
+class Transport(Protocol):
+    """Socket or stream to the browser."""
+
+    async def send(self, frame: str) -> None:
+        """Send a frame. Return when there is room for the next frame."""
+
+    async def close(self, code: int) -> None:
+        """Close the socket or the stream with a code."""
+
+
+class FrameSource(Protocol):
+    """Viewer whose frames are sent."""
+
+    @property
+    def is_full(self) -> bool:
+        """True while so many updates wait that the browser must read."""
+
+    def on_drop(self) -> None:
+        """Make up for a dropped reply."""
+
+    def leave(self) -> None:
+        """Stop watching: no more frames are sent. Idempotent."""
+
+
 class FrameSender:
     """Send frames until the socket is closed.
 
     Args:
         subject: names what the browser follows, for the log.
-        send: sends a frame, and returns when the socket has room for the next frame.
-        close: closes the socket with a code.
-        is_full: returns True while so many updates wait that the browser must read.
-        on_drop: called when a reply was dropped.
-        on_leave: called when no more frames are sent, maybe repeatedly.
 
     Attributes:
         has_ended: True once `end` has begun; frames that still arrive are ignored.
     """
 
-    def __init__(
-        self,
-        subject: str,
-        reader: Reader,
-        *,
-        send: Callable[[str], Awaitable[None]],
-        close: Callable[[int], Coroutine[Any, Any, None]],
-        is_full: Callable[[], bool],
-        on_drop: Callable[[], object],
-        on_leave: Callable[[], object],
-    ) -> None:
+    def __init__(self, subject: str, reader: Reader, transport: Transport, source: FrameSource) -> None:
         self._subject = subject
         self._reader = reader
-        self._send = send
-        self._close = close
-        self._is_full = is_full
-        self._on_drop = on_drop
-        self._on_leave = on_leave
+        self._transport = transport
+        self._source = source
         self.has_ended = False
         self._replies: list[str] = []
         self._replying: asyncio.Task[None] | None = None
@@ -77,7 +83,7 @@ class FrameSender:
         """Send a frame in its turn. Return when the socket has room."""
         async with self._turn:
             try:
-                await self._send(frame)
+                await self._transport.send(frame)
             except Exception:
                 # Each ASGI server raises its own errors. The connection is broken after any of them.
                 logger.warning("A frame could not be sent; the browser is disconnected", exc_info=True)
@@ -88,7 +94,7 @@ class FrameSender:
         if self.has_ended:
             return False
         if self._has_many_replies:
-            self._on_drop()
+            self._source.on_drop()
             self.on_full()
             return False
         self._replies.append(frame)
@@ -115,7 +121,7 @@ class FrameSender:
         if is_queued and self._replying is not None:
             await asyncio.wait([self._replying], timeout=FAREWELL_SECONDS)
         self.leave()
-        await self._close(code)
+        await self._transport.close(code)
 
     async def fail(self, error: Exception) -> None:
         """Log an unexpected error, send the browser its reference, and close. The browser connects again."""
@@ -130,14 +136,14 @@ class FrameSender:
     def on_signed_out(self) -> None:
         """Close the socket, because its user is no longer signed in."""
         # Drop what is queued first: a browser that reads slowly must get nothing after the sign-out.
-        self._on_leave()
+        self._source.leave()
         self._replies.clear()
         self.start(partial(self.end, protocol.CLOSE_NOT_SIGNED_IN))
 
     def leave(self) -> None:
         """Send nothing more. Running invocations continue."""
         self.has_ended = True
-        self._on_leave()
+        self._source.leave()
         self._replies.clear()
         if self._deadline is not None:
             self._deadline.cancel()
@@ -154,7 +160,7 @@ class FrameSender:
 
     def _end_if_slow(self, seconds: float) -> None:
         self._deadline = None
-        if self.has_ended or not (self._is_full() or self._has_many_replies):
+        if self.has_ended or not (self._source.is_full or self._has_many_replies):
             return
         logger.warning(
             "A browser on %s did not read its frames within %.0f seconds; it is disconnected",

@@ -1,4 +1,4 @@
-"""Viewer: shows one browser tab the news of its session. A tab without a session has a `ListViewer`.
+"""Viewers: show one browser tab the news of its session, or of the user's list of sessions.
 
     hub --> SessionFeed -- take() --> BrowserEncoder -- frames --> FrameSender --> socket or stream
 
@@ -9,14 +9,12 @@ A task takes the updates, and ends when there are none, so an idle tab has no ta
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Coroutine
 from functools import partial
-from typing import Any
 from uuid import UUID
 
 from sessions_app.chat import protocol
 from sessions_app.chat.browser_encoder import BrowserEncoder
-from sessions_app.chat.frame_sender import FrameSender
+from sessions_app.chat.frame_sender import FrameSender, Transport
 from sessions_app.chat.server_frames import ActivityFrame, ReadyForListFrame, ReadyFrame, SessionsFrame
 from sessions_app.live.list_news import ListChange
 from sessions_app.live.process import live
@@ -34,32 +32,16 @@ class ListViewer:
 
     Args:
         subject: names what the tab follows, for the log.
-        send, close: see `FrameSender`.
 
     Attributes:
         sender: sends the frames, and the replies to the tab's own frames.
     """
 
-    def __init__(
-        self,
-        user: User,
-        subject: str,
-        *,
-        send: Callable[[str], Awaitable[None]],
-        close: Callable[[int], Coroutine[Any, Any, None]],
-    ) -> None:
+    def __init__(self, user: User, subject: str, transport: Transport) -> None:
         self._user_id = user.pk
         # A socket may leave after the process has closed its live view. `live()` would then start another.
         self._list_news = live().list_news
-        self.sender = FrameSender(
-            subject,
-            Reader.of(user),
-            send=send,
-            close=close,
-            is_full=self._is_full,
-            on_drop=self._on_drop,
-            on_leave=self._leave,
-        )
+        self.sender = FrameSender(subject, Reader.of(user), transport, source=self)
 
     async def on_hello(self, after: int) -> None:
         """Answer the tab's greeting."""
@@ -73,32 +55,28 @@ class ListViewer:
         frame = ActivityFrame() if change is ListChange.ACTIVITY else SessionsFrame()
         self.sender.post(frame.json())
 
-    def _is_full(self) -> bool:
+    @property
+    def is_full(self) -> bool:
+        """False: frames about the list are replies, which the sender bounds."""
         return False
 
-    def _on_drop(self) -> None:
-        """Make up for a dropped reply."""
+    def on_drop(self) -> None:
+        """Do nothing: the frames say only that the list has changed, and a later change says so again."""
 
-    def _leave(self) -> None:
+    def leave(self) -> None:
+        """Stop watching the list."""
         self._list_news.unwatch(self._user_id, self._on_list_change)
 
 
-class Viewer(ListViewer):
+class SessionViewer(ListViewer):
     """Greet the tab, and send the updates of a feed as frames.
 
     Attributes:
         is_new: True until the first message has created the session.
     """
 
-    def __init__(
-        self,
-        session_id: UUID,
-        user: User,
-        *,
-        send: Callable[[str], Awaitable[None]],
-        close: Callable[[int], Coroutine[Any, Any, None]],
-    ) -> None:
-        super().__init__(user, f"session {session_id}", send=send, close=close)
+    def __init__(self, session_id: UUID, user: User, transport: Transport) -> None:
+        super().__init__(user, f"session {session_id}", transport)
         self.session_id = session_id
         self._encoder = BrowserEncoder(session_id, "", Reader.of(user))
         self._hub = live().hub
@@ -187,14 +165,16 @@ class Viewer(ListViewer):
             # No await between the last `take` and this line, so `_on_wake` cannot miss an update in between.
             self._is_sending = False
 
-    def _is_full(self) -> bool:
+    @property
+    def is_full(self) -> bool:
         return self._feed.is_full
 
-    def _on_drop(self) -> None:
-        # The dropped reply may have been news: a greeting repeats the status of the session.
+    def on_drop(self) -> None:
+        """Greet again: the dropped reply may have been news, and a greeting repeats the status of the session."""
         self._feed.greet()
 
-    def _leave(self) -> None:
-        super()._leave()
+    def leave(self) -> None:
+        """Stop watching the list and the session."""
+        super().leave()
         self._feed.leave()
         self._hub.stop_expecting(self.session_id, self._on_created)

@@ -22,7 +22,7 @@ from runtime.engine.model_call import stream_model_events
 from runtime.engine.request import build_request
 from runtime.runners import Runner
 from sessions_app.chat.consumers import ChatConsumer
-from sessions_app.chat.viewer import Viewer
+from sessions_app.chat.viewer import SessionViewer
 from sessions_app.invocations.ending import write_ending
 from sessions_app.invocations.execution import Execution
 from sessions_app.live.hub import Hub
@@ -50,7 +50,7 @@ HOPS: Mapping[str, tuple[Any, ...]] = {
     "append (SQL)": (appends.append,),
     "HTML of events": (html_now,),
     "news to the tabs": (Hub.publish_event, Hub.publish_notice, Hub.publish_text, Hub._flush),
-    "frames to the socket": (SessionFeed.take, Viewer._send_updates),
+    "frames to the socket": (SessionFeed.take, SessionViewer._send_updates),
     "end of the invocation (SQL)": (write_ending,),
 }
 REST = "event loop and all else"

@@ -17,7 +17,7 @@ from runtime.agents import LlmAgent
 from runtime.apps import App
 from sessions_app import use_cases
 from sessions_app.chat.frame_sender import MAX_REPLY_CHARACTERS
-from sessions_app.chat.viewer import Viewer
+from sessions_app.chat.viewer import SessionViewer
 from sessions_app.live.process import live
 from sessions_app.live.relay import Relay
 from sessions_app.models import Invocation, Session
@@ -222,23 +222,29 @@ async def _tell_from_another_process(tell: Callable[[Relay], Any]) -> None:
     await relay.flush()
 
 
+class StalledBrowser:
+    """Transport to a browser that never reads, and is closed with `codes`."""
+
+    def __init__(self) -> None:
+        self.codes: list[int] = []
+
+    async def send(self, frame: str) -> None:
+        await asyncio.Event().wait()
+
+    async def close(self, code: int) -> None:
+        self.codes.append(code)
+
+
 async def test_a_browser_that_does_not_read_is_not_greeted_after_signing_out(
     person: User, session: Session
 ) -> None:
-    has_room, codes = asyncio.Event(), []
-
-    async def send(frame: str) -> None:
-        await has_room.wait()
-
-    async def close(code: int) -> None:
-        codes.append(code)
-
-    viewer = Viewer(session.pk, person, send=send, close=close)
+    browser = StalledBrowser()
+    viewer = SessionViewer(session.pk, person, browser)
     await viewer.on_hello(0)
     while viewer.sender.post("x" * MAX_REPLY_CHARACTERS):
         pass
     await asyncio.sleep(0)  # The viewer begins to wait for the browser.
     viewer.sender.on_signed_out()
     await asyncio.wait({task for task in asyncio.all_tasks() if task.get_name().startswith("viewer of")})
-    assert codes == [4401]
+    assert browser.codes == [4401]
     assert live().hub.watchers(session.pk) == ()

@@ -15,7 +15,7 @@ from runtime.apps import App
 from sessions_app import use_cases
 from sessions_app.base import actors
 from sessions_app.chat.protocol import CLOSE_NOT_SIGNED_IN
-from sessions_app.chat.viewer import Viewer
+from sessions_app.chat.viewer import SessionViewer
 from sessions_app.invocations.worker import worker
 from sessions_app.live.session_feed import PIECE_CHARACTERS
 from sessions_app.models import Session
@@ -48,7 +48,7 @@ class Browser:
         self.has_room = asyncio.Event()
         self.has_room.set()
         self.frames: list[dict[str, Any]] = []
-        self.viewer = Viewer(session.pk, person, send=self.send, close=self.close)
+        self.viewer = SessionViewer(session.pk, person, self)
         self._has_read = asyncio.Condition()
         self._stalls_after = 0
 
