@@ -15,11 +15,9 @@ import json
 import logging
 import os
 import random
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
-from functools import partial
-from typing import Any
+from typing import Any, Protocol
 from uuid import UUID
 
 from billiard.exceptions import SoftTimeLimitExceeded
@@ -80,60 +78,62 @@ class JobOutcome:
     error_detail: str = ""
 
 
-def run_job(
-    run: Callable[[dict[str, Any]], Any],
-    policy: Callable[[], JobRetries],
-    task: Task[Any, None],
-    job_id: UUID,
-) -> None:
+class JobWork(Protocol):
+    """The call that a job executes."""
+
+    @property
+    def policy(self) -> JobRetries:
+        """Retries after an exception of `run_here`, read after it."""
+
+    def run_here(self, args: dict[str, Any]) -> Any:
+        """Execute the call in this process, and return its result."""
+
+
+def run_job(work: JobWork, task: Task[Any, None], job_id: UUID) -> None:
     """Run the job, unless it has ended or another worker has claimed it, and queue its function response.
 
     Args:
-        run: function from the arguments of the call to the result.
-        policy: returns the retries; called after an exception of `run`.
         task: the executing Celery task.
     """
     with SoftLimit() as soft_limit:
-        _run_job(partial(_call_function, run, soft_limit), policy, task, job_id)
-
-
-def _run_job(
-    call: Callable[[ToolJob], JobOutcome | JobQuestion],
-    policy: Callable[[], JobRetries],
-    task: Task[Any, None],
-    job_id: UUID,
-) -> None:
-    # The cancellation may have been requested before a crash or during the delay of a retry.
-    end_cancelled_job(job_id)
-    job = _claim(job_id, worker=process_name(task.request.hostname, os.getpid()))
-    if job is None:
-        # Delivered again after the end: the worker may have died before it queued the response.
+        # The cancellation may have been requested before a crash or during the delay of a retry.
+        end_cancelled_job(job_id)
+        job = _claim(job_id, worker=process_name(task.request.hostname, os.getpid()))
+        if job is None:
+            # Delivered again after the end: the worker may have died before it queued the response.
+            queue_response(job_id)
+            return
+        _log(job, f"begins, attempt {job.attempts}")
+        publish_job(job)
+        outcome = _run_attempt(work, soft_limit, task, job)
+        if isinstance(outcome, JobQuestion):
+            if _pause(job, outcome):
+                return
+            outcome = JobOutcome(JobStatus.CANCELLED, error=cancellation_error(job_id) or JOB_CANCELLED)
+        _finish(job, outcome)
         queue_response(job_id)
-        return
-    _log(job, f"begins, attempt {job.attempts}")
-    publish_job(job)
+
+
+def _run_attempt(
+    work: JobWork, soft_limit: SoftLimit, task: Task[Any, None], job: ToolJob
+) -> JobOutcome | JobQuestion:
+    """Call the function once. After an exception to retry after, queue the job again and raise Celery's Retry."""
     try:
         trace = find_trace(job.invocation_id)
         with JobReporter(job), trace_context(trace.traceparent if trace else ""):
-            outcome = call(job)
+            return _call_function(work, soft_limit, job)
     except Exception as error:
         # A cancellation may make the function fail in its own way, which is neither an error nor a case for a retry.
-        if cancelled := cancellation_error(job_id):
-            outcome = JobOutcome(JobStatus.CANCELLED, error=cancelled)
-        elif (retries := policy()).allows(error, job.attempts):
+        if cancelled := cancellation_error(job.pk):
+            return JobOutcome(JobStatus.CANCELLED, error=cancelled)
+        retries = work.policy
+        if retries.allows(error, job.attempts):
             seconds = retries.seconds_before(job.attempts)
             _queue_retry(job, error, seconds, most_attempts=retries.limit + 1)
             # `max_retries=None`: the job counts its attempts itself.
             raise task.retry(countdown=seconds, max_retries=None) from error
-        else:
-            logger.exception("Job %s failed", job.id, extra=log_fields(job))
-            outcome = JobOutcome(JobStatus.FAILED, error=_sentence(error), error_detail=describe(error))
-    if isinstance(outcome, JobQuestion):
-        if _pause(job, outcome):
-            return
-        outcome = JobOutcome(JobStatus.CANCELLED, error=cancellation_error(job_id) or JOB_CANCELLED)
-    _finish(job, outcome)
-    queue_response(job_id)
+        logger.exception("Job %s failed", job.id, extra=log_fields(job))
+        return JobOutcome(JobStatus.FAILED, error=_sentence(error), error_detail=describe(error))
 
 
 def log_fields(job: ToolJob) -> dict[str, str]:
@@ -168,15 +168,13 @@ def _claim(job_id: UUID, worker: str) -> ToolJob | None:
     return ToolJob.objects.select_related("session").get(pk=job_id) if is_claimed else None
 
 
-def _call_function(
-    run: Callable[[dict[str, Any]], Any], soft_limit: SoftLimit, job: ToolJob
-) -> JobOutcome | JobQuestion:
+def _call_function(work: JobWork, soft_limit: SoftLimit, job: ToolJob) -> JobOutcome | JobQuestion:
     """Call the function and return its outcome, or its question. Other exceptions propagate."""
     if not usable_names(job.session.user_id, [job.session.app_name]):
         return JobOutcome(JobStatus.FAILED, error=str(AgentClosedError()))
     try:
         with soft_limit.interrupts():
-            result = run(job.args)
+            result = work.run_here(job.args)
             result, files = take_files(result, job.tool_name, job.call_id)
             for file in files:
                 file.note_version(save_artifact(file.name, file.part))

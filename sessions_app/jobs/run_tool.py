@@ -5,9 +5,8 @@ thread only, so a soft limit or a cancellation can interrupt the wait and cancel
 """
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, NoReturn, TypeVar
 from uuid import UUID
 
@@ -117,37 +116,51 @@ class Candidates:
     agent: BaseAgent
     sources: tuple[Source, ...]
 
-    async def find_tool(self, name: str, context: JobContext, ask: Callable[[Source], None]) -> BaseTool:
-        """Return the executing tool for calls of this name.
 
-        Args:
-            ask: called with each source before its tools are read; at last with the source of the tool.
+class ToolCall:
+    """Call of a tool in a worker; a `JobWork`."""
+
+    def __init__(self, job: ToolJob) -> None:
+        self._job = job
+        self._candidates = _find_candidates(job)
+        self._source: Source | None = None
+
+    @property
+    def policy(self) -> JobRetries:
+        """Retries of the source of the tool, or of the source that failed to list its tools."""
+        return self._source.policy if self._source else JobRetries()
+
+    def run_here(self, args: dict[str, Any]) -> Any:
+        """Find the tool and run it on the process's event loop.
 
         Raises:
-            JobError: no source has the tool.
+            JobError: no agent has the tool.
         """
-        for source in self.sources:
-            ask(source)
+        if self._candidates is None:
+            raise missing_tool_error(self._job.tool_name)
+        return _wait_for(self._run(self._candidates, args))
+
+    async def _run(self, candidates: Candidates, args: dict[str, Any]) -> Any:
+        with using(candidates.app):
+            context = await open_context(self._job, candidates.agent)
+            tool = await self._find_tool(candidates, context)
+            return await _call_tool(tool, context, args)
+
+    async def _find_tool(self, candidates: Candidates, context: JobContext) -> BaseTool:
+        for source in candidates.sources:
+            self._source = source
             tools = [source] if isinstance(source, ToolAsJob) else await source.get_tools(context)
             for tool in tools:
-                if isinstance(tool, ToolAsJob) and tool.name == name:
+                if isinstance(tool, ToolAsJob) and tool.name == self._job.tool_name:
                     return tool.tool
-        raise missing_tool_error(name)
+        raise missing_tool_error(self._job.tool_name)
 
 
 def run_tool_job(task: Task[Any, None], job_id: UUID) -> None:
     """Run the job's call; see `sessions_app.jobs.run.run_job`."""
     job = ToolJob.objects.select_related("session").filter(pk=job_id).first()
-    if job is None:
-        return
-    asked: list[Source] = []
-    run_job(
-        partial(_run_call, job, _find_candidates(job), asked.append),
-        # The last source has the retries, also when it failed to list its tools.
-        lambda: asked[-1].policy if asked else JobRetries(),
-        task,
-        job_id,
-    )
+    if job is not None:
+        run_job(ToolCall(job), task, job_id)
 
 
 def missing_tool_error(name: str) -> JobError:
@@ -169,23 +182,6 @@ def _find_candidates(job: ToolJob) -> Candidates | None:
         if jobs or toolsets:
             return Candidates(app, agent, (*jobs, *toolsets))
     return None
-
-
-def _run_call(
-    job: ToolJob, candidates: Candidates | None, ask: Callable[[Source], None], args: dict[str, Any]
-) -> Any:
-    if candidates is None:
-        raise missing_tool_error(job.tool_name)
-    return _wait_for(_find_and_call(job, candidates, ask, args))
-
-
-async def _find_and_call(
-    job: ToolJob, candidates: Candidates, ask: Callable[[Source], None], args: dict[str, Any]
-) -> Any:
-    with using(candidates.app):
-        context = await open_context(job, candidates.agent)
-        tool = await candidates.find_tool(job.tool_name, context, ask)
-        return await _call_tool(tool, context, args)
 
 
 async def _call_tool(tool: BaseTool, context: JobContext, args: dict[str, Any]) -> Any:

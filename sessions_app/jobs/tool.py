@@ -74,7 +74,7 @@ class JobTool(LongRunningFunctionTool):
         self.task_name = f"{func.__module__}.{func.__name__}"
 
         def run(task: Task[Any, None], job_id: str) -> None:
-            run_job(self.run_here, lambda: policy, task, UUID(job_id))
+            run_job(self, task, UUID(job_id))
 
         # Named, not imported: only worker processes should import Celery's worker.
         request = "sessions_app.jobs.forced_end:JobRequest"
