@@ -118,13 +118,16 @@ class AnswerRequestAdmin(RecordedActsMixin, SessionRowAdmin, KeysetAdmin):
         In the list of one tool its arguments are columns, in place of what all its requests have in common.
         """
         columns = list(super().get_list_display(request))
+        place_of = self.list_display.index
         if not _may_open_sessions(request):
-            columns[-1] = self.of_session_key
+            columns[place_of("of_session")] = self.of_session_key
         if tool := request.GET.get(TOOL_FILTER):
             of_tool = self.get_queryset(request).filter(tool_name=tool).select_related("job")
             calls = StoredCall.of_all(list(of_tool.order_by(*self.ordering)[:1]))
             names = [name for call in calls.values() for name in call.values]
-            columns[4:7] = [_argument_column(name) for name in names[:MAX_ARGUMENTS]]
+            columns[place_of("kind_badge") : place_of("told")] = [
+                _argument_column(name) for name in names[:MAX_ARGUMENTS]
+            ]
         return (self.choice, *columns)
 
     def complete_rows(self, request: HttpRequest, rows: list[Any], query: str) -> None:
