@@ -4,7 +4,7 @@ A question is a call with a special name, marked as long-running by the engine. 
 call any name, and could otherwise show users a form that looks like the site's.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 from urllib.parse import urlsplit
@@ -133,8 +133,8 @@ class CredentialRequestBlock:
     name: str
     title: str
     description: str
-    fields: list[Field]
-    constants: list[tuple[str, str]]
+    fields: Sequence[Field] = ()
+    constants: Sequence[tuple[str, str]] = ()
     link: str = ""
     service: str = ""
 
@@ -278,14 +278,13 @@ def credential_request_block(call: types.FunctionCall) -> CredentialRequestBlock
     except ValidationError:
         return None
     description = config.auth_scheme.description or ""
+    call_id = call.id or ""
     if service := _sign_in_service(config):
         title = gettext("Your sign-in is needed")
-        return CredentialRequestBlock(
-            call.id or "", REQUEST_CREDENTIAL, title, description, [], [], service=service
-        )
-    title, fields, constants, link = _form_of(config)
+        return CredentialRequestBlock(call_id, REQUEST_CREDENTIAL, title, description, service=service)
+    form = _form_of(config)
     return CredentialRequestBlock(
-        call.id or "", REQUEST_CREDENTIAL, title, description, fields, constants, link
+        call_id, REQUEST_CREDENTIAL, form.title, description, form.fields, form.constants, form.link
     )
 
 
@@ -380,35 +379,42 @@ def _host(address: str) -> str:
     return urlsplit(address).netloc.rpartition("@")[2]
 
 
-def _form_of(config: AuthConfig) -> tuple[str, list[Field], list[tuple[str, str]], str]:
-    """Return title, inputs, constants and link of the form for a scheme."""
+@dataclass(frozen=True)
+class CredentialForm:
+    """Form for a credential: the part of a `CredentialRequestBlock` that depends on the scheme."""
+
+    title: str
+    fields: Sequence[Field] = ()
+    constants: Sequence[tuple[str, str]] = ()
+    link: str = ""
+
+
+def _form_of(config: AuthConfig) -> CredentialForm:
     scheme = config.auth_scheme
     raw = config.raw_auth_credential
     if raw and raw.auth_type == AuthCredentialTypes.SERVICE_ACCOUNT:
-        return _title_alone(gettext("A service account is needed"))
+        return CredentialForm(gettext("A service account is needed"))
     if isinstance(scheme, APIKey):
         constants = [("authType", AuthCredentialTypes.API_KEY.value)]
         key = Field("apiKey", gettext("Key ({name})").format(name=scheme.name), "password")
-        return gettext("A key is needed"), [key], constants, ""
+        return CredentialForm(gettext("A key is needed"), [key], constants)
     if isinstance(scheme, HTTPBase):
         constants = [("authType", AuthCredentialTypes.HTTP.value), ("http.scheme", scheme.scheme)]
         token = Field("http.credentials.token", gettext("Token"), "password")
         user = Field("http.credentials.username", gettext("User name"), "text")
         password = Field("http.credentials.password", gettext("Password"), "password")
         if scheme.scheme.lower() == "basic":
-            return gettext("A user name and a password are needed"), [user, password], constants, ""
-        return gettext("A token is needed"), [token], constants, ""
+            return CredentialForm(
+                gettext("A user name and a password are needed"), [user, password], constants
+            )
+        return CredentialForm(gettext("A token is needed"), [token], constants)
     link = (raw and raw.oauth2 and raw.oauth2.auth_uri) or ""
     if not _is_web_address(link):
-        return _title_alone(gettext("Your permission is needed"))
+        return CredentialForm(gettext("Your permission is needed"))
     constants = [("authType", scheme.type_.value)]
     label_of_address = gettext("Address of the page to which you were sent afterwards")
     address = Field("oauth2.authResponseUri", label_of_address, "url")
-    return gettext("Your permission is needed"), [address], constants, link
-
-
-def _title_alone(title: str) -> tuple[str, list[Field], list[tuple[str, str]], str]:
-    return title, [], [], ""
+    return CredentialForm(gettext("Your permission is needed"), [address], constants, link)
 
 
 def _answer_text(answer: Any) -> str:
