@@ -1,8 +1,8 @@
 """Execution: runs a claimed invocation through its app's Runner.
 
 An execution is an attempt. The first attempt sends the message; a later attempt continues from the events in the log
-(contract R1). Each event is committed by the session service, which calls `_publish`; partial events come from the
-runner's stream and are published without a commit. The execution knows the outcome; `ending` writes it.
+(contract R1). The session service commits each event, and `publishing` shows it and the partial events of the runner's
+stream. The execution knows the outcome; `ending` writes it.
 """
 
 import asyncio
@@ -10,7 +10,6 @@ import logging
 import time
 from contextlib import aclosing
 from functools import cached_property, partial
-from itertools import count
 from typing import Any
 
 from django.template.defaultfilters import pluralize
@@ -24,12 +23,10 @@ from runtime.errors import InvalidMessageError, SessionNotFoundError
 from runtime.events.calls import (
     call_ids,
     events_of_invocation,
-    parts_of,
     pending_calls,
     response_ids,
 )
 from runtime.events.event import Event
-from runtime.run_config import CallEnd
 from runtime.runners import Runner
 from runtime.sessions.base_session_service import GetSessionConfig
 from runtime.sessions.session import Session
@@ -56,16 +53,13 @@ from sessions_app.invocations.closing_events import (
 from sessions_app.invocations.credentials import decrypt
 from sessions_app.invocations.exceeded_limits import error_of
 from sessions_app.invocations.outcome import COMPLETED, REWOUND, WAITING, Outcome
+from sessions_app.invocations.publishing import RunPublisher
 from sessions_app.invocations.usage import InvocationUsage, model_calls
 from sessions_app.jobs.cancel import end_jobs_of_calls
-from sessions_app.jobs.staging import created_job, staging, take_staged_jobs
+from sessions_app.jobs.staging import staging, take_staged_jobs
 from sessions_app.jobs.wait import stage_wait
 from sessions_app.live.hub import Hub
-from sessions_app.live.notices import call_notice
-from sessions_app.live.publish import publish_committed
-from sessions_app.live.streamed_text import StreamKey, TextChunk
 from sessions_app.models import InvocationStatus
-from sessions_app.process import celery_dispatch
 from sessions_app.process.process_metrics import count_take_over
 from sessions_app.secrets.error_detail import masked
 from sessions_app.sessions.agent_access import require_use
@@ -73,27 +67,20 @@ from sessions_app.store.artifact_service import DjangoArtifactService
 from sessions_app.store.credential_service import DjangoCredentialService
 from sessions_app.store.memory_service import DjangoMemoryService
 from sessions_app.store.model_calls import ModelCallLog
-from sessions_app.store.session_service import CommittedEvent, DjangoSessionService, Writer
+from sessions_app.store.session_service import DjangoSessionService, Writer
 from sessions_app.store.sql import leases
 from sessions_app.store.sql.leases import Claim
 from sessions_app.store.sql.usage import Used
 
 logger = logging.getLogger(__name__)
-LATE_SECONDS = 0.01
-"""Lateness of the event loop, in seconds, above which an execution pauses after each partial event."""
-MAX_PAUSE_SECONDS = 0.1
-PAUSE_FACTOR = 10
-"""Length of a pause as a multiple of the lateness."""
-PARTIALS_IN_A_ROW = 16
-"""Number of partial events before other tasks run: a model that sends many at once does not yield to the event loop."""
 
 
 class Execution:
-    """Runs a claim, publishes its events and text, and measures its use."""
+    """Runs a claim, and measures its use."""
 
     def __init__(self, claim: Claim, hub: Hub) -> None:
         self.claim = claim
-        self._hub = hub
+        self._publisher = RunPublisher(claim, hub)
         self.began_at = time.time()
         self._call_errors = CallErrors()
         # A cancelled invocation is only ended, and its end must see the interrupted events of earlier attempts.
@@ -104,7 +91,7 @@ class Execution:
             staged_jobs=take_staged_jobs,
             staged_errors=self._call_errors.take,
             model_calls=self._model_call_log,
-            on_commit=self._publish,
+            on_commit=self._publisher.publish_commit,
         )
         self._sessions = DjangoSessionService(
             writer,
@@ -167,8 +154,7 @@ class Execution:
 
     async def _run_message(self) -> None:
         message = types.Content.model_validate(self.claim.message)
-        delta = self.claim.state_delta or None
-        await self._run_agents(invocation_id=self.claim.invocation_id, new_message=message, state_delta=delta)
+        await self._run_agents(self.claim.invocation_id, message, self.claim.state_delta or None)
 
     async def _resume(self) -> None:
         """Continue an earlier attempt from its events (contract R1)."""
@@ -201,9 +187,14 @@ class Execution:
         was_complete = events[-1].is_final_response() and events[-1].author != "user"
         if claim.attempts > 1 and not was_complete:
             await self._sessions.append_event(session, resumed_event(events, claim.lease_token))
-        await self._run_agents(invocation_id=message_event.invocation_id)
+        await self._run_agents(message_event.invocation_id)
 
-    async def _run_agents(self, **run: Any) -> None:
+    async def _run_agents(
+        self,
+        invocation_id: str,
+        message: types.Content | None = None,
+        state_delta: dict[str, Any] | None = None,
+    ) -> None:
         """Run the agents; publish partial events and record all others."""
         claim = self.claim
         marks = dict(marks_of(claim) or {})
@@ -220,7 +211,7 @@ class Execution:
             max_llm_calls=self._conf.invocation_model_calls,
             llm_calls_before=self._model_calls,
             user_instructions_limit=self._conf.custom_instructions_limit,
-            on_call_end=self._publish_call_end,
+            on_call_end=self._publisher.publish_call_end,
             on_tool_error=self._call_errors.note,
             on_model_call=self._model_call_log.note,
             on_failure=self._note_failure,  # `ending` records failures, with a sentence of the site.
@@ -232,27 +223,21 @@ class Execution:
         events = runner.run_async(
             user_id=str(claim.user_id),
             session_id=claim.session_key,
+            invocation_id=invocation_id,
+            new_message=message,
+            state_delta=state_delta,
             run_config=config,
             credentials=decrypt(claim.credentials),
-            **run,
         )
-        partials = count(1)
         # Closed even after an exception of this loop, such as an exceeded limit: the agents' `finally` blocks run now.
         async with aclosing(events):
             async for event in events:
                 if event.partial:
                     self._usage.note_partial(event)
-                    self._publish_partial(event)
-                    await self._let_others_run(next(partials))
+                    self._publisher.publish_partial(event)
+                    await self._publisher.let_others_run()
                 else:
                     self._record(event)
-
-    async def _let_others_run(self, partials: int) -> None:
-        """Pause after a partial event while the event loop is late: other invocations can begin."""
-        if self._hub.lateness > LATE_SECONDS:
-            await asyncio.sleep(min(PAUSE_FACTOR * self._hub.lateness, MAX_PAUSE_SECONDS))
-        elif partials % PARTIALS_IN_A_ROW == 0:
-            await asyncio.sleep(0)
 
     async def close_log(self, outcome: Outcome) -> None:
         """Commit the closing events of an outcome that the agent could not write."""
@@ -260,7 +245,7 @@ class Execution:
         closing = closing_events(
             self.claim,
             session.events,
-            self._uncommitted_texts(),
+            self._publisher.uncommitted_texts(),
             outcome,
             self._origin,
         )
@@ -287,7 +272,7 @@ class Execution:
     async def compact(self) -> None:
         """Compact the session. Needs no lease, so the next message does not wait for the summary."""
         claim = self.claim
-        sessions = DjangoSessionService(Writer(on_commit=self._publish))
+        sessions = DjangoSessionService(Writer(on_commit=self._publisher.publish_commit))
         runner = Runner(app=self.app, session_service=sessions)
         await runner.compact_async(
             user_id=str(claim.user_id), session_id=claim.session_key, invocation_id=claim.invocation_id
@@ -309,39 +294,6 @@ class Execution:
         """Return the events without errors and interrupted texts of earlier attempts: the model must not read them."""
         message_event = find_message_event(self.claim.invocation_id, self.claim.message, events)
         return without_failures(message_event, events)
-
-    def _uncommitted_texts(self) -> list[TextChunk]:
-        texts = []
-        for chunk in self._hub.texts(self.claim.session_id):
-            if chunk.stream.invocation_id == self.claim.invocation_id and chunk.text.strip():
-                texts.append(chunk)
-        return texts
-
-    def _publish(self, committed: CommittedEvent) -> None:
-        """Publish a committed event, and send its jobs to the broker. Called by the service after each append."""
-        jobs = [created_job(committed.session_id, staged) for staged in committed.jobs]
-        publish_committed(self._hub, committed, jobs=jobs)
-        for job in jobs:
-            if job.run_at is None:  # The sweep sends a delayed job when it is due.
-                celery_dispatch.send_job_soon(job.pk, job.task_name)
-
-    def _publish_partial(self, event: Event) -> None:
-        claim = self.claim
-        for part in parts_of(event):
-            if part.text:
-                # Not the event's invocation id, which may be the id of the answered call's invocation.
-                stream = StreamKey(
-                    claim.lease_token, claim.invocation_id, event.id, event.author, bool(part.thought)
-                )
-                self._hub.publish_text(claim.session_id, stream, part.text)
-
-    def _publish_call_end(self, end: CallEnd) -> None:
-        """Publish the end of a call. Never raises."""
-        # A failure here must not stop the answer of the tool.
-        try:
-            self._hub.publish_notice(self.claim.session_id, call_notice(end))
-        except Exception:
-            logger.exception("The end of call %s was not shown live", end.call.id)
 
     def _note_failure(self, agent_name: str, node_path: str | None, error: Exception) -> None:
         self._origin = FailureOrigin(agent_name, node_path, self._call_errors.tool_that_raised(error))

@@ -18,7 +18,7 @@ from runtime.apps import App
 from runtime.tools import ToolContext
 from sessions_app import use_cases
 from sessions_app.base import actors
-from sessions_app.invocations.execution import PARTIALS_IN_A_ROW
+from sessions_app.invocations.publishing import PARTIALS_IN_A_ROW
 from sessions_app.invocations.worker import worker
 from sessions_app.models import Event, Invocation, Session
 from tests.fakes import ScriptedModel, StreamingModel, call
