@@ -10,14 +10,15 @@ an idle or stalled reader has no task here. The phase decides what the next `tak
     EVENTS    stored events up to the position  the same                           TEXT
     TEXT      growing texts, from where the     the same                           LIVE; EVENTS when the log has grown;
               reader has them to their ends                                        GREETING when notices were lost
-    LIVE      the buffer, up to the gap         buffered if they continue what     EVENTS at a gap in the log or a text;
-              if there is one                   the reader has; else a gap         GREETING after lost notices
+    LIVE      the buffer                        buffered if they continue what     DRAINING at a gap in the log or a
+                                                the reader has; else a gap         text, and after lost notices
+    DRAINING  what was buffered before the gap  as in GREETING                     EVENTS; GREETING when notices were
+                                                                                   lost
     ENDED     the end, once                     dropped
 
-Notices are buffered in all phases, behind the status and the events. A gap is a mark in the buffer: the reader first
-takes the updates before the mark, and only notices are buffered behind it (`_is_live` is False). A full buffer drops
-all news, which makes a gap and loses notices. A stalled reader therefore holds `MAX_BUFFERED_CHARACTERS` of updates at
-most, shared with the other readers of the session, and later gets the rest from PostgreSQL and from the hub's texts.
+Notices are buffered in all phases, behind the status and the events. A full buffer drops all news, which makes a gap
+and loses notices. A stalled reader therefore holds `MAX_BUFFERED_CHARACTERS` of updates at most, shared with the other
+readers of the session, and later gets the rest from PostgreSQL and from the hub's texts.
 """
 
 import asyncio
@@ -58,6 +59,7 @@ class Phase(Enum):
     EVENTS = auto()
     TEXT = auto()
     LIVE = auto()
+    DRAINING = auto()
     ENDED = auto()
 
 
@@ -103,9 +105,9 @@ class SessionFeed:
         self._on_text = on_text
         self._phase = Phase.GREETING
         self._must_greet = False
-        self._is_live = False
-        self._buffer: list[EventUpdate | TextUpdate | NoticeUpdate | None] = []  # None marks a gap.
-        self._buffered_characters = 0
+        self._buffer: list[EventUpdate | TextUpdate | NoticeUpdate] = []
+        self._draining: list[EventUpdate | TextUpdate | NoticeUpdate] = []  # Buffered before the gap.
+        self._buffered_characters = 0  # Of both lists.
         self._after = after  # The reader claims to have the events up to here.
         self._buffered_seq = 0  # Last event that is buffered or taken.
         self._log_position = 0
@@ -140,7 +142,11 @@ class SessionFeed:
                 case Phase.TEXT:
                     update = self._next_piece()
                 case Phase.LIVE if self._buffer:
-                    update = self._next_buffered()
+                    update = self._take_from(self._buffer)
+                case Phase.DRAINING if self._draining:
+                    update = self._take_from(self._draining)
+                case Phase.DRAINING:
+                    self._phase = Phase.GREETING if self._must_greet else Phase.EVENTS
                 case Phase.ENDED:
                     end = self._end
                     self._end = None
@@ -189,13 +195,14 @@ class SessionFeed:
         self._phase = Phase.ENDED
         self._hub.unwatch(self.session_id, self)
         self._buffer.clear()
+        self._draining.clear()
         self._rows.clear()
 
     # Watcher
 
     def on_event(self, update: EventUpdate) -> None:
         """Buffer the event if it is next in the log; otherwise note a gap."""
-        if not self._is_live or update.seq != self._buffered_seq + 1:
+        if self._phase is not Phase.LIVE or update.seq != self._buffered_seq + 1:
             self.on_log_position(update.seq)
         elif self._put(update):
             self._buffered_seq = update.seq
@@ -209,7 +216,7 @@ class SessionFeed:
     def on_text(self, update: TextUpdate) -> None:
         """Buffer the piece if it continues the reader's text."""
         chunk = update.chunk
-        if not self._is_live or chunk.stream.event_id in self._read_events:
+        if self._phase is not Phase.LIVE or chunk.stream.event_id in self._read_events:
             return
         _, known = self._text_ends.get(chunk.stream, (0, 0))
         if chunk.offset > known:
@@ -260,9 +267,11 @@ class SessionFeed:
 
     def _note_gap(self, *, greets: bool = False) -> None:
         self._must_greet = self._must_greet or greets
-        if self._is_live:
-            self._is_live = False
-            self._buffer.append(None)
+        if self._phase is Phase.LIVE:
+            self._phase = Phase.DRAINING
+            # Only notices are buffered from now on, which the reader gets after the events of the gap.
+            self._draining = self._buffer
+            self._buffer = []
         self._notify()
 
     def _notify(self) -> None:
@@ -270,12 +279,8 @@ class SessionFeed:
         if self._on_wake:
             self._on_wake()
 
-    def _next_buffered(self) -> Update | None:
-        update = self._buffer.pop(0)
-        # The mark of a gap: all buffered updates before it have been taken.
-        if update is None:
-            self._phase = Phase.GREETING if self._must_greet else Phase.EVENTS
-            return None
+    def _take_from(self, buffer: list[EventUpdate | TextUpdate | NoticeUpdate]) -> Update:
+        update = buffer.pop(0)
         self._buffered_characters -= update.size
         if isinstance(update, EventUpdate):
             self.seq = update.seq
@@ -352,7 +357,6 @@ class SessionFeed:
             self._phase = Phase.EVENTS
         else:
             self._phase = Phase.LIVE
-            self._is_live = True
         return None
 
     def _note_text(self, update: TextUpdate) -> None:
