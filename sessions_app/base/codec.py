@@ -19,7 +19,7 @@ from pydantic import BaseModel
 from pydantic_core import PydanticSerializationError
 
 from runtime import types
-from runtime.events.event import Event
+from runtime.events.event import Event as RuntimeEvent
 from runtime.events.reading import read_event
 from runtime.valid_text import storable, valid_text
 from sessions_app.errors import InvalidInputError, NotFoundError
@@ -37,7 +37,7 @@ MAX_ID = 2**63 - 1
 _NUL = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000")
 
 
-def event_to_json(event: Event) -> str:
+def event_to_json(event: RuntimeEvent) -> str:
     """Return the event's JSON in the form of the ADK API: camelCase, without unset fields.
 
     Raises:
@@ -61,7 +61,7 @@ def refusing_deep_values(field: str = "") -> Iterator[None]:
         raise InvalidInputError(message, field=field) from error
 
 
-def check_storable(event: Event, field: str = "") -> None:
+def check_storable(event: RuntimeEvent, field: str = "") -> None:
     """Check that an event can be written as JSON and read back.
 
     Raises:
@@ -71,20 +71,20 @@ def check_storable(event: Event, field: str = "") -> None:
         event_from_json(event_to_json(event))
 
 
-def event_from_json(body: str) -> Event:
+def event_from_json(body: str) -> RuntimeEvent:
     return read_event(body)
 
 
-def event_to_show(stored: Any) -> Event:
+def event_to_show(stored: Any) -> RuntimeEvent:
     """Return a stored event for display; an error event in place of an unreadable event."""
     try:
-        return Event.model_validate(stored)
+        return RuntimeEvent.model_validate(stored)
     except pydantic.ValidationError as error:
         fields = stored if isinstance(stored, Mapping) else {}
         logger.warning("Event %s cannot be read: %s", fields.get("id"), error)
         keys = {"id": "id", "author": "author", "invocation_id": "invocationId"}
         readable = {name: str(fields.get(key) or "") for name, key in keys.items()}
-        return Event(**readable, error_code="UNREADABLE", error_message=UNREADABLE)
+        return RuntimeEvent(**readable, error_code="UNREADABLE", error_message=UNREADABLE)
 
 
 def content_to_json(content: types.Content) -> dict[str, Any]:

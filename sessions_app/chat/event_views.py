@@ -16,7 +16,7 @@ from django.utils.translation import gettext
 from django.views.decorators.http import require_GET, require_POST
 
 from runtime.errors import AdkError
-from runtime.events import Event
+from runtime.events import Event as RuntimeEvent
 from runtime.valid_text import storable
 from sessions_app import use_cases
 from sessions_app.base.codec import event_to_show
@@ -75,7 +75,7 @@ async def feedback(request: HttpRequest, session_id: UUID, seq: int) -> HttpResp
     return HttpResponse(status=HTTPStatus.NO_CONTENT)
 
 
-async def _own_event(request: HttpRequest, session_id: UUID, seq: int) -> Event:
+async def _own_event(request: HttpRequest, session_id: UUID, seq: int) -> RuntimeEvent:
     session = await own_session_or_404(await request.auser(), session_id)
     row = await in_thread(session.events.filter(seq=seq).first)
     if row is None:
@@ -83,7 +83,7 @@ async def _own_event(request: HttpRequest, session_id: UUID, seq: int) -> Event:
     return event_to_show(row.body)
 
 
-def _text(event: Event) -> str:
+def _text(event: RuntimeEvent) -> str:
     if event.content is None:
         return ""
     return "".join(part.text or "" for part in event.content.parts or [] if not part.thought)

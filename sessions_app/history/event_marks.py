@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from runtime import types
-from runtime.events import Event
+from runtime.events import Event as RuntimeEvent
 from runtime.models.llm_response import parts_in
 from sessions_app.base.actors import ActorKind
 from sessions_app.base.client_ids import SCHEDULE
@@ -36,7 +36,7 @@ def resumed_mark(lease_token: int) -> dict[str, Any]:
     return {RESUMED: lease_token}
 
 
-def is_resumed(event: Event) -> bool:
+def is_resumed(event: RuntimeEvent) -> bool:
     """Return True for the event with the news of a resumed invocation."""
     return RESUMED in (event.custom_metadata or {})
 
@@ -51,7 +51,7 @@ def failed_tool_mark(tool_name: str) -> dict[str, Any]:
     return {FAILED_TOOL: tool_name}
 
 
-def is_stopped_by_staff(event: Event) -> bool:
+def is_stopped_by_staff(event: RuntimeEvent) -> bool:
     """Return True if a member of staff, not the session's user, stopped the event's invocation."""
     return STOPPED_BY in (event.custom_metadata or {})
 
@@ -86,7 +86,7 @@ def writer_of(invocation_id: str | None, custom_metadata: Mapping[str, Any] | No
     return str(own or invocation_id or "")
 
 
-def answerer_in(event: Event) -> tuple[str, str]:
+def answerer_in(event: RuntimeEvent) -> tuple[str, str]:
     """Return kind and name of the actor behind the answer in the event.
 
     Both are empty for an answer of the session's person. The name is empty for an answer of the site, too.
@@ -97,7 +97,7 @@ def answerer_in(event: Event) -> tuple[str, str]:
     return str(mark["by"]), str(mark.get("name") or "")
 
 
-def has_recalled(event: Event) -> bool:
+def has_recalled(event: RuntimeEvent) -> bool:
     """Return True for an event after a search of the memory that has found something, in the same invocation."""
     return bool((event.custom_metadata or {}).get(RECALLED))
 
@@ -112,7 +112,7 @@ def wake_up(task: str) -> types.Content:
     return types.UserContent(parts=[types.Part(text=IT_IS_TIME), types.Part(text=task)])
 
 
-def scheduled_task_in(event: Event) -> str | None:
+def scheduled_task_in(event: RuntimeEvent) -> str | None:
     """Return the task of a `wake_up` message; None for every other event."""
     if event.author != "user" or SCHEDULED not in (event.custom_metadata or {}):
         return None

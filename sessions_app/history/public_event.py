@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from runtime.events.event import Event
+from runtime.events.event import Event as RuntimeEvent
 from runtime.sessions.state import State
 from sessions_app.base.codec import event_to_show
 from sessions_app.secrets.masking import mask_keys
@@ -26,7 +26,7 @@ def public_body(body: str) -> str:
     return json.dumps(values, ensure_ascii=False, separators=(",", ":"))
 
 
-def public_event(body: str, event: Event) -> Event:
+def public_event(body: str, event: RuntimeEvent) -> RuntimeEvent:
     """Return an event without app state, and with masked credentials.
 
     Args:

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from django.db.models import Q
 
-from runtime.events import Event
+from runtime.events import Event as RuntimeEvent
 from runtime.workflow.progress import NodeJob, NodeProgress, WorkflowProgress, progress_of
 from sessions_app.agent_apps import registry
 from sessions_app.base import client_ids
@@ -67,7 +67,7 @@ def load_progress(session: Session, invocation_id: str, until: int | None = None
     return InvocationProgress(runs, failed_id, seqs, len(rows) > MAX_EVENTS, is_continued)
 
 
-def _failures_of(session: Session, continued: Sequence[Invocation]) -> dict[int, Event]:
+def _failures_of(session: Session, continued: Sequence[Invocation]) -> dict[int, RuntimeEvent]:
     """Return the errors of the invocations that gave an answer, by `seq`.
 
     Such an error has the id of its own invocation; all other events have the id of the invocation that asked.

@@ -3,7 +3,7 @@
 import logging
 
 from runtime.events.calls import response_ids
-from runtime.events.event import Event
+from runtime.events.event import Event as RuntimeEvent
 from runtime.valid_text import storable
 from sessions_app.models.call_error import ERROR_LENGTH
 from sessions_app.secrets.error_detail import describe
@@ -28,7 +28,7 @@ class CallErrors:
         except Exception:
             logger.exception("The error of call %s was not kept", call_id)
 
-    def take(self, event: Event) -> list[StagedError]:
+    def take(self, event: RuntimeEvent) -> list[StagedError]:
         """Return the exceptions of the calls answered by the event, and forget them."""
         if not self._by_call:
             return []

@@ -14,7 +14,7 @@ from runtime.events.calls import (
     id_of_requested_call,
     ids_answered_by,
 )
-from runtime.events.event import Event
+from runtime.events.event import Event as RuntimeEvent
 from runtime.tools.base_toolset import BaseToolset
 from runtime.workflow.workflow import Workflow
 from sessions_app.agent_apps.registry import versions
@@ -25,7 +25,7 @@ from sessions_app.process.threads import in_thread
 from sessions_app.store.sql.leases import Claim
 
 
-async def check_calls_exist(claim: Claim, app: App, events: Sequence[Event]) -> None:
+async def check_calls_exist(claim: Claim, app: App, events: Sequence[RuntimeEvent]) -> None:
     """Check that the agents of the app still have the tools and nodes whose calls the claim's message answers.
 
     Raises:
@@ -43,7 +43,7 @@ async def check_calls_exist(claim: Claim, app: App, events: Sequence[Event]) -> 
                 raise AgentChangedError(f"Agent {event.author!r} no longer has {name or 'the node'!r}.")
 
 
-def _called_tool(call: types.FunctionCall, events: Sequence[Event]) -> str:
+def _called_tool(call: types.FunctionCall, events: Sequence[RuntimeEvent]) -> str:
     """Return the name of the tool that a call is about; empty for a question of a node or a remote agent."""
     requested = id_of_requested_call(call)
     event = find_call_event(events, requested) if requested and call.name in FRAMEWORK_CALLS else None
@@ -53,7 +53,7 @@ def _called_tool(call: types.FunctionCall, events: Sequence[Event]) -> str:
     return "" if call.name in FRAMEWORK_CALLS | REMOTE_QUESTIONS else call.name or ""
 
 
-def _exists(app: App, event: Event, tool_name: str) -> bool:
+def _exists(app: App, event: RuntimeEvent, tool_name: str) -> bool:
     """True if an agent may make the call again. The tools of toolsets, which may need a network, count as existing."""
     for agent in agents_named(app.root_agent, event.author):
         if isinstance(agent, Workflow):
@@ -77,7 +77,7 @@ def _has_node(workflow: Workflow, runs: Sequence[str]) -> bool:
     return names[names.index(workflow.name) + 1] in workflow.graph.nodes
 
 
-async def _has_changed_since(claim: Claim, event: Event) -> bool:
+async def _has_changed_since(claim: Claim, event: RuntimeEvent) -> bool:
     asked_by = writer_of(event.invocation_id, event.custom_metadata)
     rows = Invocation.objects.filter(session=claim.session_id, invocation_id=asked_by)
     then = await in_thread(rows.values_list("agent_version", flat=True).first)

@@ -11,7 +11,7 @@ from typing import Any
 from runtime import types
 from runtime.engine.seal import interrupted_event, seal_events, seal_waiting_calls
 from runtime.events.calls import ids_answered_by, response_ids
-from runtime.events.event import Event
+from runtime.events.event import Event as RuntimeEvent
 from runtime.events.event_actions import EventActions
 from runtime.events.node_info import NodeInfo
 from sessions_app.history.event_marks import (
@@ -55,7 +55,9 @@ def marks_of(claim: Claim) -> dict[str, Any] | None:
     return scheduled_mark(claim.client_id)
 
 
-def find_message_event(invocation_id: str, message: dict[str, Any], events: Sequence[Event]) -> Event | None:
+def find_message_event(
+    invocation_id: str, message: dict[str, Any], events: Sequence[RuntimeEvent]
+) -> RuntimeEvent | None:
     """Return the event of the invocation's message; None when no attempt has committed the message."""
     # Also by call ids: the event of a function response may have the id of the call's invocation (contract R1).
     answered = ids_answered_by(types.Content.model_validate(message))
@@ -67,7 +69,7 @@ def find_message_event(invocation_id: str, message: dict[str, Any], events: Sequ
     return None
 
 
-def without_failures(message_event: Event | None, events: list[Event]) -> list[Event]:
+def without_failures(message_event: RuntimeEvent | None, events: list[RuntimeEvent]) -> list[RuntimeEvent]:
     """Return the events for another attempt, without the errors and interrupted texts after the message."""
     if message_event is None:
         return events
@@ -76,9 +78,9 @@ def without_failures(message_event: Event | None, events: list[Event]) -> list[E
     return [*events[:first], *(e for e in events[first:] if not (e.error_code or e.interrupted))]
 
 
-def resumed_event(events: Sequence[Event], lease_token: int) -> Event:
+def resumed_event(events: Sequence[RuntimeEvent], lease_token: int) -> RuntimeEvent:
     """Return an event without content to mark a resumed invocation: text streamed under older leases is void."""
-    return Event(
+    return RuntimeEvent(
         author=_last_agent(events, events[0].author),
         invocation_id=events[0].invocation_id,
         custom_metadata=resumed_mark(lease_token),
@@ -87,11 +89,11 @@ def resumed_event(events: Sequence[Event], lease_token: int) -> Event:
 
 def closing_events(
     claim: Claim,
-    events: Sequence[Event],
+    events: Sequence[RuntimeEvent],
     uncommitted: Iterable[TextChunk],
     outcome: Outcome,
     origin: FailureOrigin,
-) -> list[Event]:
+) -> list[RuntimeEvent]:
     """Return the events to end an invocation from outside, in this order:
 
     - the message, if no attempt has committed it,
@@ -124,7 +126,7 @@ def closing_events(
         if outcome is STOPPED_BY_STAFF:
             return [_mark_stopped_by_staff(event) for event in closing]
         return closing
-    end = Event(
+    end = RuntimeEvent(
         author=origin.agent_name or author,
         invocation_id=invocation_id,
         error_code=outcome.error_code,
@@ -135,20 +137,20 @@ def closing_events(
     return [*closing, end]
 
 
-def _is_closed(events: Sequence[Event], invocation_id: str) -> bool:
+def _is_closed(events: Sequence[RuntimeEvent], invocation_id: str) -> bool:
     # An earlier attempt may have committed the event, and died before it ended the row.
     return any(event.interrupted for event in events if event.invocation_id == invocation_id)
 
 
-def _mark_stopped_by_staff(event: Event) -> Event:
+def _mark_stopped_by_staff(event: RuntimeEvent) -> RuntimeEvent:
     """Return the event, an interrupted event with a mark: by it the page says who stopped the answer."""
     if not event.interrupted:
         return event
     return event.model_copy(update={"custom_metadata": stopped_by_staff_mark()})
 
 
-def _message_event(claim: Claim) -> Event:
-    return Event(
+def _message_event(claim: Claim) -> RuntimeEvent:
+    return RuntimeEvent(
         author="user",
         invocation_id=claim.invocation_id,
         content=types.Content.model_validate(claim.message),
@@ -157,5 +159,5 @@ def _message_event(claim: Claim) -> Event:
     )
 
 
-def _last_agent(events: Sequence[Event], default: str) -> str:
+def _last_agent(events: Sequence[RuntimeEvent], default: str) -> str:
     return next((event.author for event in reversed(events) if event.author != "user"), default)

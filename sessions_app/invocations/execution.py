@@ -26,10 +26,10 @@ from runtime.events.calls import (
     pending_calls,
     response_ids,
 )
-from runtime.events.event import Event
+from runtime.events.event import Event as RuntimeEvent
 from runtime.runners import Runner
 from runtime.sessions.base_session_service import GetSessionConfig
-from runtime.sessions.session import Session
+from runtime.sessions.session import Session as RuntimeSession
 from runtime.valid_text import storable
 from sessions_app.agent_apps.registry import get_app
 from sessions_app.agent_apps.toolset_use import using
@@ -99,7 +99,7 @@ class Execution:
             view=self._without_failures if self._may_resume else None,
         )
         self._conf = conf().of_app(claim.app_name)
-        self._events: list[Event] = []
+        self._events: list[RuntimeEvent] = []
         self._usage = InvocationUsage(self._conf)
         self._model_calls = 0
         self._origin = FailureOrigin()
@@ -278,7 +278,7 @@ class Execution:
             user_id=str(claim.user_id), session_id=claim.session_key, invocation_id=claim.invocation_id
         )
 
-    async def _load_session(self) -> Session:
+    async def _load_session(self) -> RuntimeSession:
         claim = self.claim
         session = await self._sessions.get_session(
             app_name=claim.app_name,
@@ -290,7 +290,7 @@ class Execution:
             raise SessionNotFoundError(f"Session {claim.session_key!r} is gone: it was deleted meanwhile.")
         return session
 
-    def _without_failures(self, events: list[Event]) -> list[Event]:
+    def _without_failures(self, events: list[RuntimeEvent]) -> list[RuntimeEvent]:
         """Return the events without errors and interrupted texts of earlier attempts: the model must not read them."""
         message_event = find_message_event(self.claim.invocation_id, self.claim.message, events)
         return without_failures(message_event, events)
@@ -298,7 +298,7 @@ class Execution:
     def _note_failure(self, agent_name: str, node_path: str | None, error: Exception) -> None:
         self._origin = FailureOrigin(agent_name, node_path, self._call_errors.tool_that_raised(error))
 
-    def _record(self, event: Event) -> None:
+    def _record(self, event: RuntimeEvent) -> None:
         """Keep an event for the outcome, and count its use. Raise as `InvocationUsage.add`."""
         self._events.append(event)
         self._usage.add(event)

@@ -9,7 +9,7 @@ import asyncio
 import logging
 
 from runtime.events.calls import parts_of
-from runtime.events.event import Event
+from runtime.events.event import Event as RuntimeEvent
 from runtime.run_config import CallEnd
 from sessions_app.jobs.staging import created_job
 from sessions_app.live.hub import Hub
@@ -46,7 +46,7 @@ class RunPublisher:
             if job.run_at is None:  # The sweep sends a delayed job when it is due.
                 celery_dispatch.send_job_soon(job.pk, job.task_name)
 
-    def publish_partial(self, event: Event) -> None:
+    def publish_partial(self, event: RuntimeEvent) -> None:
         """Publish the texts of a partial event."""
         claim = self._claim
         for part in parts_of(event):

@@ -7,7 +7,8 @@ from uuid import UUID
 
 from runtime.context import new_invocation_id
 from runtime.errors import StateValueError
-from runtime.events import Event, EventActions
+from runtime.events import Event as RuntimeEvent
+from runtime.events import EventActions
 from runtime.sessions import GetSessionConfig
 from runtime.sessions.state import ScopedState, State, as_json
 from runtime.valid_text import storable_values
@@ -77,7 +78,7 @@ async def append_change(service: DjangoSessionService, session: Session, delta: 
         raise NotFoundError(NO_SESSION)
     actions = EventActions(state_delta=dict(delta))
     await service.append_event(
-        loaded, Event(author="user", invocation_id=new_invocation_id(), actions=actions)
+        loaded, RuntimeEvent(author="user", invocation_id=new_invocation_id(), actions=actions)
     )
 
 
@@ -102,7 +103,7 @@ async def check_change(
     if not delta:
         return
     try:
-        check_storable(Event(actions=EventActions(state_delta=dict(delta))))
+        check_storable(RuntimeEvent(actions=EventActions(state_delta=dict(delta))))
         changes = ScopedState.split(as_given_json(delta))
     except (InvalidInputError, StateValueError) as error:
         raise InvalidInputError(str(error), field=DELTA if session_id else STATE) from error

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from runtime.agents.base_agent import BaseAgent
 from runtime.agents.llm_agent import LlmAgent
 from runtime.events.calls import FRAMEWORK_CALLS
-from runtime.events.event import Event
+from runtime.events.event import Event as RuntimeEvent
 from sessions_app.conf import Conf
 from sessions_app.errors import LimitExceededError
 from sessions_app.history.costs import cost_of, tokens_of
@@ -19,15 +19,15 @@ class InvocationUsage:
         before: events of an earlier attempt, counted without a check.
     """
 
-    def __init__(self, conf: Conf, before: Iterable[Event] = ()) -> None:
+    def __init__(self, conf: Conf, before: Iterable[RuntimeEvent] = ()) -> None:
         self._conf = conf
         self._tokens = 0
         self._cost = 0.0
-        self._unfinished: dict[str, Event] = {}
+        self._unfinished: dict[str, RuntimeEvent] = {}
         for event in before:
             self._add(event)
 
-    def add(self, event: Event) -> None:
+    def add(self, event: RuntimeEvent) -> None:
         """Add an event.
 
         Raises:
@@ -44,7 +44,7 @@ class InvocationUsage:
         if exceeded:
             raise exceeded
 
-    def note_partial(self, event: Event) -> None:
+    def note_partial(self, event: RuntimeEvent) -> None:
         """Keep the newest usage of a streamed answer, to count it if the answer is stopped before its end."""
         if event.usage_metadata:
             self._unfinished[event.id] = event
@@ -70,19 +70,19 @@ class InvocationUsage:
             )
         return None
 
-    def _add(self, event: Event) -> None:
+    def _add(self, event: RuntimeEvent) -> None:
         self._tokens += tokens_of(event)
         self._cost += cost_of(event, self._conf)
 
 
-def model_calls(root: BaseAgent, events: Iterable[Event]) -> int:
+def model_calls(root: BaseAgent, events: Iterable[RuntimeEvent]) -> int:
     """Return the number of model calls behind the events, without interrupted calls, which left no event."""
     return sum(
         _is_model_response(event) and isinstance(root.find_agent(event.author), LlmAgent) for event in events
     )
 
 
-def _is_model_response(event: Event) -> bool:
+def _is_model_response(event: RuntimeEvent) -> bool:
     """Return True for an answer or error of a model, not for function responses and calls of the framework."""
     if event.content is None:
         return event.error_code is not None

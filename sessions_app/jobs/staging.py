@@ -16,7 +16,7 @@ from uuid import UUID, uuid4
 from runtime.context import Context
 from runtime.errors import ConfigurationError
 from runtime.events.calls import response_ids
-from runtime.events.event import Event
+from runtime.events.event import Event as RuntimeEvent
 from runtime.valid_text import storable_values
 from sessions_app.models import JobStatus, ToolJob
 from sessions_app.store.sql.event_rows import StagedJob
@@ -75,7 +75,7 @@ def stage_call(
     return {"status": "queued", "job_id": str(job.id)}
 
 
-def take_staged_jobs(event: Event) -> list[StagedJob]:
+def take_staged_jobs(event: RuntimeEvent) -> list[StagedJob]:
     """Return the jobs of the calls answered by the event, and forget them."""
     staged = _staged.get()
     if not staged:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
 
-from runtime.events import Event
+from runtime.events import Event as RuntimeEvent
 from sessions_app.base.codec import event_to_show
 from sessions_app.live.notices import Notice
 from sessions_app.live.streamed_text import GrowingText, TextChunk
@@ -44,7 +44,7 @@ class EventUpdate(_Update):
     rewound_from: int | None = None
 
     @cached_property
-    def event(self) -> Event:
+    def event(self) -> RuntimeEvent:
         """The event itself, parsed once for all readers."""
         # A commit of this process has the object; an event read from PostgreSQL may be of an older version.
         return self.committed.event if self.committed else event_to_show(json.loads(self.body))

@@ -14,7 +14,7 @@ from django.utils.safestring import SafeString, mark_safe
 from django.utils.timezone import localtime
 from django.utils.translation import gettext, ngettext
 
-from runtime.events import Event
+from runtime.events import Event as RuntimeEvent
 from sessions_app.history.event_marks import writer_of
 from sessions_app.rendering.blocks import (
     Block,
@@ -71,7 +71,7 @@ def article(context: Mapping[str, Any]) -> SafeString:
     return SafeString("".join(pieces))
 
 
-def node_mark(seq: int, event: Event) -> SafeString:
+def node_mark(seq: int, event: RuntimeEvent) -> SafeString:
     """Return the article of an event that shows nothing: the page places the steps of a workflow at its events."""
     return _markup(
         '<article id="event-{seq}" class="event quiet" hidden{attributes}></article>\n',
@@ -80,7 +80,7 @@ def node_mark(seq: int, event: Event) -> SafeString:
     )
 
 
-def _origin(seq: int, event: Event) -> dict[str, Any]:
+def _origin(seq: int, event: RuntimeEvent) -> dict[str, Any]:
     """Return the attributes that tell the page where an event comes from."""
     writer: str | None = writer_of(event.invocation_id, event.custom_metadata)
     if writer in ("", event.invocation_id):

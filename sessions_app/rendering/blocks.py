@@ -19,7 +19,7 @@ from django.utils.translation import gettext
 
 from runtime import types
 from runtime.artifacts.referenced_artifacts import ArtifactReference
-from runtime.events import Event
+from runtime.events import Event as RuntimeEvent
 from runtime.events.allowances import used_allowance
 from runtime.events.answer_rules import PERSON
 from runtime.events.calls import (
@@ -268,7 +268,7 @@ Block = (
 
 def blocks_of(
     view: SessionView,
-    event: Event,
+    event: RuntimeEvent,
     jobs: Mapping[str, ToolJob],
     citations: Mapping[int, Sequence[Citation]] = NO_CITATIONS,
 ) -> list[Block]:
@@ -342,7 +342,7 @@ def _with_joined_pictures(blocks: list[Block], app_name: str, author: str) -> li
 
 
 def _blocks_of_part(
-    part: types.Part, view: SessionView, event: Event, jobs: Mapping[str, ToolJob]
+    part: types.Part, view: SessionView, event: RuntimeEvent, jobs: Mapping[str, ToolJob]
 ) -> Iterator[Block]:
     if part.function_call and part.function_call.name != TRANSFER_TOOL:
         question = _question_block(part.function_call, view, event)
@@ -364,14 +364,14 @@ def _blocks_of_part(
         yield FileBlock(part.file_data.mime_type or gettext("unknown type"))
 
 
-def _question_block(call: types.FunctionCall, view: SessionView, event: Event) -> Block | None:
+def _question_block(call: types.FunctionCall, view: SessionView, event: RuntimeEvent) -> Block | None:
     """Return the block of a call that asks the user; None for other calls."""
     if call.name == REQUEST_CONFIRMATION:
         return _confirmation_request_block(call, view, event)
     return form_block(call, event, face_of(view.app_name, event.author).name)
 
 
-def _answer_block(response: types.FunctionResponse, event: Event) -> Block | None:
+def _answer_block(response: types.FunctionResponse, event: RuntimeEvent) -> Block | None:
     """Return the block of an answer to a question; None for other responses."""
     given = response.response or {}
     call_id = response.id or ""
@@ -396,7 +396,7 @@ def _answer_block(response: types.FunctionResponse, event: Event) -> Block | Non
     return chosen_block(response, event) or replied_block(response, event)
 
 
-def _is_redundant(response: types.FunctionResponse, event: Event) -> bool:
+def _is_redundant(response: types.FunctionResponse, event: RuntimeEvent) -> bool:
     """True if the page shows the response elsewhere: a transfer in the actions, a pending call in its request."""
     if response.name == TRANSFER_TOOL and event.actions.transfer_to_agent:
         return True
@@ -405,7 +405,7 @@ def _is_redundant(response: types.FunctionResponse, event: Event) -> bool:
 
 
 def _call_block(
-    call: types.FunctionCall, view: SessionView, event: Event, jobs: Mapping[str, ToolJob]
+    call: types.FunctionCall, view: SessionView, event: RuntimeEvent, jobs: Mapping[str, ToolJob]
 ) -> CallBlock:
     call_id = call.id or ""
     words, args = _words_and_arguments(view, event.author, call.name or "", call.args or {})
@@ -420,7 +420,7 @@ def _call_block(
 
 
 def _confirmation_request_block(
-    call: types.FunctionCall, view: SessionView, event: Event
+    call: types.FunctionCall, view: SessionView, event: RuntimeEvent
 ) -> ConfirmationRequestBlock | None:
     """Return the block of a confirmation request; None if the engine did not make the request."""
     # A model may call the same name, to make its own request look approved. Only the engine marks the call as
@@ -490,7 +490,9 @@ def _shown_argument(value: Any, view: SessionView, longest: int | None) -> str:
     return f"{text}…" if is_cut else text
 
 
-def _response_block(response: types.FunctionResponse, view: SessionView, event: Event) -> ResponseBlock:
+def _response_block(
+    response: types.FunctionResponse, view: SessionView, event: RuntimeEvent
+) -> ResponseBlock:
     allowed_at = used_allowance(event, response.id or "")
     content = response.response or {}
     result: Any = content

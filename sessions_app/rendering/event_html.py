@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from threading import Lock
 
-from runtime.events import Event
+from runtime.events import Event as RuntimeEvent
 from runtime.valid_text import storable
 from sessions_app.conf import conf
 from sessions_app.models import ToolJob
@@ -63,7 +63,7 @@ class HtmlCache:
 cache = HtmlCache()
 
 
-def html_now(view: SessionView, seq: int, event: Event, body: str) -> str | None:
+def html_now(view: SessionView, seq: int, event: RuntimeEvent, body: str) -> str | None:
     """Return the HTML of an event, cached or rendered now; None if rendering would take long."""
     html = cache.get(view, seq)
     if html is None and not takes_long(body):
@@ -72,7 +72,7 @@ def html_now(view: SessionView, seq: int, event: Event, body: str) -> str | None
 
 
 async def event_html(
-    view: SessionView, seq: int, event: Event, body: str, jobs: Mapping[str, ToolJob] = NO_JOBS
+    view: SessionView, seq: int, event: RuntimeEvent, body: str, jobs: Mapping[str, ToolJob] = NO_JOBS
 ) -> str:
     """Return the HTML of an event. Other tasks may run in the meantime, unless it is cached.
 
@@ -101,12 +101,12 @@ def takes_long(text: str) -> bool:
     return len(text) > MAX_INLINE_CHARACTERS or sum(map(text.count, MARKS)) > MAX_INLINE_MARKS
 
 
-def _render(view: SessionView, seq: int, event: Event, jobs: Mapping[str, ToolJob] = NO_JOBS) -> str:
+def _render(view: SessionView, seq: int, event: RuntimeEvent, jobs: Mapping[str, ToolJob] = NO_JOBS) -> str:
     with view.reader.reading():
         return storable(render_event(view, seq, event, jobs))
 
 
-def _render_and_keep(view: SessionView, seq: int, event: Event) -> str:
+def _render_and_keep(view: SessionView, seq: int, event: RuntimeEvent) -> str:
     html = cache.get(view, seq)  # Another tab's request may have rendered the event while this one waited.
     if html is None:
         html = _render(view, seq, event)

@@ -16,7 +16,7 @@ from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext
 
 from runtime import types
-from runtime.events import Event
+from runtime.events import Event as RuntimeEvent
 from runtime.events.allowances import withdrawn_tool
 from runtime.sessions.state import State
 from sessions_app.base.statuses import JOB_CANCELLED, JobStatus
@@ -49,7 +49,7 @@ NO_JOBS: Mapping[str, ToolJob] = {}
 
 
 def render_event(
-    view: SessionView, seq: int, event: Event, jobs: Mapping[str, ToolJob] = NO_JOBS
+    view: SessionView, seq: int, event: RuntimeEvent, jobs: Mapping[str, ToolJob] = NO_JOBS
 ) -> SafeString:
     """Render an event as `<article id="event-<seq>">`; empty if the event shows nothing.
 
@@ -101,7 +101,7 @@ def render_schedule(task: ScheduledTask | ScheduleNotice) -> SafeString:
         )
 
 
-def content_of(view: SessionView, event: Event, jobs: Mapping[str, ToolJob]) -> dict[str, Any]:
+def content_of(view: SessionView, event: RuntimeEvent, jobs: Mapping[str, ToolJob]) -> dict[str, Any]:
     """Return the displayed parts of an event and its speaker, by name in the template context.
 
     Empty if the event shows nothing.
@@ -139,11 +139,13 @@ def content_of(view: SessionView, event: Event, jobs: Mapping[str, ToolJob]) -> 
     }
 
 
-def _is_answer(event: Event) -> bool:
+def _is_answer(event: RuntimeEvent) -> bool:
     return event.author != "user" and event.is_final_response() and bool(event.text().strip())
 
 
-def _render_event(view: SessionView, seq: int, event: Event, jobs: Mapping[str, ToolJob]) -> SafeString:
+def _render_event(
+    view: SessionView, seq: int, event: RuntimeEvent, jobs: Mapping[str, ToolJob]
+) -> SafeString:
     content = content_of(view, event, jobs)
     if not content:
         return node_mark(seq, event) if event.node_info else mark_safe("")
@@ -180,7 +182,7 @@ def _render_job(job: ToolJob | JobNotice) -> SafeString:
     return render_to_string("chat/job.html", context)
 
 
-def _files(view: SessionView, event: Event, blocks: list[Block]) -> list[FileLink]:
+def _files(view: SessionView, event: RuntimeEvent, blocks: list[Block]) -> list[FileLink]:
     """Return the files to list below the blocks: files of the message, then other files that the event saved."""
     files = [block.file for block in blocks if isinstance(block, UploadBlock)]
     shown = [*files]
@@ -193,7 +195,7 @@ def _files(view: SessionView, event: Event, blocks: list[Block]) -> list[FileLin
     return files + file_links(view.session_id, others)
 
 
-def _speaker(event: Event, blocks: list[Block]) -> str:
+def _speaker(event: RuntimeEvent, blocks: list[Block]) -> str:
     if any(isinstance(block, ScheduledTaskBlock) for block in blocks):
         return "clock"
     if any(isinstance(block, TextBlock | UploadBlock | PicturesBlock) for block in blocks):
@@ -201,7 +203,7 @@ def _speaker(event: Event, blocks: list[Block]) -> str:
     return "quiet"
 
 
-def _is_empty_answer(event: Event, blocks: list[Block]) -> bool:
+def _is_empty_answer(event: RuntimeEvent, blocks: list[Block]) -> bool:
     """True if a model ended its turn without an error, and without an answer besides thoughts."""
     # Events of earlier versions: the engine now records an error.
     has_ended = event.finish_reason is not None and not event.error_code and not event.interrupted
@@ -209,7 +211,7 @@ def _is_empty_answer(event: Event, blocks: list[Block]) -> bool:
     return has_ended and is_final and all(isinstance(block, ThoughtBlock) for block in blocks)
 
 
-def _is_cut(event: Event) -> bool:
+def _is_cut(event: RuntimeEvent) -> bool:
     """True if the answer was cut by the model's limit on its length."""
     return event.finish_reason is types.FinishReason.MAX_TOKENS and not event.error_code
 
@@ -238,7 +240,7 @@ def _state_changes(state_delta: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             yield key, one_line(value)
 
 
-def _error_text(event: Event) -> str:
+def _error_text(event: RuntimeEvent) -> str:
     if event.error_message or not event.error_code:
         return in_language(event.error_message or "")
     return gettext("Something went wrong. This message was not answered.")

@@ -25,7 +25,7 @@ from runtime.auth.auth_schemes import (
     ProtectedResource,
 )
 from runtime.auth.auth_tool import AuthConfig, AuthToolArguments
-from runtime.events import Event
+from runtime.events import Event as RuntimeEvent
 from runtime.events.calls import (
     CHOICE_TOOL,
     REMOTE_AUTH,
@@ -245,7 +245,7 @@ class StoppedBlock:
 
 
 def form_block(
-    call: types.FunctionCall, event: Event, agent: str
+    call: types.FunctionCall, event: RuntimeEvent, agent: str
 ) -> ChoiceBlock | CredentialRequestBlock | RemoteQuestionBlock | InputRequestBlock | None:
     """Return the block of a call that is answered in a form; None for other calls. `agent` names who asks."""
     if not event.is_long_running(call.id):
@@ -299,7 +299,7 @@ def _input_request_block(call: types.FunctionCall, agent: str) -> InputRequestBl
     return InputRequestBlock(call.id or "", REQUEST_INPUT, agent, text, shown, schema_fields(schema))
 
 
-def replied_block(response: types.FunctionResponse, event: Event) -> RepliedBlock | None:
+def replied_block(response: types.FunctionResponse, event: RuntimeEvent) -> RepliedBlock | None:
     """Return the block of an answer to a remote agent, or to a workflow's node; None for other responses."""
     if response.name not in TEXT_QUESTIONS:
         return None
@@ -311,7 +311,7 @@ def replied_block(response: types.FunctionResponse, event: Event) -> RepliedBloc
     return RepliedBlock(response.id or "", text, response.name == REMOTE_AUTH, answerer_in(event)[1])
 
 
-def chosen_block(response: types.FunctionResponse, event: Event) -> ChosenBlock | None:
+def chosen_block(response: types.FunctionResponse, event: RuntimeEvent) -> ChosenBlock | None:
     """Return the block of an answer to a choice; None for other responses."""
     if response.name != CHOICE_TOOL or event.author != "user":
         return None

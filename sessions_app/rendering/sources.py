@@ -13,7 +13,7 @@ from django.apps import apps
 from django.urls import reverse
 
 from runtime import types
-from runtime.events import Event
+from runtime.events import Event as RuntimeEvent
 from runtime.events.calls import parts_of
 from runtime.valid_text import storable
 from sessions_app.rendering.hidden_characters import escape_hidden
@@ -68,7 +68,7 @@ class _Passage:
     found: Sequence[int]
 
 
-def sources_of(event: Event) -> Sources:
+def sources_of(event: RuntimeEvent) -> Sources:
     """Return the sources of an answer: the sources that it cites, or all found sources if it cites none.
 
     An agent that answers with the sources of another agent, its tool, refers to passages that are not in its answer:
@@ -105,7 +105,7 @@ def _suggestions(metadata: types.GroundingMetadata) -> str:
     return html if html.strip() and len(html) <= MAX_SUGGESTIONS_LENGTH else ""
 
 
-def _texts_of(event: Event) -> dict[int, bytes]:
+def _texts_of(event: RuntimeEvent) -> dict[int, bytes]:
     """Return the texts of an answer without thoughts, by the indexes of their parts."""
     return {
         index: storable(part.text).encode()

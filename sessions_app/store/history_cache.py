@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from uuid import UUID
 
 from runtime.events.calls import MadeCall, MadeCalls
-from runtime.events.event import Event
+from runtime.events.event import Event as RuntimeEvent
 from runtime.events.rewound import drop_rewound
 from runtime.events.summaries import changes_effective_events
 from sessions_app.base.codec import event_from_json
@@ -68,7 +68,7 @@ class History:
 
     session_id: UUID
     skipped: int = 0
-    events: list[Event] = field(default_factory=list)
+    events: list[RuntimeEvent] = field(default_factory=list)
     invocations: set[str] = field(default_factory=set)
     is_plain: bool = True
     bytes: int = 0
@@ -98,7 +98,7 @@ class History:
         self.bytes += added
         return added
 
-    def effective_events(self) -> list[Event]:
+    def effective_events(self) -> list[RuntimeEvent]:
         """Return the events without rewound events, also those that a summary has replaced."""
         return list(self.events) if self.is_plain else drop_rewound(self.events)
 

@@ -15,10 +15,10 @@ from django.db.models.functions import Now
 
 from runtime import types
 from runtime.errors import SessionNotFoundError
-from runtime.events.event import Event
+from runtime.events.event import Event as RuntimeEvent
 from runtime.memory.base_memory_service import BaseMemoryService, SearchMemoryResponse
 from runtime.memory.memory_entry import MemoryEntry, memory_entry_of, text_of, words_of
-from runtime.sessions.session import Session
+from runtime.sessions.session import Session as RuntimeSession
 from runtime.valid_text import storable
 from sessions_app import models
 from sessions_app.base.codec import content_to_json, user_pk
@@ -55,7 +55,7 @@ class DjangoMemoryService(BaseMemoryService):
         self._on_recall = on_recall
         self._recalled: list[str] = []
 
-    async def add_session_to_memory(self, session: Session) -> None:
+    async def add_session_to_memory(self, session: RuntimeSession) -> None:
         """Replace the session's memory entries by entries of its current events.
 
         Raises:
@@ -68,7 +68,7 @@ class DjangoMemoryService(BaseMemoryService):
         *,
         app_name: str,
         user_id: str,
-        events: Sequence[Event],
+        events: Sequence[RuntimeEvent],
         session_id: str | None = None,
         custom_metadata: Mapping[str, object] | None = None,
     ) -> None:
@@ -169,7 +169,7 @@ def _change_text(entries: MemoryEntryQuerySet, **values: Any) -> int:
         return changed.update(**values)
 
 
-def _replace(session: Session) -> None:
+def _replace(session: RuntimeSession) -> None:
     with transaction.atomic():
         owner = _locked(session.app_name, session.user_id, session.id)
         kept = _insert(owner, session.events)
@@ -177,7 +177,7 @@ def _replace(session: Session) -> None:
         said.exclude(event_id__in=kept).delete()
 
 
-def _add(app_name: str, user_id: str, session_id: str | None, events: Sequence[Event]) -> None:
+def _add(app_name: str, user_id: str, session_id: str | None, events: Sequence[RuntimeEvent]) -> None:
     with transaction.atomic():
         _insert(_locked(app_name, user_id, session_id), events)
 
@@ -194,7 +194,7 @@ def _locked(app_name: str, user_id: str, session_id: str | None) -> models.Sessi
     return owner
 
 
-def _insert(owner: models.Session, events: Sequence[Event]) -> list[str]:
+def _insert(owner: models.Session, events: Sequence[RuntimeEvent]) -> list[str]:
     """Insert missing entries of the events; return the ids of those with text that were not said in a pause."""
     rows = []
     pauses = list(models.MemoryPause.objects.filter(user=owner.user_id))
@@ -206,7 +206,7 @@ def _insert(owner: models.Session, events: Sequence[Event]) -> list[str]:
     return [row.event_id for row in rows]
 
 
-def _row(owner: models.Session, event: Event, entry: MemoryEntry) -> models.MemoryEntry:
+def _row(owner: models.Session, event: RuntimeEvent, entry: MemoryEntry) -> models.MemoryEntry:
     return models.MemoryEntry(
         app_name=owner.app_name,
         user_id=owner.user_id,
@@ -219,7 +219,7 @@ def _row(owner: models.Session, event: Event, entry: MemoryEntry) -> models.Memo
     )
 
 
-def said_at(event: Event) -> datetime:
+def said_at(event: RuntimeEvent) -> datetime:
     return datetime.fromtimestamp(event.timestamp, UTC)
 
 

@@ -13,7 +13,7 @@ from uuid import UUID
 from pydantic_core import PydanticSerializationError, to_json
 
 from runtime.engine.request_record import Record, record_children, record_request
-from runtime.events.event import Event
+from runtime.events.event import Event as RuntimeEvent
 from runtime.run_config import ModelCall
 from runtime.valid_text import storable_values
 from sessions_app.process.process_metrics import observe_first_word
@@ -47,7 +47,7 @@ class ModelCallLog:
         else:
             self._calls[call.event_id] = call
 
-    def take(self, event: Event) -> RecordedCall | None:
+    def take(self, event: RuntimeEvent) -> RecordedCall | None:
         """Return the record of the model call which the event answers; None without a call.
 
         The record includes the calls of agents that ran as tools, when their answers are in the event.
@@ -70,7 +70,7 @@ class ModelCallLog:
         while len(_known_texts) > MAX_KNOWN_TEXTS:
             _known_texts.popitem(last=False)
 
-    def _take_children(self, event: Event) -> list[ModelCall]:
+    def _take_children(self, event: RuntimeEvent) -> list[ModelCall]:
         answered = [response.id or "" for response in event.get_function_responses()]
         return [call for call_id in answered for call in self._child_calls.pop(call_id, [])]
 

@@ -20,11 +20,12 @@ from django.db import IntegrityError, transaction
 
 from runtime.errors import AdkError, AlreadyExistsError, SessionNotFoundError
 from runtime.events.calls import MadeCall
-from runtime.events.event import Event
+from runtime.events.event import Event as RuntimeEvent
 from runtime.events.rewound import drop_rewound, rewinds_past_start
 from runtime.events.summaries import latest_full_summary, without_superseded
 from runtime.sessions.base_session_service import BaseSessionService, GetSessionConfig, ListSessionsResponse
-from runtime.sessions.session import Session, update_time
+from runtime.sessions.session import Session as RuntimeSession
+from runtime.sessions.session import update_time
 from runtime.sessions.state import ScopedState, as_json, without_temp
 from sessions_app import models
 from sessions_app.base.actors import Act
@@ -48,7 +49,7 @@ class CommittedEvent:
     session_id: UUID
     app_name: str
     seq: int
-    event: Event
+    event: RuntimeEvent
     body: str
     jobs: Sequence[StagedJob]
 
@@ -75,12 +76,12 @@ class Writer:
     lease_token: int | None = None
     act: Act | None = None
     expected: Mapping[str, str] | None = None
-    staged_jobs: Callable[[Event], Sequence[StagedJob]] = _nothing
-    staged_errors: Callable[[Event], Sequence[StagedError]] = _nothing
+    staged_jobs: Callable[[RuntimeEvent], Sequence[StagedJob]] = _nothing
+    staged_errors: Callable[[RuntimeEvent], Sequence[StagedError]] = _nothing
     model_calls: ModelCallLog | None = None
     on_commit: Callable[[CommittedEvent], object] = _nothing
 
-    def make_append(self, session: Session, event: Event) -> appends.Append:
+    def make_append(self, session: RuntimeSession, event: RuntimeEvent) -> appends.Append:
         """Return the event with all rows of its transaction. Staged jobs, errors and model calls are consumed."""
         return appends.Append(
             key=(session.app_name, user_pk(session.user_id), session.id),
@@ -117,7 +118,7 @@ class DjangoSessionService(BaseSessionService):
         writer: Writer = Writer(),
         *,
         preloaded: event_log.Loaded | None = None,
-        view: Callable[[list[Event]], list[Event]] | None = None,
+        view: Callable[[list[RuntimeEvent]], list[RuntimeEvent]] | None = None,
     ) -> None:
         self._writer = writer
         self._preloaded = preloaded
@@ -131,7 +132,7 @@ class DjangoSessionService(BaseSessionService):
         state: dict[str, Any] | None = None,
         session_id: str | None = None,
         pk: UUID | None = None,
-    ) -> Session:
+    ) -> RuntimeSession:
         """Create a session, with `pk` as its primary key.
 
         Raises:
@@ -155,7 +156,7 @@ class DjangoSessionService(BaseSessionService):
 
     async def get_session(
         self, *, app_name: str, user_id: str, session_id: str, config: GetSessionConfig | None = None
-    ) -> Session | None:
+    ) -> RuntimeSession | None:
         name = (app_name, user_id, session_id)
         config = config or GetSessionConfig()
         if config.num_recent_events is not None or config.after_timestamp is not None:
@@ -175,7 +176,7 @@ class DjangoSessionService(BaseSessionService):
         session.invocations = history.invocations
         return session
 
-    async def effective_events(self, *, app_name: str, user_id: str, session_id: str) -> list[Event]:
+    async def effective_events(self, *, app_name: str, user_id: str, session_id: str) -> list[RuntimeEvent]:
         """Return the events without rewound events (contract R3); empty when the session was deleted.
 
         Events that a summary has replaced are included: they may hold calls that still wait.
@@ -246,7 +247,7 @@ class DjangoSessionService(BaseSessionService):
         cache.forget((app_name, user_id, session_id))
         await in_thread(_delete, app_name, _pk_or_none(user_id), session_id)
 
-    async def _store(self, session: Session, event: Event) -> None:
+    async def _store(self, session: RuntimeSession, event: RuntimeEvent) -> None:
         self._preloaded = None  # A later load would get a state from before this run's own appends.
         append = self._writer.make_append(session, event)
         committed = await appends.append(append)
@@ -269,7 +270,7 @@ class DjangoSessionService(BaseSessionService):
             ),
         )
 
-    async def _catch_up(self, session: Session, committed: appends.Committed) -> None:
+    async def _catch_up(self, session: RuntimeSession, committed: appends.Committed) -> None:
         """Add the events appended by other writers between the load of the session and the new event."""
         missing = committed.seq - 1 - session.last_seq
         if missing <= 0:
@@ -294,10 +295,10 @@ def _refusal_error(refusal: appends.Refusal, session_id: str) -> AdkError:
             )
 
 
-def _session(name: SessionName, loaded: event_log.Loaded, events: list[Event]) -> Session:
+def _session(name: SessionName, loaded: event_log.Loaded, events: list[RuntimeEvent]) -> RuntimeSession:
     app_name, user_id, key = name
     # Not validated: all values come from typed rows.
-    return Session.model_construct(
+    return RuntimeSession.model_construct(
         id=key,
         app_name=app_name,
         user_id=user_id,
@@ -315,12 +316,12 @@ def _lacks_rewound_summary(history: History) -> bool:
     return rewinds_past_start(history.events) or latest_full_summary(drop_rewound(history.events)) is None
 
 
-async def _load_part(name: SessionName, config: GetSessionConfig) -> Session | None:
+async def _load_part(name: SessionName, config: GetSessionConfig) -> RuntimeSession | None:
     """Load the session with its newest events, or events since a time; None if the session is missing or deleted."""
     loaded = await event_log.load(_key(name), recent=config.num_recent_events, since=config.after_timestamp)
     if loaded is None:
         return None
-    events: list[Event] = []
+    events: list[RuntimeEvent] = []
     async for bodies in bodies_in_slices(event_log.pages(loaded)):
         events += map(event_from_json, bodies)
     if len(events) < loaded.count:
@@ -364,14 +365,14 @@ def _delete(app_name: str, user: Any, key: str) -> None:
     delete_session_row(models.Session.objects.filter(app_name=app_name, user_id=user, key=key))
 
 
-def _list(app_name: str, user_id: str | None) -> list[Session]:
+def _list(app_name: str, user_id: str | None) -> list[RuntimeSession]:
     rows = models.Session.objects.filter(app_name=app_name).newest_first()
     if user_id is not None:
         rows = rows.filter(user_id=_pk_or_none(user_id))
     sessions = list(rows)
     app_state, user_states = shared_states(app_name, {row.user_id for row in sessions})
     return [
-        Session(
+        RuntimeSession(
             id=row.key,
             app_name=app_name,
             user_id=str(row.user_id),

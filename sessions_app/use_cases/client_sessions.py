@@ -13,8 +13,9 @@ from typing import Any
 from uuid import uuid4
 
 from runtime.errors import AlreadyExistsError
-from runtime.events import Event, EventActions
-from runtime.sessions import Session as LoadedSession
+from runtime.events import Event as RuntimeEvent
+from runtime.events import EventActions
+from runtime.sessions import Session as RuntimeSession
 from sessions_app.base.actors import Act, ActionKind, UserActor
 from sessions_app.base.codec import check_storable
 from sessions_app.data_protection.erase import ErasureOrder, erase_session
@@ -48,7 +49,7 @@ async def create_client_session(
     *,
     key: str = "",
     state: Mapping[str, Any] | None = None,
-    events: Sequence[Event] = (),
+    events: Sequence[RuntimeEvent] = (),
 ) -> Session:
     """Create a session with a key, state and the events of a conversation.
 
@@ -118,7 +119,7 @@ async def delete_client_session(by: UserActor, app_name: str, key: str) -> None:
         await in_thread(erase_session, session.pk, ErasureOrder(reason=_DELETED, by=by.user_pk))
 
 
-def _check_events(events: Sequence[Event]) -> None:
+def _check_events(events: Sequence[RuntimeEvent]) -> None:
     if len(events) > RESTORED_EVENTS:
         raise TooLargeError(
             f"The conversation has {len(events)} events; the limit is {RESTORED_EVENTS}.", field="events"
@@ -138,7 +139,7 @@ def _check_events(events: Sequence[Event]) -> None:
         check_storable(event, "events")
 
 
-def _claim_of(event: Event) -> str:
+def _claim_of(event: RuntimeEvent) -> str:
     """Return a description of a part reserved for the framework; empty if the event has none."""
     if event.long_running_tool_ids:
         return "calls that wait for an answer"
@@ -149,7 +150,7 @@ def _claim_of(event: Event) -> str:
     return "calls of the framework" if any((name or "").startswith(RESERVED) for name in names) else ""
 
 
-async def _append_all(by: UserActor, loaded: LoadedSession, events: Sequence[Event]) -> None:
+async def _append_all(by: UserActor, loaded: RuntimeSession, events: Sequence[RuntimeEvent]) -> None:
     """Append the events without the site's marks."""
     # Without a lease: nobody else knows the id of the session yet.
     act = Act(by, ActionKind.ADD, ("session", loaded.id), "Brought along by a client.")

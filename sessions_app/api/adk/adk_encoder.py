@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, ClassVar
 
-from runtime.events import Event
+from runtime.events import Event as RuntimeEvent
 from sessions_app.api.site_streams import COMMENT
 from sessions_app.base.statuses import InvocationStatus
 from sessions_app.history.event_marks import writer_of
@@ -63,7 +63,7 @@ class AdkEncoder:
     def _refusal(self, message: str) -> Iterator[str]:
         yield error_frame(message)
 
-    def _has(self, event: Event) -> bool:
+    def _has(self, event: RuntimeEvent) -> bool:
         """True for events that a Runner yields: all except messages and summaries."""
         is_of_run = writer_of(event.invocation_id, event.custom_metadata) == self.run_id
         return is_of_run and event.author != "user" and not event.actions.compaction

@@ -6,7 +6,7 @@ from typing import Any
 from django.http import HttpRequest, StreamingHttpResponse
 from ninja import Body, Router, Schema
 
-from runtime.events import Event
+from runtime.events import Event as RuntimeEvent
 from sessions_app.api.access.callers import actor_of, caller_of
 from sessions_app.api.adk.names import AdkSchema, fields_named, person_of, session_of
 from sessions_app.data_protection.transcripts.session_json import stream_session, stream_sessions
@@ -45,7 +45,7 @@ class NewSession(AdkSchema):
 
     session_id: str | None = None
     state: dict[str, Any] | None = None
-    events: list[Event] | None = None
+    events: list[RuntimeEvent] | None = None
 
 
 class StateChange(AdkSchema):

@@ -19,7 +19,7 @@ from enum import StrEnum, auto
 from runtime import types
 from runtime.events.answer_rules import PERSON
 from runtime.events.calls import REQUEST_CREDENTIAL, MadeCall, made_calls
-from runtime.events.event import Event
+from runtime.events.event import Event as RuntimeEvent
 from sessions_app.base import client_ids
 from sessions_app.base.codec import event_to_show, is_storable
 from sessions_app.errors import NotFoundError
@@ -65,7 +65,7 @@ class SiteTask:
 
     session: Session
     invocations: Sequence[Invocation]
-    events: Sequence[Event]
+    events: Sequence[RuntimeEvent]
     last_seq: int
     jobs: Sequence[ToolJob]
     asked: Sequence[types.FunctionCall]
@@ -212,12 +212,12 @@ def _first_row(user: User, app_name: str, task_id: str) -> Invocation | None:
     return own.first()
 
 
-def _load(first: Invocation) -> tuple[list[Invocation], list[tuple[int, Event]], list[ToolJob]]:
+def _load(first: Invocation) -> tuple[list[Invocation], list[tuple[int, RuntimeEvent]], list[ToolJob]]:
     # A stream loads its task again and again, with the row that it has.
     first.refresh_from_db(fields=["status", "error_message", "started_at", "finished_at"])
     rows = [first]
     new = [first]
-    stored: list[tuple[int, Event]] = []
+    stored: list[tuple[int, RuntimeEvent]] = []
     jobs: list[ToolJob] = []
     for _ in range(MAX_ROUNDS):
         written = events_of(first.session_id, {row.invocation_id for row in new}).order_by("seq")
@@ -238,6 +238,6 @@ def _load(first: Invocation) -> tuple[list[Invocation], list[tuple[int, Event]],
     return rows, stored, jobs
 
 
-def _long_running_ids(events: Iterable[Event]) -> list[str]:
+def _long_running_ids(events: Iterable[RuntimeEvent]) -> list[str]:
     made: list[MadeCall] = made_calls(events)
     return [made_call.call.id for made_call in made if made_call.call.id and made_call.is_long_running]

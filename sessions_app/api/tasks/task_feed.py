@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, 
 from contextlib import aclosing, suppress
 from dataclasses import dataclass
 
-from runtime.events.event import Event
+from runtime.events.event import Event as RuntimeEvent
 from sessions_app.api.access.callers import Caller
 from sessions_app.api.access.connections import end_on_sign_out
 from sessions_app.api.tasks.site_task import SiteTask, load_task
@@ -34,7 +34,7 @@ class TextNews:
 
 @dataclass(frozen=True)
 class EventNews:
-    event: Event
+    event: RuntimeEvent
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ class TaskFeed:
         self._begun.add(event_id)
         return TextNews(event_id, chunk.text, is_first)
 
-    async def _is_of_task(self, event: Event) -> bool:
+    async def _is_of_task(self, event: RuntimeEvent) -> bool:
         writer = writer_of(event.invocation_id, event.custom_metadata)
         if writer not in self.task.invocation_ids:
             await self._read_task()  # The event may be of an invocation that has just continued the task.

@@ -9,7 +9,7 @@ from runtime import types
 from runtime.a2a.parts import function_call_part, to_a2a
 from runtime.artifacts.referenced_artifacts import ArtifactReference
 from runtime.events.calls import parts_of
-from runtime.events.event import Event
+from runtime.events.event import Event as RuntimeEvent
 from runtime.valid_text import valid_text
 from sessions_app.api.tasks.questions import words_of as words_of_question
 from sessions_app.api.tasks.site_task import SiteTask
@@ -84,7 +84,7 @@ def piece_update(task: SiteTask, event_id: str, text: str, *, is_first: bool) ->
     )
 
 
-def words_of(event: Event) -> list[a2a.Part]:
+def words_of(event: RuntimeEvent) -> list[a2a.Part]:
     """Return the text and data of an agent's event, without thoughts, calls and files."""
     if event.author == "user":
         return []
@@ -98,7 +98,7 @@ def words_of(event: Event) -> list[a2a.Part]:
     return words
 
 
-def message_of(task: SiteTask, event: Event) -> a2a.Message | None:
+def message_of(task: SiteTask, event: RuntimeEvent) -> a2a.Message | None:
     """Return the user's message in an event; None for other events."""
     if event.author != "user":
         return None

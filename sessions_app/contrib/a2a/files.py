@@ -8,7 +8,7 @@ from runtime import types
 from runtime.a2a.parts import FileBudget, to_a2a
 from runtime.artifacts.referenced_artifacts import ArtifactReference
 from runtime.events.calls import parts_of
-from runtime.events.event import Event
+from runtime.events.event import Event as RuntimeEvent
 from runtime.valid_text import valid_text
 from sessions_app.api.tasks.site_task import SiteTask
 from sessions_app.contrib.a2a.conversion import words_of
@@ -38,7 +38,7 @@ class ArtifactMaker:
                 found.append(Artifact(artifact_id=str(job.pk), name=valid_text(job.tool_name), parts=files))
         return [artifact for artifact in found if artifact]
 
-    async def of_event(self, event: Event) -> Artifact | None:
+    async def of_event(self, event: RuntimeEvent) -> Artifact | None:
         """Return the artifact of an event; None for the user's events, and for events without text and files."""
         if event.author == "user":
             return None

@@ -9,7 +9,7 @@ from typing import Any
 
 from ag_ui import core as ag_ui
 
-from runtime.events.event import Event
+from runtime.events.event import Event as RuntimeEvent
 from runtime.events.node_info import is_at_or_below
 from runtime.sessions.state import State
 from runtime.tools.client_toolset import CLIENT_TOOLS
@@ -63,7 +63,7 @@ class EventFrames:
         if unsent:
             yield _content(key, unsent)
 
-    def of_event(self, seq: int, event: Event) -> Iterator[ag_ui.BaseEvent]:
+    def of_event(self, seq: int, event: RuntimeEvent) -> Iterator[ag_ui.BaseEvent]:
         """Yield the events for an event of the log. The texts that it changes must be withdrawn before."""
         self._long_running |= set(event.long_running_tool_ids or ())
         path = event.node_info.path if event.node_info else ""
@@ -88,7 +88,7 @@ class EventFrames:
             self.place.is_stale = True
             yield _closing(key)
 
-    def changed_texts(self, event: Event) -> set[TextId]:
+    def changed_texts(self, event: RuntimeEvent) -> set[TextId]:
         """Return the open texts of an event that it does not begin with."""
         changed = set()
         for key, whole in _texts_of(event):
@@ -113,7 +113,7 @@ class EventFrames:
             yield _content(key, rest)
         yield _closing(key)
 
-    def _results(self, event: Event) -> Iterator[ag_ui.BaseEvent]:
+    def _results(self, event: RuntimeEvent) -> Iterator[ag_ui.BaseEvent]:
         if event.author == "user" and writer_of(event.invocation_id, event.custom_metadata) in self._roots:
             return
         for response in shown_responses(event, self._long_running):
@@ -141,7 +141,7 @@ class EventFrames:
                 yield ag_ui.StepFinishedEvent(step_name=step)
 
 
-def _texts_of(event: Event) -> Iterator[tuple[TextId, str]]:
+def _texts_of(event: RuntimeEvent) -> Iterator[tuple[TextId, str]]:
     yield TextId(event.id, is_reasoning=True), thoughts_of(event)
     yield TextId(event.id, is_reasoning=False), event.text()
 
@@ -177,7 +177,7 @@ def _whole_message(message_id: str, text: str) -> Iterator[ag_ui.BaseEvent]:
         yield ag_ui.TextMessageEndEvent(message_id=message_id)
 
 
-def _calls(event: Event) -> Iterator[ag_ui.BaseEvent]:
+def _calls(event: RuntimeEvent) -> Iterator[ag_ui.BaseEvent]:
     for call in shown_calls(event):
         call_id = call.id or ""
         yield ag_ui.ToolCallStartEvent(

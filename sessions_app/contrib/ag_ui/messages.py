@@ -10,7 +10,7 @@ from ag_ui import core as ag_ui
 from runtime import types
 from runtime.artifacts.referenced_artifacts import ArtifactReference
 from runtime.events.calls import FRAMEWORK_CALLS, parts_of, reports_failure
-from runtime.events.event import Event
+from runtime.events.event import Event as RuntimeEvent
 from sessions_app.history.event_marks import writer_of
 
 CLIENT_ID = "ag-ui:"
@@ -40,7 +40,7 @@ def message_id_in(client_id: str) -> str:
     return client_id.removeprefix(CLIENT_ID).partition(":")[2]
 
 
-def messages_of(events: Iterable[Event], ids: MessageIds) -> list[ag_ui.Message]:
+def messages_of(events: Iterable[RuntimeEvent], ids: MessageIds) -> list[ag_ui.Message]:
     """Return the messages of consecutive events, oldest first."""
     messages: list[ag_ui.Message] = []
     long_running: set[str] = set()
@@ -73,16 +73,16 @@ def person_text(content: types.Content | None) -> str:
     return "\n".join(texts)
 
 
-def thoughts_of(event: Event) -> str:
+def thoughts_of(event: RuntimeEvent) -> str:
     return "".join(part.text for part in parts_of(event) if part.text and part.thought)
 
 
-def shown_calls(event: Event) -> list[types.FunctionCall]:
+def shown_calls(event: RuntimeEvent) -> list[types.FunctionCall]:
     """Return the calls of an event without the framework's questions."""
     return [call for call in event.get_function_calls() if call.id and call.name not in FRAMEWORK_CALLS]
 
 
-def shown_responses(event: Event, long_running: set[str]) -> list[types.FunctionResponse]:
+def shown_responses(event: RuntimeEvent, long_running: set[str]) -> list[types.FunctionResponse]:
     """Return the results in an event, without those that only say that the result comes later.
 
     Args:
@@ -110,7 +110,7 @@ def result_text(response: types.FunctionResponse) -> str:
     return only if isinstance(only, str) else json.dumps(values, ensure_ascii=False)
 
 
-def result_id(event: Event, response: types.FunctionResponse) -> str:
+def result_id(event: RuntimeEvent, response: types.FunctionResponse) -> str:
     # With the event: models use the ids of calls again.
     return f"{event.id}-{response.id}"
 
@@ -119,12 +119,12 @@ def reasoning_id(event_id: str) -> str:
     return f"{event_id}-reasoning"
 
 
-def _result_id(event: Event, response: types.FunctionResponse, ids: MessageIds) -> str:
+def _result_id(event: RuntimeEvent, response: types.FunctionResponse, ids: MessageIds) -> str:
     known = ids.of_results.get(response.id or "") if event.author == "user" else None
     return known or result_id(event, response)
 
 
-def _person_messages(event: Event, ids: MessageIds) -> list[ag_ui.Message]:
+def _person_messages(event: RuntimeEvent, ids: MessageIds) -> list[ag_ui.Message]:
     text = person_text(event.content)
     if not text:
         return []
@@ -132,7 +132,7 @@ def _person_messages(event: Event, ids: MessageIds) -> list[ag_ui.Message]:
     return [ag_ui.UserMessage(id=known or event.id, content=text)]
 
 
-def _agent_messages(event: Event) -> list[ag_ui.Message]:
+def _agent_messages(event: RuntimeEvent) -> list[ag_ui.Message]:
     messages: list[ag_ui.Message] = []
     if thoughts := thoughts_of(event):
         messages.append(ag_ui.ReasoningMessage(id=reasoning_id(event.id), content=thoughts))

@@ -21,7 +21,7 @@ from django.db.models import Exists, OuterRef, TextField
 from django.db.models.functions import Cast
 
 from runtime import types
-from runtime.events.event import Event
+from runtime.events.event import Event as RuntimeEvent
 from runtime.events.rewound import drop_rewound
 from sessions_app.api.adk.adk_encoder import REASONS
 from sessions_app.api.run_stream import FeedStream
@@ -208,7 +208,7 @@ def _messages_before(run: Run, seq: int) -> list[ag_ui.Message]:
     for row in run.roots:
         if row.invocation_id not in begun:
             content = types.Content.model_validate(row.message)
-            events.append(Event(author="user", invocation_id=row.invocation_id, content=content))
+            events.append(RuntimeEvent(author="user", invocation_id=row.invocation_id, content=content))
     sent = run.session.invocations.filter(client_id__startswith=CLIENT_ID)
     known = dict(sent.values_list("invocation_id", "client_id"))
     ids = {invocation_id: message_id_in(client_id) for invocation_id, client_id in known.items()}

@@ -21,7 +21,7 @@ from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
-from runtime.events.event import Event
+from runtime.events.event import Event as RuntimeEvent
 from sessions_app.api.tasks.site_task import load_task
 from sessions_app.base.codec import event_to_show
 from sessions_app.contrib.slack.blocks import (
@@ -101,7 +101,7 @@ class _Posting:
             await self._post_once(message)
         await self._close_answered({message.key for message in questions})
 
-    def _messages_of(self, event: Event) -> Iterator[SlackMessage]:
+    def _messages_of(self, event: RuntimeEvent) -> Iterator[SlackMessage]:
         if event.author == "user":
             return
         text = event.text() or event.error_message or ""

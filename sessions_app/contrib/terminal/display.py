@@ -5,7 +5,7 @@ that is not on the screen yet. While a text is being written, everything else wa
 agent's text comes with its event.
 """
 
-from runtime.events.event import Event
+from runtime.events.event import Event as RuntimeEvent
 from sessions_app.contrib.terminal.screen import Screen
 from sessions_app.data_protection.transcripts.entries import Entry, EntryContext, Piece, build_entry
 from sessions_app.live.notices import JobNotice
@@ -53,7 +53,7 @@ class Display:
             case _:  # The other notices, and the status, are for the caller.
                 pass
 
-    async def show_event(self, event: Event) -> None:
+    async def show_event(self, event: RuntimeEvent) -> None:
         """Show a committed event, except for text that was streamed to the screen before."""
         self._stored.add(event.id)
         # The event of an interrupted text has another id than the text.

@@ -10,7 +10,7 @@ from typing import Any, Literal, assert_never
 
 from django.utils.translation import gettext
 
-from runtime.events import Event
+from runtime.events import Event as RuntimeEvent
 from sessions_app.history.response_state import waits
 from sessions_app.models import ToolJob
 from sessions_app.rendering.blocks import (
@@ -116,7 +116,7 @@ class EntryContext:
     waiting: Mapping[str, str] = field(default_factory=dict)
 
 
-def build_entry(event: Event, context: EntryContext, *, is_undone: bool = False) -> Entry | None:
+def build_entry(event: RuntimeEvent, context: EntryContext, *, is_undone: bool = False) -> Entry | None:
     """Return the entry of an event; None if it has no content for the reader."""
     content = content_of(context.view, event, context.jobs)
     pieces = list(_pieces(event, content, context)) if content else []
@@ -134,7 +134,7 @@ def build_entry(event: Event, context: EntryContext, *, is_undone: bool = False)
     return Entry(names[speaker], speaker, content["happened_at"], pieces, is_undone, cards)
 
 
-def _pieces(event: Event, content: dict[str, Any], context: EntryContext) -> Iterator[Piece]:
+def _pieces(event: RuntimeEvent, content: dict[str, Any], context: EntryContext) -> Iterator[Piece]:
     for block in content["blocks"]:
         yield from _pieces_of(block, event, context)
     if sources := [_outside(source) for source in content["sources"]]:
@@ -158,7 +158,7 @@ def _pieces(event: Event, content: dict[str, Any], context: EntryContext) -> Ite
         yield Piece("note", stopped)
 
 
-def _pieces_of(block: Block, event: Event, context: EntryContext) -> Iterator[Piece]:
+def _pieces_of(block: Block, event: RuntimeEvent, context: EntryContext) -> Iterator[Piece]:
     """Yield the pieces of a block; none for an upload, which is among the files of its event."""
     match block:
         case TextBlock():
@@ -300,7 +300,7 @@ def _call_pieces(call: CallBlock, context: EntryContext) -> Iterator[Piece]:
         yield Piece("note", context.waiting[call.call_id])
 
 
-def _outcome(response: ResponseBlock, event: Event, context: EntryContext) -> Iterator[Piece]:
+def _outcome(response: ResponseBlock, event: RuntimeEvent, context: EntryContext) -> Iterator[Piece]:
     """Yield the pieces about a delayed call that has now been answered."""
     given = [
         answer.response or {} for answer in event.get_function_responses() if answer.id == response.call_id

@@ -13,7 +13,7 @@ from django.db.models import Q
 from django.utils.translation import gettext
 
 from runtime.artifacts.referenced_artifacts import ArtifactReference
-from runtime.events import Event
+from runtime.events import Event as RuntimeEvent
 from runtime.valid_text import storable
 from sessions_app.base.codec import event_to_show
 from sessions_app.data_protection.archive import as_json
@@ -23,8 +23,7 @@ from sessions_app.data_protection.transcripts.markdown_file import markdown_head
 from sessions_app.history.public_event import without_app_state
 from sessions_app.history.response_state import waits
 from sessions_app.history.rewinds import Rewinds, find_rewinds, without_rewound
-from sessions_app.models import Artifact, Session, ToolJob
-from sessions_app.models import Event as Row
+from sessions_app.models import Artifact, Event, Session, ToolJob
 from sessions_app.process.threads import download_threads, fetch_rows, in_thread
 from sessions_app.rendering.once_filter import once
 from sessions_app.rendering.session_view import SessionView
@@ -47,8 +46,8 @@ class EventBatch:
         rewinds: the rewinds of the log.
     """
 
-    events: list[Row]
-    ahead: list[Row]
+    events: list[Event]
+    ahead: list[Event]
     rewinds: Rewinds
 
 
@@ -145,7 +144,7 @@ async def stream_json(session: Session) -> AsyncIterator[bytes]:
     yield b"\n]}\n"
 
 
-async def _jobs_of(session: Session, events: list[Event]) -> dict[str, ToolJob]:
+async def _jobs_of(session: Session, events: list[RuntimeEvent]) -> dict[str, ToolJob]:
     call_ids: set[str] = set()
     for event in events:
         call_ids.update(event.long_running_tool_ids or ())
@@ -155,7 +154,7 @@ async def _jobs_of(session: Session, events: list[Event]) -> dict[str, ToolJob]:
     return {job.call_id: job for job in rows}
 
 
-def _read_batch(batch: EventBatch) -> tuple[list[Event], set[tuple[str, bool]]]:
+def _read_batch(batch: EventBatch) -> tuple[list[RuntimeEvent], set[tuple[str, bool]]]:
     """Return the events of the batch without secrets, and the answered calls.
 
     Each is the id of the call, and True for a response that only says that the call waits.
@@ -176,14 +175,18 @@ def _read_cards(session: Session, view: SessionView, invocation_id: str) -> list
         return maker.load(session, invocation_id)
 
 
-def _write_batch(batch: EventBatch, events: list[Event], context: EntryContext, write: WriteEntry) -> str:
+def _write_batch(
+    batch: EventBatch, events: list[RuntimeEvent], context: EntryContext, write: WriteEntry
+) -> str:
     rows = zip(batch.events, events, strict=True)
     with context.view.reader.reading():  # threads have their own language and time zone
         # Texts of models may have lone surrogates, which cannot be sent as UTF-8.
         return storable("".join([_write(row, event, batch.rewinds, context, write) for row, event in rows]))
 
 
-def _write(row: Row, event: Event, rewinds: Rewinds, context: EntryContext, write: WriteEntry) -> str:
+def _write(
+    row: Event, event: RuntimeEvent, rewinds: Rewinds, context: EntryContext, write: WriteEntry
+) -> str:
     try:
         entry = build_entry(event, context, is_undone=rewinds.is_undone(row.seq, row.body))
         if entry is None:

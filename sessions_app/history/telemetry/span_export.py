@@ -12,7 +12,7 @@ from typing import Any
 from uuid import UUID
 
 from runtime.errors import how_to_install
-from runtime.events.event import Event
+from runtime.events.event import Event as RuntimeEvent
 from sessions_app.base.codec import event_to_show
 from sessions_app.conf import conf
 from sessions_app.history.invocation_events import events_of
@@ -99,14 +99,14 @@ class SpanContents:
             return self._of_tool(span, event)
         return {}
 
-    def _of_model(self, span: Span, event: Event) -> Attributes:
+    def _of_model(self, span: Span, event: RuntimeEvent) -> Attributes:
         # What is new in the request: the page of the trace has the whole.
         values = _message(OUTPUT, "assistant", _words_of(event))
         if before := self._before.get(span.seq or 0):
             values |= _message(INPUT, "user", _words_of(before))
         return values
 
-    def _of_tool(self, span: Span, event: Event) -> Attributes:
+    def _of_tool(self, span: Span, event: RuntimeEvent) -> Attributes:
         values: Attributes = {}
         if span.call_id in self._arguments:
             arguments = _json(self._arguments[span.call_id])
@@ -128,7 +128,7 @@ def _message(side: str, role: str, text: str) -> Attributes:
     }
 
 
-def _words_of(event: Event) -> str:
+def _words_of(event: RuntimeEvent) -> str:
     """Return the event's text, else its calls or their results as JSON."""
     if text := event.text():
         with masking():

@@ -23,7 +23,7 @@ from runtime.events.calls import (
     find_call_event,
     find_pending_call,
 )
-from runtime.events.event import Event
+from runtime.events.event import Event as RuntimeEvent
 from runtime.events.tool_confirmation import offers_allowance
 from runtime.valid_text import storable
 from sessions_app.base import client_ids
@@ -59,7 +59,7 @@ class WaitingCall:
     args: dict[str, Any]
     invocation_id: str
     answered_by: str
-    events: list[Event]
+    events: list[RuntimeEvent]
 
 
 async def find_waiting_call(
@@ -150,7 +150,7 @@ async def queue_answer(
     """
     part = types.FunctionResponse(id=call.id, name=call.name, response=response)
     content = types.Content(role="user", parts=[types.Part(function_response=part)])
-    check_storable(Event(content=content), RESPONSE)
+    check_storable(RuntimeEvent(content=content), RESPONSE)
     _check_confirmation(call, response)
     try:
         check_inputs(content, call.events)

@@ -11,7 +11,7 @@ from functools import partial
 from math import inf
 from typing import Any
 
-from runtime.events.event import Event
+from runtime.events.event import Event as RuntimeEvent
 from sessions_app.contrib.terminal.conversation import Conversation
 from sessions_app.contrib.terminal.session_command import SessionCommand
 from sessions_app.history.public_event import without_app_state
@@ -136,7 +136,7 @@ async def run_message(
     return await _ending(conversation, answer)
 
 
-def _answer_in(event: Event) -> str:
+def _answer_in(event: RuntimeEvent) -> str:
     return event.text() if event.author != "user" and event.is_final_response() else ""
 
 
