@@ -26,9 +26,9 @@ from sessions_app.data_protection.packing import pack_unused_sessions
 from sessions_app.data_protection.reading_alerts import reading_alerts
 from sessions_app.data_protection.retain import deleted_session_repair, erase_expired_sessions
 from sessions_app.extensions import extensions
+from sessions_app.history.evidence.integrity import check_some_logs
 from sessions_app.history.figures.batches import count_figures, recount_all_sessions
 from sessions_app.history.figures.days import delete_old_days
-from sessions_app.history.integrity import check_some_logs
 from sessions_app.invocations import facts
 from sessions_app.invocations.answer_requests import repair_requests
 from sessions_app.invocations.answers.escalation import escalations

@@ -19,7 +19,7 @@ from runtime.sessions.state import ScopedState
 from sessions_app.data_protection.archive import Archive, as_json, json_list
 from sessions_app.data_protection.personal_data import rows_of_sessions, rows_of_user
 from sessions_app.errors import LostPackError, NotFoundError
-from sessions_app.history.integrity import HASH_OF_BODIES
+from sessions_app.history.evidence.integrity import HASH_OF_BODIES
 from sessions_app.models import (
     AccountAct,
     ApiKey,

@@ -24,7 +24,7 @@ from runtime.sessions.state import ScopedState
 from sessions_app.base.actors import SITE, Act, ActionKind
 from sessions_app.data_protection.archive import MANIFEST
 from sessions_app.errors import ConflictError, InvalidInputError
-from sessions_app.history.integrity import HASH_OF_BODIES
+from sessions_app.history.evidence.integrity import HASH_OF_BODIES
 from sessions_app.models import Artifact, Session, SessionAct, SessionFigures, UserState
 from sessions_app.secrets.masking import MASK
 from sessions_app.store.artifact_service import check_artifact_size

@@ -27,7 +27,7 @@ from sessions_app.conf import conf
 from sessions_app.data_protection.archive import Archive
 from sessions_app.data_protection.retain import unused_sessions, without_held
 from sessions_app.errors import FilesUnavailableError, LostPackError
-from sessions_app.history.integrity import flaw_in
+from sessions_app.history.evidence.integrity import flaw_in
 from sessions_app.models import Invocation, Pack, ScheduledTask, Session, ToolJob
 from sessions_app.models.pack import FOLDER
 from sessions_app.models.stored_files import available_files

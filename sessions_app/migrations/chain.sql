@@ -1,4 +1,4 @@
--- Hashes of events, by the second rule: see sessions_app/history/integrity.py. The database computes them when an event
+-- Hashes of events, by the second rule: see sessions_app/history/evidence/integrity.py. The database computes them when an event
 -- is inserted, so the processes of the site cannot choose them. A hash by this rule has the byte 2 before its SHA-256.
 -- Names have their schema: no temporary table of the writer takes the place of a table.
 

@@ -100,7 +100,8 @@ class Event(models.Model):
             absent.
         model_call: parts of model requests missing from the log, see `docs/traces.md`; null for an event without model
             calls.
-        hash: hash over the hash of the event before and this event, see `history.integrity`; written by a trigger.
+        hash: hash over the hash of the event before and this event, see `history.evidence.integrity`; written by a
+            trigger.
     """
 
     session = models.ForeignKey(

@@ -75,8 +75,8 @@ class Session(models.Model):
         state: values of keys without a scope prefix; app and user state have their own tables.
         initial_state: `state` before any state delta.
         last_seq: sequence number of the last event.
-        log_hash: SHA-256 chain over the bodies of the events by the first rule of `history.integrity`; no longer
-            written.
+        log_hash: SHA-256 chain over the bodies of the events by the first rule of `history.evidence.integrity`; no
+            longer written.
         lease_token: fencing token, incremented by every lease; an append with an older token is refused.
         lease_owner: the process that holds the lease; empty without a lease.
         title_source: origin of the title: the first message, a model (`ADK["title_model"]`), or the user, whose title

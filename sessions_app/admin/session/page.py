@@ -46,7 +46,7 @@ from sessions_app.admin.session.workflow_graph.page import load_graph_page
 from sessions_app.asgi.downloads import json_download
 from sessions_app.base.codec import parse_uuid
 from sessions_app.errors import LostPackError
-from sessions_app.history.integrity import check_logs, check_packs
+from sessions_app.history.evidence.integrity import check_logs, check_packs
 from sessions_app.invocations.rebuilt_requests import rebuild_child_request, rebuild_request
 from sessions_app.models import AccessKind, Artifact, Event, Invocation, LegalHold, Session
 from sessions_app.models.figures import TOOL, names_of

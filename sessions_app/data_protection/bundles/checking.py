@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from sessions_app.asgi.artifact_files import CHUNK_BYTES
 from sessions_app.data_protection.archive import MANIFEST
 from sessions_app.errors import InvalidInputError
-from sessions_app.history.hash_tree import tree_above
+from sessions_app.history.evidence.hash_tree import tree_above
 
 DAMAGES = (BadZipFile, zlib.error, EOFError, OSError, RuntimeError)
 """What `zipfile` raises for changed bytes, and for encrypted files and unknown methods."""
@@ -195,7 +195,7 @@ def _beginning(chain: dict[str, Any]) -> str:
 
 
 def _link(previous: str, event: dict[str, Any]) -> str:
-    """Return the hash that an event must have: see `history.integrity`."""
+    """Return the hash that an event must have: see `history.evidence.integrity`."""
     text = f"{event['seq']} {event['body']}{event['before']}{event['facts']}"
     before = bytes.fromhex(previous)
     return "02" + hashlib.sha256(before + text.encode()).hexdigest()

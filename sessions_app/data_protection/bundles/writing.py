@@ -30,7 +30,8 @@ from sessions_app.data_protection.bundles.chains import chain_of
 from sessions_app.data_protection.export import event_json, write_sessions
 from sessions_app.data_protection.transcripts.pages import write_record
 from sessions_app.errors import ConflictError
-from sessions_app.history.roots import Proofs, load_public_key
+from sessions_app.history.evidence.proofs import Proofs
+from sessions_app.history.evidence.root_file import load_public_key
 from sessions_app.models import CaseFile, CaseItem, ErasedSession, Event, Session
 from sessions_app.secrets.masking import mask
 from sessions_app.sessions.ownership import User

@@ -16,7 +16,7 @@ from django.utils.safestring import SafeString, mark_safe
 
 from sessions_app.data_protection.transcripts.entries import Entry
 from sessions_app.data_protection.transcripts.stream import stream_entries
-from sessions_app.history.integrity import flaw_in, last_hash
+from sessions_app.history.evidence.integrity import flaw_in, last_hash
 from sessions_app.models import Session
 from sessions_app.process import threads
 from sessions_app.rendering.hidden_characters import show_hidden_characters

@@ -9,7 +9,8 @@ from typing import Any
 from django.db import connection
 
 from sessions_app.errors import InvalidInputError
-from sessions_app.history.roots import load_private_key, seal, storage_at
+from sessions_app.history.evidence.root_file import load_private_key, storage_at
+from sessions_app.history.evidence.sealing import seal
 from sessions_app.management.site_command import SiteCommand
 
 logger = logging.getLogger(__name__)

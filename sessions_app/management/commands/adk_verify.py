@@ -16,8 +16,9 @@ from django.template.defaultfilters import pluralize
 
 from sessions_app.data_protection.bundles.checking import Finding, check_bundle
 from sessions_app.errors import FilesUnavailableError
-from sessions_app.history.definitions import changed_definitions
-from sessions_app.history.integrity import (
+from sessions_app.history.evidence.definitions import changed_definitions
+from sessions_app.history.evidence.differences import Erased, differences
+from sessions_app.history.evidence.integrity import (
     SESSIONS_PER_QUERY,
     changed_ends,
     changed_jobs,
@@ -25,7 +26,7 @@ from sessions_app.history.integrity import (
     check_logs,
     check_packs,
 )
-from sessions_app.history.roots import Erased, differences, load_public_key, roots_at
+from sessions_app.history.evidence.root_file import load_public_key, roots_at
 from sessions_app.management.site_command import SiteCommand
 from sessions_app.models import (
     CaseEntry,

@@ -26,7 +26,7 @@ from sessions_app.data_protection.bundles.checking import check_bundle
 from sessions_app.data_protection.bundles.writing import write_bundle
 from sessions_app.data_protection.erase import ErasureOrder, erase_session
 from sessions_app.data_protection.leftovers import delete_orphaned_files
-from sessions_app.history import roots
+from sessions_app.history.evidence import sealing
 from sessions_app.models import (
     CaseEntry,
     CaseFile,
@@ -116,7 +116,7 @@ def key(tmp_path: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> 
     (tmp_path / "root.pub").write_bytes(public)
     places = {"roots_place": str(tmp_path / "roots"), "roots_public_key": str(tmp_path / "root.pub")}
     settings.ADK = {**settings.ADK, **places}
-    monkeypatch.setattr(roots, "SETTLE_SECONDS", 0.0)
+    monkeypatch.setattr(sealing, "SETTLE_SECONDS", 0.0)
     return tmp_path / "root.pub"
 
 

@@ -11,7 +11,7 @@ from django.urls import reverse
 from pytest_django import DjangoAssertNumQueries
 
 from runtime.events import Event as AdkEvent
-from sessions_app.history.integrity import check_some_logs
+from sessions_app.history.evidence.integrity import check_some_logs
 from sessions_app.models import Event, Session
 from sessions_app.process import threads
 from sessions_app.store import DjangoSessionService

@@ -22,9 +22,9 @@ from sessions_app.data_protection.erase import ErasureOrder, erase_session
 from sessions_app.data_protection.export import export_session
 from sessions_app.data_protection.import_session import import_session
 from sessions_app.errors import ConflictError, InvalidInputError, LimitExceededError
+from sessions_app.history.evidence.integrity import flaw_in
 from sessions_app.history.figures.batches import count_figures
 from sessions_app.history.figures.event_words import events_without_words
-from sessions_app.history.integrity import flaw_in
 from sessions_app.models import Artifact, Event, Session, SessionAct, UserState
 from sessions_app.models.session import TitleSource
 from sessions_app.process.threads import in_thread

@@ -29,7 +29,7 @@ from sessions_app.data_protection.erase import ErasureOrder, erase_session
 from sessions_app.data_protection.export import export_user
 from sessions_app.data_protection.packing import pack_session, pack_unused_sessions
 from sessions_app.errors import FilesUnavailableError, LostPackError
-from sessions_app.history.integrity import check_logs
+from sessions_app.history.evidence.integrity import check_logs
 from sessions_app.models import (
     ErasedSession,
     Event,

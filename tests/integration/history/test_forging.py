@@ -9,8 +9,8 @@ from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 from django.db import connection, transaction
 
-from sessions_app.history.definitions import changed_definitions
-from sessions_app.history.integrity import Flaw, flaw_in
+from sessions_app.history.evidence.definitions import changed_definitions
+from sessions_app.history.evidence.integrity import Flaw, flaw_in
 from sessions_app.jobs import job_tool
 from sessions_app.models import Event, Invocation, Session, ToolJob
 from tests.fakes import call

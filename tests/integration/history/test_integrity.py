@@ -13,7 +13,7 @@ from django.db import DatabaseError, connection
 
 from runtime.events import Event as AdkEvent
 from runtime.events import EventActions
-from sessions_app.history.integrity import Flaw, flaw_in
+from sessions_app.history.evidence.integrity import Flaw, flaw_in
 from sessions_app.models import AppState, Event, Session, UserState
 from sessions_app.process import threads
 from sessions_app.process.threads import in_thread

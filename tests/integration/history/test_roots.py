@@ -18,10 +18,12 @@ from django.db.transaction import TransactionManagementError
 from sessions_app.base.actors import SITE, Act, ActionKind
 from sessions_app.data_protection.erase import ErasureOrder, erase_session, erase_user
 from sessions_app.data_protection.packing import pack_session
-from sessions_app.history import roots
+from sessions_app.history.evidence import proofs as proofs_module
+from sessions_app.history.evidence import root_file
+from sessions_app.history.evidence import sealing as sealing_module
+from sessions_app.history.evidence.hash_tree import tree_above
+from sessions_app.history.evidence.integrity import flaw_in
 from sessions_app.history.figures.batches import count_figures
-from sessions_app.history.hash_tree import tree_above
-from sessions_app.history.integrity import flaw_in
 from sessions_app.models import (
     ActRequest,
     ActRequestStep,
@@ -68,7 +70,7 @@ def key(tmp_path: Path) -> Ed25519PrivateKey:
 def sealing(
     tmp_path: Path, key: Ed25519PrivateKey, transactional_db: None, monkeypatch: pytest.MonkeyPatch
 ) -> Path:
-    monkeypatch.setattr(roots, "SETTLE_SECONDS", 0.0)
+    monkeypatch.setattr(sealing_module, "SETTLE_SECONDS", 0.0)
     return tmp_path / "roots"
 
 
@@ -195,7 +197,7 @@ def test_the_first_event_that_was_rewritten_with_its_hashes_is_named(sealing: Pa
 def test_no_root_is_written_within_a_transaction(sealing: Path, key: Ed25519PrivateKey) -> None:
     """It would wait for the end of its own transaction."""
     with transaction.atomic(), pytest.raises(TransactionManagementError):
-        roots.seal(roots.storage_at(str(sealing)), key)
+        sealing_module.seal(root_file.storage_at(str(sealing)), key)
 
 
 def test_each_change_of_records_is_named(sealing: Path, person: User) -> None:
@@ -244,15 +246,15 @@ def test_the_proofs_of_many_events_read_each_root_once(
         talk(person, "s-1", 2)
         talk(person, f"s-{number + 2}", 2)
         seal(sealing)
-    proofs = roots.Proofs(str(sealing), key.public_key())
+    proofs = proofs_module.Proofs(str(sealing), key.public_key())
     read: list[str] = []
-    parse = roots._parse
+    parse = root_file.parse_root
 
-    def count(data: bytes, public: Ed25519PublicKey, name: str) -> roots.Root:
+    def count(data: bytes, public: Ed25519PublicKey, name: str) -> root_file.Root:
         read.append(name)
         return parse(data, public, name)
 
-    monkeypatch.setattr(roots, "_parse", count)
+    monkeypatch.setattr(proofs_module, "parse_root", count)
     events = list(Event.objects.order_by("session", "seq"))
     found = proofs.of(events)
     assert read == [f"root-0000000{number}.txt" for number in (1, 2, 3)]
@@ -327,7 +329,7 @@ def test_a_root_spans_a_bounded_number_of_keys(
     # Tables keep counting their keys from test to test.
     talk(person, "s-0", 1)
     seal(sealing)
-    monkeypatch.setattr(roots, "ROWS_PER_TABLE", 3)
+    monkeypatch.setattr(sealing_module, "ROWS_PER_TABLE", 3)
     talk(person, "s-1", 7)
     assert seal(sealing).count("Root ") >= 3
     assert "0 differences" in verify(sealing)

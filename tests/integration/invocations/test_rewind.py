@@ -23,7 +23,7 @@ from sessions_app.agent_apps import registry
 from sessions_app.base import actors
 from sessions_app.base.actors import Actor
 from sessions_app.errors import ConflictError, NotFoundError
-from sessions_app.history.integrity import flaw_in
+from sessions_app.history.evidence.integrity import flaw_in
 from sessions_app.invocations import rewind
 from sessions_app.invocations.reconcile import reconcile_after_rewind
 from sessions_app.invocations.worker import worker

@@ -29,8 +29,8 @@ from sessions_app.base import actors, client_ids
 from sessions_app.base.actors import SITE, Act, ActionKind
 from sessions_app.data_protection.erase import ErasureOrder, erase_user
 from sessions_app.data_protection.packing import pack_session
+from sessions_app.history.evidence.integrity import flaw_in
 from sessions_app.history.figures.batches import count_figures
-from sessions_app.history.integrity import flaw_in
 from sessions_app.invocations.worker import worker
 from sessions_app.jobs import job_tool
 from sessions_app.models import (

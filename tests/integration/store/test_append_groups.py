@@ -17,7 +17,7 @@ from runtime.events import Event
 from runtime.sessions import Session
 from sessions_app import models
 from sessions_app.errors import StaleLeaseError
-from sessions_app.history.integrity import flaw_in
+from sessions_app.history.evidence.integrity import flaw_in
 from sessions_app.process.pool import fetch_all
 from sessions_app.process.threads import in_thread
 from sessions_app.store import DjangoSessionService

@@ -38,7 +38,8 @@ from sessions_app.base import actors
 from sessions_app.data_protection import leftovers
 from sessions_app.data_protection.erase import ErasureOrder, erase_session
 from sessions_app.errors import FilesUnavailableError
-from sessions_app.history import roots
+from sessions_app.history.evidence.root_file import roots_at, storage_at
+from sessions_app.history.evidence.sealing import seal
 from sessions_app.invocations.worker import worker
 from sessions_app.models import Artifact, Invocation, Pack, Session
 from sessions_app.process.threads import in_thread
@@ -321,8 +322,8 @@ def test_signed_roots_are_kept_in_the_store_and_none_is_written_over(
 ) -> None:
     key = Ed25519PrivateKey.generate()
     for _ in range(2):
-        roots.seal(roots.storage_at("roots"), key)
-    assert [root.number for root in roots.roots_at("roots", key.public_key())] == [1, 2]
+        seal(storage_at("roots"), key)
+    assert [root.number for root in roots_at("roots", key.public_key())] == [1, 2]
     assert store.save("root-00000001.txt", ContentFile(b"forged")) != "root-00000001.txt"
 
 

@@ -6,7 +6,7 @@ import hashlib
 
 import pytest
 
-from sessions_app.history.hash_tree import HashTree, tree_above
+from sessions_app.history.evidence.hash_tree import HashTree, tree_above
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 5, 8, 13])

@@ -6,7 +6,7 @@
 
 Event n has hash(n), computed by a trigger when it is inserted. A changed, removed, moved or inserted event breaks the
 chain at its place, and so does a changed fact; `last_seq` and `state` of the session reveal a log cut off at its end.
-Somebody with the rights of the owner of the tables can compute all hashes again: `history.roots` reveals it.
+Somebody with the rights of the owner of the tables can compute all hashes again: signed roots reveal it.
 
 Logs from before the migration 0006 have hashes by a first rule, of 32 bytes instead of 33:
 

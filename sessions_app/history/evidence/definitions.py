@@ -15,7 +15,7 @@ from django.db.backends.utils import CursorWrapper
 
 from sessions_app.models import Event
 
-FOLDER = Path(__file__).parent.parent / "migrations"
+FOLDER = Path(__file__).parent.parent.parent / "migrations"
 FILES = (
     "functions.sql", "guards.sql", "chain.sql", "evidence.sql", "erasing.sql", "packs.sql", "cases.sql",
 )  # fmt: skip
