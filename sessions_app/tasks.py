@@ -29,7 +29,6 @@ from sessions_app.extensions import extensions
 from sessions_app.history.evidence.integrity import check_some_logs
 from sessions_app.history.figures.batches import count_figures, recount_all_sessions
 from sessions_app.history.figures.days import delete_old_days
-from sessions_app.invocations import facts
 from sessions_app.invocations.answer_requests import repair_requests
 from sessions_app.invocations.answers.escalation import escalations
 from sessions_app.invocations.background import run_in_background
@@ -53,6 +52,7 @@ from sessions_app.process.celery_dispatch import (
 from sessions_app.process.group_mail import waiting_mails
 from sessions_app.process.process_metrics import note_sweep
 from sessions_app.process.sweeping import Repair, sweep_over
+from sessions_app.remembering import facts
 from sessions_app.scheduling.firing import due_task_repair
 from sessions_app.shutdown import shut_down
 from sessions_app.store import embedding

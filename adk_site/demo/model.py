@@ -34,7 +34,7 @@ from runtime.events.quotation import is_quotation
 from runtime.models import BaseLlm, LlmRequest, LlmResponse
 from runtime.models.llm_response import parts_in
 from sessions_app.history.event_marks import IT_IS_TIME
-from sessions_app.invocations.fact_request import Facts
+from sessions_app.remembering.fact_request import Facts
 
 TRANSFER = "transfer_to_agent"
 

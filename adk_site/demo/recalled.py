@@ -11,7 +11,7 @@ LINE = re.compile(r"\[(?P<event>\d+)\] user: (?P<text>[^\n]*?)[.!]?", re.IGNOREC
 
 
 def facts_in(request: str) -> str:
-    """Return the answer to a request of `sessions_app.invocations.fact_request`."""
+    """Return the answer to a request of `sessions_app.remembering.fact_request`."""
     facts: list[dict[str, Any]] = []
     for line in request.splitlines():
         told = LINE.fullmatch(line.strip())

@@ -23,8 +23,11 @@ from typing import TypeVar
 from django.apps import apps as django_apps
 
 from runtime.agents.base_agent import BaseAgent
+from runtime.agents.llm_agent import LlmAgent
+from runtime.agents.tree import walk
 from runtime.apps.app import App
 from runtime.errors import ConfigurationError
+from runtime.models.base_llm import BaseLlm
 from sessions_app.agent_apps.loading.faces import Face, check_declarations, faces_of, starters_of
 from sessions_app.agent_apps.loading.folders import agent_folders, load_folder
 from sessions_app.agent_apps.loading.sources import agent_dirs, source_files
@@ -144,6 +147,14 @@ def get_app(name: str, among: Mapping[str, App] | None = None) -> App:
         names = ", ".join(known) or "none; see docs/authoring.md"
         raise NotFoundError(f"There is no app {name!r}. The apps of this site: {names}.")
     return app
+
+
+def first_model(app: App) -> BaseLlm | None:
+    """Return the model of the app's first agent with a model; None without one."""
+    for agent in walk(app.root_agent):
+        if isinstance(agent, LlmAgent):
+            return agent.canonical_model
+    return None
 
 
 def starters(app_name: str) -> tuple[str, ...]:

@@ -17,13 +17,13 @@ from sessions_app.base import client_ids
 from sessions_app.base.actors import Actor
 from sessions_app.history.effective_events import effective_events
 from sessions_app.invocations.answer_requests import sync_answer_requests, waiting_invocations
-from sessions_app.invocations.facts import withdraw_rewound_facts
 from sessions_app.jobs.cancel import cancel_job
 from sessions_app.jobs.response import queue_response
 from sessions_app.live.notices import invocation_notice, schedule_notice
 from sessions_app.live.process import live
 from sessions_app.models import Invocation, InvocationStatus, Session, ToolJob
 from sessions_app.process.threads import fetch_rows, in_thread
+from sessions_app.remembering.facts import withdraw_rewound_facts
 from sessions_app.scheduling.session_tasks import cancel_task
 from sessions_app.store.session_service import DjangoSessionService
 from sessions_app.store.sql import session_lease

@@ -6,8 +6,6 @@ from contextlib import aclosing
 from uuid import UUID
 
 from runtime import types
-from runtime.agents.llm_agent import LlmAgent
-from runtime.agents.tree import walk
 from runtime.apps.app import App
 from runtime.errors import ModelError
 from runtime.models import LlmRequest, LlmResponse
@@ -15,6 +13,7 @@ from runtime.models.base_llm import BaseLlm
 from runtime.models.llm_response import text_in
 from runtime.models.rate_limit import ask
 from runtime.valid_text import storable
+from sessions_app.agent_apps.registry import first_model
 from sessions_app.base.actors import Actor, ActorKind
 from sessions_app.conf import conf
 from sessions_app.history.costs import cost_of, tokens_of
@@ -87,13 +86,6 @@ def _model_for(app: App) -> BaseLlm | None:
         return model_named(name)
     model = first_model(app)
     return None if model is None or model.is_scripted else model
-
-
-def first_model(app: App) -> BaseLlm | None:
-    """Return the model of the app's first agent with a model; None without one."""
-    agents = (agent for agent in walk(app.root_agent) if isinstance(agent, LlmAgent))
-    agent = next(agents, None)
-    return None if agent is None else agent.canonical_model
 
 
 def _take_texts(claim: Claim) -> tuple[str, str]:

@@ -25,22 +25,12 @@ from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.db.models.functions import Coalesce, Now
 from django.utils import timezone
 
-from sessions_app.agent_apps.registry import get_app
+from sessions_app.agent_apps.registry import first_model, get_app
 from sessions_app.base.statuses import InvocationStatus
 from sessions_app.conf import conf
 from sessions_app.history.costs import cost_of, tokens_of
 from sessions_app.history.event_marks import SCHEDULED
 from sessions_app.history.rewinds import find_rewinds
-from sessions_app.invocations.fact_request import (
-    USER,
-    Fact,
-    Line,
-    allowed_facts,
-    ask_for_facts,
-    own_words,
-    request_for_facts,
-)
-from sessions_app.invocations.titles import first_model
 from sessions_app.models import (
     Event,
     Invocation,
@@ -54,6 +44,15 @@ from sessions_app.models.memory import MemoryEntryQuerySet
 from sessions_app.models.remembering import is_in_pause
 from sessions_app.process.celery_dispatch import send_ended_session
 from sessions_app.process.threads import create_task, in_thread
+from sessions_app.remembering.fact_request import (
+    USER,
+    Fact,
+    Line,
+    allowed_facts,
+    ask_for_facts,
+    own_words,
+    request_for_facts,
+)
 from sessions_app.store.memory_service import as_words, withdraw_entries
 from sessions_app.store.packs import open_pack
 from sessions_app.store.sql.usage import Used, add_used

@@ -17,8 +17,6 @@ from sessions_app import use_cases
 from sessions_app.base import actors
 from sessions_app.data_protection.erase import ErasureOrder, erase_session
 from sessions_app.data_protection.export import export_user
-from sessions_app.invocations import facts
-from sessions_app.invocations.fact_request import RULE, Line, request_for_facts
 from sessions_app.invocations.worker import worker
 from sessions_app.models import (
     EmbeddingModel,
@@ -31,6 +29,8 @@ from sessions_app.models import (
     Session,
 )
 from sessions_app.process.threads import in_thread
+from sessions_app.remembering import facts
+from sessions_app.remembering.fact_request import RULE, Line, request_for_facts
 from sessions_app.store.memory_service import DjangoMemoryService
 from tests.fakes import ScriptedModel
 from tests.integration.data_protection.people import found_in_database
