@@ -313,22 +313,26 @@ class Relay(Outbox, ListOutbox):
             self.on_followed(_sessions_in(news["topics"]))
 
     def _dispatch(self, news: dict[str, Any], sender: str) -> None:
-        assert self._hub is not None  # noqa: S101 - set by `listen`
-        kind = news["kind"]
-        if kind in ("cancel", "sign_out", "account", *ListChange):
-            self._dispatch_to_process(kind, news)
-            return
-        if kind in ("follow", "unfollow", "followed", "leave"):
-            self._note_follower(self._hub, sender, news)
-            return
-        session_id = UUID(news["session"])
-        if kind == "event":
-            self._hub.receive_log_position(session_id, news["seq"])
-        elif kind == "text":
-            chunk = TextChunk(StreamKey(**news["stream"]), news["offset"], news["text"])
-            self._hub.receive_text(session_id, chunk)
-        elif kind == "notice":
-            self._hub.receive_notice(session_id, notice_from(news["notice"]))
+        hub = self._hub
+        assert hub is not None  # noqa: S101 - set by `listen`
+        match news["kind"]:
+            case "text":
+                chunk = TextChunk(StreamKey(**news["stream"]), news["offset"], news["text"])
+                hub.receive_text(UUID(news["session"]), chunk)
+            case "event":
+                hub.receive_log_position(UUID(news["session"]), news["seq"])
+            case "notice":
+                hub.receive_notice(UUID(news["session"]), notice_from(news["notice"]))
+            case "follow" | "unfollow" | "followed" | "leave":
+                self._note_follower(hub, sender, news)
+            case "cancel" if self.on_cancel:
+                self.on_cancel(news["invocation"])
+            case "sign_out" if self.on_sign_out:
+                self.on_sign_out(news["digest"])
+            case "account" if self.on_account_change:
+                self.on_account_change(news["user"])
+            case (ListChange.SESSIONS | ListChange.ACTIVITY) as change if self.on_list_change:
+                self.on_list_change(news["user"], ListChange(change))
 
     def _note_follower(self, hub: Hub, process: str, news: dict[str, Any]) -> None:
         """Update the topics of another process, and send it the text of sessions new to it."""
@@ -349,17 +353,6 @@ class Relay(Outbox, ListOutbox):
                 return self._followers.forget(process)
         for session_id in _sessions_in(topics):
             hub.receive_follower(session_id)
-
-    def _dispatch_to_process(self, kind: str, news: dict[str, Any]) -> None:
-        """Pass on news without a session."""
-        if kind == "cancel" and self.on_cancel:
-            self.on_cancel(news["invocation"])
-        elif kind == "sign_out" and self.on_sign_out:
-            self.on_sign_out(news["digest"])
-        elif kind == "account" and self.on_account_change:
-            self.on_account_change(news["user"])
-        elif kind in tuple(ListChange) and self.on_list_change:
-            self.on_list_change(news["user"], ListChange(kind))
 
 
 def _sessions_in(topics: Iterable[str]) -> list[UUID]:
