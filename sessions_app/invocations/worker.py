@@ -77,8 +77,7 @@ class InvocationWorker:
             LimitExceededError: too many messages of the user wait for their turn, or the acting API key has used up its
                 tokens of the day.
         """
-        # Without a lease the statement only queues: a closing worker must claim nothing.
-        lease = None
+        lease = invocation_queue.NO_LEASE
         if not self._is_closing:
             lease = invocation_queue.Lease(self.owner, conf().lease_seconds, versions())
         policies = conf().by_app("queue_policy") if obeys_queue_policy else {}

@@ -31,11 +31,11 @@ def usable_names(user_pk: Any, names: Iterable[str]) -> list[str]:
     if PERMISSION in rules.values():
         # Read anew: the object of an open socket keeps the permissions that its user had.
         user = get_user_model()._default_manager.filter(pk=user_pk).first()
-    return [
-        name
-        for name, rule in rules.items()
-        if rule == EVERYONE or (rule == PERMISSION and _has_permission(user, name))
-    ]
+    usable = []
+    for name, rule in rules.items():
+        if rule == EVERYONE or (rule == PERMISSION and _has_permission(user, name)):
+            usable.append(name)
+    return usable
 
 
 async def usable_apps(user: User) -> dict[str, App]:

@@ -50,14 +50,16 @@ def seal(storage: Storage, key: Ed25519PrivateKey) -> list[Root]:
 
 
 def _write(storage: Storage, key: Ed25519PrivateKey, last: Root | None, ends: Mapping[str, int]) -> Root:
-    after = {table: last.upto.get(table, 0) if last else 0 for table in ends}
-    upto = {table: max(after[table], min(end, after[table] + ROWS_PER_TABLE)) for table, end in ends.items()}
-    rows = [f"{row} {value}" for row, value in covered_rows(after, upto)]
     number = 1
     previous = ""
+    covered: Mapping[str, int] = {}
     if last:
         number = last.number + 1
         previous = last.sha256
+        covered = last.upto
+    after = {table: covered.get(table, 0) for table in ends}
+    upto = {table: max(after[table], min(end, after[table] + ROWS_PER_TABLE)) for table, end in ends.items()}
+    rows = [f"{row} {value}" for row, value in covered_rows(after, upto)]
     head = {
         "number": number,
         "at": timezone.now().isoformat(timespec="seconds"),

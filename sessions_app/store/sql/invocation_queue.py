@@ -43,6 +43,10 @@ class Lease:
     versions: Mapping[str, str] = field(default_factory=dict)
 
 
+NO_LEASE = Lease("", 0.0)
+"""For a process that claims nothing: the invocation is only queued."""
+
+
 @dataclass(frozen=True)
 class AdmissionRules:
     """Admission rules for a message.
@@ -133,7 +137,7 @@ class Queued:
 
 
 async def enqueue(
-    new: NewInvocation, *, lease: Lease | None = None, rules: AdmissionRules = AdmissionRules()
+    new: NewInvocation, *, lease: Lease = NO_LEASE, rules: AdmissionRules = AdmissionRules()
 ) -> Queued | None:
     """Add an invocation. With a `lease`, claim it immediately when the session has no other active invocation.
 
@@ -143,9 +147,9 @@ async def enqueue(
     params = {
         **new.parameters(),
         "policies": Jsonb(dict(rules.policies)),
-        "owner": lease.owner if lease else "",
-        "ttl": lease.seconds if lease else 0.0,
-        "versions": Jsonb(dict(lease.versions) if lease else {}),
+        "owner": lease.owner,
+        "ttl": lease.seconds,
+        "versions": Jsonb(dict(lease.versions)),
     }
     enqueue_once = partial(fetch_one_counted, _ENQUEUE, params, rules.limits_of(new.client_id))
     # Of two requests with the same client id the second waits for the session's row. Its snapshot is older than the

@@ -19,16 +19,16 @@ class Axis:
     """Positions of times, in proportion except for pauses. `has_breaks` is True if a pause is shortened."""
 
     def __init__(self, spans: Iterable[Span]) -> None:
-        known = list(spans)
-        # Without agents and nodes, whose spans include waits. The wait in the queue counts as working time.
-        busy = _merged(
-            (span.start, span.end or span.start)
-            for span in known
-            if span.kind not in WITH_OTHERS and (span.kind is SpanKind.QUEUE or span.kind not in WAITS)
-        )
-        ends = [time for span in known for time in (span.start, span.end or span.start)]
+        times: set[float] = set()
+        working: list[tuple[float, float]] = []
+        for span in spans:
+            interval = (span.start, span.end or span.start)
+            times.update(interval)
+            if _is_work(span):
+                working.append(interval)
+        busy = _merged(working)
         # Between two edges the site either works all the time or not at all.
-        edges = sorted({*ends, *(time for interval in busy for time in interval)}) or [0.0]
+        edges = sorted(times) or [0.0]
         worked = sum(end - start for start, end in busy)
         longest_idle = IDLE_SHARE * worked or 1.0
         starts = [start for start, _ in busy]
@@ -53,6 +53,13 @@ class Axis:
         share = (time - left) / (right - left) if right > left else 0.0
         place = self._places[at] + min(max(share, 0.0), 1.0) * (self._places[at + 1] - self._places[at])
         return round(WIDTH * place / self._places[-1], 1)
+
+
+def _is_work(span: Span) -> bool:
+    if span.kind in WITH_OTHERS:  # Spans of agents and nodes include waits.
+        return False
+    # The wait in the queue counts as working time.
+    return span.kind is SpanKind.QUEUE or span.kind not in WAITS
 
 
 def _merged(intervals: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
