@@ -1,4 +1,4 @@
-"""Contract: adk-web works unchanged: conversation, streaming, state, files, sessions, import, spans, answers."""
+"""Contract: adk-web works unchanged: conversation, streaming, state, files, sessions, spans, answers, eval sets."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from adk_site.embedded.paths import CHECKOUT
 from tests.browser.conftest import STAFF
 from tests.browser.model import Model
 from tests.model_server import Call, Turn
+from tests.stack.outages import Web
 from tests.stack.stack import Stack
 
 pytestmark = [pytest.mark.browser, pytest.mark.stack]
@@ -69,6 +70,30 @@ class AdkWeb:
         save.click()
         expect(self.conversation.get_by_text("Updated session state")).to_be_visible()
 
+    def fill_dialog(self, name: str) -> None:
+        """Give the name for which a dialog asks, and create what it is about."""
+        dialog = self.page.get_by_role("dialog")
+        dialog.get_by_role("textbox").fill(name)
+        dialog.get_by_role("button", name="Create").click()
+        expect(dialog).to_have_count(0)
+
+    def all_eval_sets(self) -> Locator:
+        """The list of eval sets, opened."""
+        panel = self.panel("Evals")
+        panel.locator("button[mattooltip='All Eval Sets']").click()
+        return panel.locator(".eval-set-row")
+
+    def open_eval_set(self, name: str) -> None:
+        """Open the cases of an eval set."""
+        self.all_eval_sets().filter(has_text=name).click()
+        self.page.locator("button[mattooltip='Eval Cases']").click()
+
+    def confirm_deletion(self, address: str) -> None:
+        """Confirm the deletion of what has the address; return when it is done."""
+        with self.page.expect_response(address) as deletion:
+            self.page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+        assert (deletion.value.request.method, deletion.value.status) == ("DELETE", 200)
+
     def says(self, text: str) -> Locator:
         """A text of the conversation."""
         return self.conversation.get_by_text(text).first
@@ -93,14 +118,42 @@ def staff(browser: Browser, signed_in: Callable[[str], StorageState]) -> Iterato
 
 
 @pytest.fixture
-def adk(staff: BrowserContext, site: Stack, adk_web: Path | None) -> Iterator[AdkWeb]:
+def open_adk_web(staff: BrowserContext, adk_web: Path | None) -> Iterator[Callable[[str], AdkWeb]]:
+    """Function that opens adk-web of a web process; fails the test if the page reports an error."""
     if adk_web is None:
         pytest.skip(MISSING)
-    page = AdkWeb(staff.new_page(), site.base_url)
-    yield page
-    page.page.evaluate("localStorage.clear()")
-    page.page.close()
-    assert page.failures == []
+    pages: list[AdkWeb] = []
+
+    def open_one(base_url: str) -> AdkWeb:
+        pages.append(AdkWeb(staff.new_page(), base_url))
+        return pages[-1]
+
+    yield open_one
+    for opened in pages:
+        opened.page.evaluate("localStorage.clear()")
+        opened.page.close()
+        assert opened.failures == []
+
+
+@pytest.fixture
+def adk(open_adk_web: Callable[[str], AdkWeb], site: Stack) -> AdkWeb:
+    return open_adk_web(site.base_url)
+
+
+@pytest.fixture
+def written() -> Iterator[Path]:
+    """The file of the eval set that the test writes beside the agent `questions`."""
+    path = CHECKOUT / "tests/browser/questions/written.evalset.json"
+    yield path
+    path.unlink(missing_ok=True)
+
+
+@pytest.fixture
+def development(open_adk_web: Callable[[str], AdkWeb], site: Stack, written: Path) -> Iterator[AdkWeb]:
+    """adk-web of a web process in development."""
+    settings = {"DJANGO_SETTINGS_MODULE": "tests.browser.development"}
+    with Web(site, {**site.environment, **settings}) as web:
+        yield open_adk_web(web.base_url)
 
 
 def test_a_conversation_has_its_events_state_files_and_spans(adk: AdkWeb, model: Model) -> None:
@@ -200,6 +253,48 @@ def test_an_eval_set_is_shown_with_its_cases_and_results(adk: AdkWeb, model: Mod
     expect(adk.page.locator("app-side-panel")).to_contain_text(re.compile(r"Past Runs.*2/2"))
     adk.page.locator("app-side-panel").get_by_text("History").first.click()
     expect(adk.page.locator("app-side-panel")).to_contain_text(re.compile(r"1 PASS ?\| ?0 FAIL"))
+
+
+def test_an_eval_set_is_written_edited_run_and_deleted(
+    development: AdkWeb, model: Model, site: Stack, written: Path
+) -> None:
+    adk, page = development, development.page
+    model.play(*[Turn(text=["Basel."]) for _ in range(3)])  # the conversation, and two runs
+    adk.open("questions")
+    adk.ask("Which is the capital?")
+    panel = adk.panel("Evals")
+    panel.get_by_role("button", name="New").click()
+    adk.fill_dialog("written")
+    panel.get_by_text("written").click()
+    panel.get_by_text("From Current Session").click()
+    adk.fill_dialog("capital")
+    case = panel.locator(".eval-case-row", has_text="capital")
+    expect(case).to_be_visible()
+    assert "Basel." in written.read_text()
+    case.locator("button", has_text="edit").click()
+    adk.conversation.get_by_text("edit", exact=True).last.click()
+    box = adk.conversation.locator("textarea").first
+    box.fill("Bern.")
+    box.press("Enter")
+    with page.expect_response(lambda response: response.request.method == "PUT") as saved:
+        page.get_by_role("button", name="Save").click()
+    expect(page.get_by_text("Eval case updated")).to_be_visible()
+    # adk-web 2.13 sends the text from before the edit.
+    assert saved.value.status == 200 and "Basel." in (saved.value.request.post_data or "")
+    adk.open_eval_set("written")
+    panel.get_by_role("button", name="Run All").click()
+    with page.expect_response("**/eval-sets/written/run", timeout=60_000) as run:
+        page.get_by_role("dialog").get_by_role("button", name="Run").click()
+    assert run.value.json()["runEvalResults"][0]["finalEvalStatus"] == 1
+    command = [sys.executable, "manage.py", "adk_eval", "questions", "written"]
+    evaluated = subprocess.run(command, cwd=CHECKOUT, env=site.environment, capture_output=True, text=True)
+    assert "1 case: 1 passed." in evaluated.stdout, evaluated.stderr
+    adk.open_eval_set("written")
+    case.locator("button", has_text="delete").click()
+    adk.confirm_deletion("**/evals/capital")
+    adk.all_eval_sets().filter(has_text="written").locator("button").click()
+    adk.confirm_deletion("**/eval-sets/written")
+    assert not written.exists()
 
 
 def test_a_confirmation_lets_the_call_run(adk: AdkWeb, model: Model) -> None:
