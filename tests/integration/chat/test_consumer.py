@@ -390,7 +390,7 @@ async def test_streamed_text_above_the_memory_for_it_is_shown_only_when_complete
     person: User, session: Session, model: ScriptedModel, settings: Settings
 ) -> None:
     settings.ADK = {"streamed_bytes": 2_000}
-    model.rule, model.pause = lambda request: "word " * 1_000, 0.0001
+    model.rule, model.pause = lambda request: ("w" * 49 + " ") * 100, 0.0001
     async with open_tab(person, session) as (tab, _):
         await tab.send(type="message", id="m1", text="hi")
         frames = await tab.until_done()
