@@ -104,6 +104,33 @@ def derive_spans(
     return spans
 
 
+def with_branches_in_place(spans: Iterable[Span]) -> list[Span]:
+    """Return the spans with each parallel branch where it begins, between the spans of the agent that waits for it.
+
+    `derive_spans` lists the spans of an agent together, so branches of a workflow come after all of its nodes.
+    """
+    ordered: list[Span] = []
+    branch: list[Span] = []
+    for span in spans:
+        if span.kind is SpanKind.AGENT:
+            _insert(branch, ordered)
+            branch = []
+        branch.append(span)
+    _insert(branch, ordered)
+    return ordered
+
+
+def _insert(branch: Sequence[Span], ordered: list[Span]) -> None:
+    """Insert an agent's spans before the later spans of agents above it, but after those of its siblings."""
+    place = len(ordered)
+    if branch and branch[0].depth:
+        for span in reversed(ordered):
+            if span.depth > branch[0].depth or span.start <= branch[0].start:
+                break
+            place -= 1
+    ordered[place:place] = branch
+
+
 def waiting_calls(entries: Iterable[TraceEntry]) -> frozenset[str]:
     """Return the ids of the calls answered later than their step, by a person or a job."""
     return frozenset(call_id for entry in entries for call_id in entry.pending)

@@ -179,6 +179,20 @@ def test_parallel_agents_have_spans_of_their_own(auditor: Client, session: Sessi
     ]  # fmt: skip
 
 
+def test_a_parallel_branch_stands_where_it_begins(auditor: Client, session: Session) -> None:
+    append_event(session, {"text": "Return it, please"}, author="user")  # 2.5 s
+    append_event(session, {"text": "I look."}, author="clerk")  # 5 s
+    append_event(session, {"text": "In stock."}, author="stock", branch="stock")  # 7.5 s
+    append_event(session, {"text": "No fraud."}, author="fraud", branch="fraud")  # 10 s
+    append_event(session, {"text": "Returned."}, author="clerk")  # 12.5 s
+    assert [line.rsplit("#")[0] for line in rows_of(read(auditor, trace_of(session)))] == [
+        "agent clerk 0 ms 10.0 s ", "model 0 ms ~2.5 s ",
+        "agent stock 2.5 s 2.5 s ", "model 2.5 s ~2.5 s ",
+        "agent fraud 2.5 s 5.0 s ", "model 2.5 s ~5.0 s ",
+        "model 7.5 s ~2.5 s ",
+    ]  # fmt: skip
+
+
 def test_the_number_of_queries_does_not_grow(
     auditor: Client, asked: Session, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:

@@ -16,7 +16,13 @@ from sessions_app.admin.session.trace.step import StepView, load_child_step, loa
 from sessions_app.conf import Conf, conf
 from sessions_app.history.costs import Usage
 from sessions_app.history.traces.entries import MAX_ENTRIES, TraceEntry, answers_of_person, entries_of
-from sessions_app.history.traces.spans import Span, SpanKind, derive_spans, waiting_calls
+from sessions_app.history.traces.spans import (
+    Span,
+    SpanKind,
+    derive_spans,
+    waiting_calls,
+    with_branches_in_place,
+)
 from sessions_app.models import Invocation, Session, ToolJob
 from sessions_app.rendering.audit_values import format_cost, format_duration
 
@@ -196,7 +202,8 @@ def _spans(session: Session, invocation: Invocation | None, entries: Sequence[Tr
         if not entries or started_at <= entries[0].at:
             times = {"queued_at": invocation.created_at.timestamp(), "started_at": started_at}
     last = entries[-1].seq if entries else 0
-    return derive_spans(entries, answers=answers_of_person(session.pk, last, calls), jobs=set(jobs), **times)
+    answers = answers_of_person(session.pk, last, calls)
+    return with_branches_in_place(derive_spans(entries, answers=answers, jobs=set(jobs), **times))
 
 
 def _rows(
