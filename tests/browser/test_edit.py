@@ -11,7 +11,6 @@ from tests.browser.model import Model
 from tests.model_server import Call, Turn
 
 pytestmark = [pytest.mark.browser, pytest.mark.stack]
-MANY_CALLS_MILLISECONDS = 60_000
 
 
 def edit_button(tab: ChatPage, text: str) -> Locator:
@@ -51,7 +50,7 @@ def talk(chat: ChatPage, *texts: str) -> None:
     """Send the messages one by one, and wait for each answer."""
     for number, text in enumerate(texts, start=1):
         chat.send(text)
-        expect(chat.answers).to_have_count(number, timeout=MANY_CALLS_MILLISECONDS)
+        expect(chat.answers).to_have_count(number)
         chat.wait_until_idle()
 
 

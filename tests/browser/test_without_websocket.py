@@ -216,22 +216,15 @@ def test_a_page_connects_also_when_the_script_does_not_come(
 
 
 def test_stop_ends_the_answer_within_two_seconds(chat: ChatPage, model: Model) -> None:
-    # On a busy machine one answer may take longer.
-    assert any(seconds < 2 for seconds in (seconds_to_stop(chat, model, number) for number in (1, 2, 3)))
-
-
-def seconds_to_stop(chat: ChatPage, model: Model, number: int) -> float:
-    """Stop the chat's answer with the number; return how long it takes until the page says so."""
     model.play(Turn(text=["One ", "two ", "three"], hold_before=[2]))
     chat.send("Count")
     expect(chat.growing).to_have_text("One two ")
     pressed = time.monotonic()
     chat.stop_button.click()
-    expect(chat.marks.filter(has_text="Stopped")).to_have_count(number)
-    seconds = time.monotonic() - pressed
+    expect(chat.marks).to_contain_text(["Stopped"])
+    assert time.monotonic() - pressed < 2
     chat.wait_until_idle()
     model.wait_until_disconnected(seconds=10)
-    return seconds
 
 
 def test_a_confirmation_a_job_and_the_list_of_chats_work_in_two_tabs(
