@@ -37,14 +37,6 @@ ROWS_IN_VIEW = """
 () => [...document.querySelectorAll("#log article:not([hidden])")]
   .filter((row) => row.getBoundingClientRect().bottom > 0 && row.getBoundingClientRect().top < innerHeight).length
 """
-UNTIL_RUNS_HAVE_ENDED = """
-async (session) => {
-  for (let runs = [{}]; runs.some((run) => run.status !== "completed"); ) {
-    await new Promise((resolve) => setTimeout(resolve, 200));
-    runs = (await (await fetch(`/api/v1/sessions/${session}/runs`)).json()).items;
-  }
-}
-"""
 
 
 @pytest.fixture(scope="module")
@@ -61,11 +53,9 @@ def long_chat(open_tab: OpenTab, addresses: list[str], model: Model) -> ChatPage
         chat.open_new_chat()
         model.play(*[Turn(calls=CALLS, text=["One more."])] * STEPS, Turn(text=["Done."]))
         chat.send("Look often")
-        expect(chat.messages.filter(has_text="Look often")).to_be_visible()
+        expect(chat.answers.filter(has_text="Done.")).to_be_visible(timeout=90_000)
+        chat.wait_until_idle()
         addresses.append(chat.page.url)
-        session = chat.session_id
-        chat.page.goto(chat.address("/settings/"))  # which does not draw each call as it comes
-        chat.page.evaluate(UNTIL_RUNS_HAVE_ENDED, session)
     chat.open(addresses[0])
     return chat
 

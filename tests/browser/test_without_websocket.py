@@ -206,13 +206,17 @@ def test_a_page_connects_also_when_the_script_does_not_come(
     proxy.sockets = "pass"
     chat = open_blocked()
     chat.page.add_init_script("sessionStorage.isSocketBlocked = 'true'")
+    sockets: list[WebSocket] = []
     held: list[Route] = []
+    chat.page.on("websocket", lambda socket: sockets.append(socket))
     chat.page.route(STREAM_SCRIPT, lambda route: held.append(route))
     chat.page.clock.install()
     with chat.page.expect_request(STREAM_SCRIPT):
         chat.page.goto(chat.address("/chat/new/help_desk/"))
+    assert sockets == []
     chat.page.clock.fast_forward(PATIENCE_MILLISECONDS)
     chat.wait_until_connected()
+    assert len(sockets) == 1
 
 
 def test_stop_ends_the_answer_within_two_seconds(chat: ChatPage, model: Model) -> None:

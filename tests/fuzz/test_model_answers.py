@@ -19,7 +19,7 @@ from tests.fuzz.conftest import Errors
 from tests.unit.runtime.conversation import Conversation
 
 ONCE = types.HttpRetryOptions(attempts=1)
-SEEDS = 50
+SEEDS = 100
 """Other ones for each client: two clients share a protocol."""
 WRONG: list[Any] = [None, "", "x", 0, -1, 1.5, True, [], {}, [None], {"a": None}]
 
