@@ -61,6 +61,7 @@ class AgentAccessMixin(GuardedViewsMixin):
             form=form,
             name=name,
             person=person,
+            number_of_superusers=people.filter(is_superuser=True).count(),
             rows=[_row(people, app_name, person) for app_name in _app_names(request)],
         )
 
@@ -77,16 +78,15 @@ def _row(people: QuerySet[Any], app_name: str, person: Any) -> dict[str, Any]:
     rule = conf().access_of(app_name)
     permission = permission_to_use(app_name)
     groups = Group.objects.none()
-    named = superusers = people.none()
+    named = people.none()
     if rule == PERMISSION:
         members = Count("user", filter=Q(user__in=people))
         groups = Group.objects.filter(permissions__in=permission).annotate(members=members).order_by("name")
         named = people.filter(user_permissions__in=permission).order_by(get_user_model().USERNAME_FIELD)
-        superusers = people.filter(is_superuser=True)
     through = []
     if person:
         through = [group.name for group in groups.filter(user=person)]
-        if superusers.filter(pk=person.pk).exists():
+        if rule == PERMISSION and person.is_superuser:
             through.append(_("superuser"))
         if named.filter(pk=person.pk).exists():
             through.append(_("a permission of their own"))
@@ -96,7 +96,7 @@ def _row(people: QuerySet[Any], app_name: str, person: Any) -> dict[str, Any]:
         "groups": groups,
         "people": [str(account) for account in named[:MAX_NAMES]],
         "number_of_others": max(named.count() - MAX_NAMES, 0),
-        "number_of_superusers": superusers.count(),
+        "needs_permission": rule == PERMISSION,
         "answer": bool(person and usable_names(person.pk, [app_name])),
         "through": ", ".join(through),
     }
