@@ -333,6 +333,8 @@ class Relay(Outbox, ListOutbox):
                 self.on_account_change(news["user"])
             case (ListChange.SESSIONS | ListChange.ACTIVITY) as change if self.on_list_change:
                 self.on_list_change(news["user"], ListChange(change))
+            case _:
+                pass  # of a later version of the site, or for a part that this process does not run
 
     def _note_follower(self, hub: Hub, process: str, news: dict[str, Any]) -> None:
         """Update the topics of another process, and send it the text of sessions new to it."""

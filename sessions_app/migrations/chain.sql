@@ -1,5 +1,6 @@
--- Hashes of events, by the second rule: see sessions_app/history/evidence/integrity.py. The database computes them when an event
--- is inserted, so the processes of the site cannot choose them. A hash by this rule has the byte 2 before its SHA-256.
+-- Hashes of events, by the second rule: see sessions_app/history/evidence/integrity.py. The database computes them when
+-- an event is inserted, so the processes of the site cannot choose them. A hash by this rule has the byte 2 before its
+-- SHA-256.
 -- Names have their schema: no temporary table of the writer takes the place of a table.
 
 -- Return what else a session's event of a user rests on: the actor, address and reason of the invocation that wrote it,

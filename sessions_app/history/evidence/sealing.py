@@ -22,7 +22,7 @@ from sessions_app.history.evidence.root_file import HEAD, SIGNATURE, Root, last_
 from sessions_app.history.evidence.root_rows import TABLES, covered_rows
 
 # Operators collect the lines of this logger: docs/security.md names it.
-logger = logging.getLogger("sessions_app.history.roots")
+logger = logging.getLogger(__name__)
 ROWS_PER_TABLE = 100_000
 """Keys of a table that a root spans at most; it bounds the size of a file and the memory to check it."""
 SETTLE_SECONDS = 1.0
