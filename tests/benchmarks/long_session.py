@@ -1,4 +1,4 @@
-"""A session of 100,000 events beside one of 1,000: what its readers wait for, and what it costs.
+"""A session of 100,000 events beside shorter ones: what its readers wait for, and what it costs.
 
 Pages, searches and turns at one web process; appended events and answers to a workflow's question in this process.
 `cold` has the first turn after a start, and how long the event loop then serves nobody else.
@@ -38,7 +38,7 @@ from tests.benchmarks.people import WORDS, make_person, message_event
 from tests.benchmarks.shapes import Costs, site, summarize, visit
 from tests.benchmarks.work import Measurements
 
-EVENTS = (1_000, 100_000)
+EVENTS = (1_000, 10_000, 100_000)
 ROUNDS = 20
 
 
