@@ -19,8 +19,8 @@ from sessions_app.process.threads import in_thread
 from tests.benchmarks.people import make_person
 
 PAUSES = 100
-SESSIONS = 4
-NEIGHBOURS = 5
+SESSIONS = 12
+NEIGHBOURS = 10
 """Pauses at each end of a session whose median counts."""
 
 
