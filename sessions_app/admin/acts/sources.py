@@ -55,6 +55,13 @@ DETAIL = re.compile(r"(?P<tool>[^(]*)\((?P<arguments>.*?)\)?(#(?P<seq>\d+))?$", 
 """The `detail` of an act of staff."""
 MAX_DISTANCE = 2_000
 """Number of events before an answer among which its call is looked for."""
+EFFECTS: Mapping[str, str] = {
+    "call": "ok",
+    ActionKind.APPROVE: "approved",
+    ActionKind.REJECT: "rejected",
+    ActionKind.ANSWER: "answered",
+}
+"""Effect of an act that outlives its event. Of the calls in an erased session only those without an error are kept."""
 
 
 @dataclass(frozen=True)
@@ -199,7 +206,14 @@ class StaffActSource(_RecordSource):
         if detail["seq"] and isinstance(place, SafeString):  # a link, so the user may open the session
             link = event_link(UUID(record.subject_id), int(detail["seq"]))
             place = format_html("{} {}", place, link)
-        return replace(entry, action=self.act(record), tool=detail["tool"], arguments=arguments, place=place)
+        return replace(
+            entry,
+            action=self.act(record),
+            tool=detail["tool"],
+            arguments=arguments,
+            effect=status_badge(EFFECTS.get(record.action)),
+            place=place,
+        )
 
     def act(self, record: StaffAct) -> str:
         return staff_act_in_words(record.action, record.subject_kind, record.detail)
@@ -372,11 +386,13 @@ class ErasedActSource(Source):
                 actor = SessionAct(**actors.Actor(ActorKind(kind), "").columns())
                 action = gettext("Call") if act == "call" else str(ActionKind(act).label)
                 numbers = (details or "").replace("=", ": ")
+                effect = status_badge(EFFECTS.get(act))
                 if not tool:
                     action = act_in_words(action, details)
                     numbers = ""
+                    effect = SafeString()
                 place = gettext("erased session %s") % session.session_id
-                yield Entry(session.pk, at, actor, action, tool, numbers, place=place, stored_at=session.at)
+                yield Entry(session.pk, at, actor, action, tool, numbers, effect, place, stored_at=session.at)
 
 
 class AnswerSource(Source):

@@ -91,7 +91,7 @@ def test_the_acts_of_all_actors_are_one_list_with_tool_arguments_and_effect(
     assert f'href="{session_url(session.pk, invocation="e-1")}"' in page
     name = person.get_username()
     found = [row[1:6] for row in shown]
-    assert ["staff grace", "Approve", "refund", "amount: 7", ""] in found
+    assert ["staff grace", "Approve", "refund", "amount: 7", "approved"] in found
     assert [
         f"person {name} from 203.0.113.9",
         "Approve",
@@ -229,8 +229,8 @@ def test_acts_survive_an_erasure_without_names_and_words(
     html = read(staff, URL)
     shown = [row[1:6] for row in rows_of(html)]
     assert sorted(shown) == [
-        ["agent", "Call", "refund", "amount: 40", ""],
-        ["person", "Approve", "refund", "amount: 40", ""],
+        ["agent", "Call", "refund", "amount: 40", "ok"],
+        ["person", "Approve", "refund", "amount: 40", "approved"],
         ["person", "Stop: invocation", "", "", ""],
         ["staff grace", "Erase: session", "", "", "1 session, 8 events, 1 invocation, 1 act"],
     ]

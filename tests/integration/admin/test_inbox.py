@@ -23,6 +23,7 @@ from runtime.tools import FunctionTool, LongRunningFunctionTool, get_user_choice
 from sessions_app import use_cases
 from sessions_app.base import actors
 from sessions_app.base.codec import event_to_show
+from sessions_app.data_protection.erase import ErasureOrder, erase_session
 from sessions_app.errors import ConflictError
 from sessions_app.invocations.answers.answering import find_waiting_call, queue_answer
 from sessions_app.invocations.answers.staff_answers import answer_request
@@ -35,6 +36,7 @@ from sessions_app.rendering.html import render_event
 from sessions_app.rendering.session_view import SessionView
 from tests.fakes import ScriptedModel, call
 from tests.integration.admin.audit_rows import HOSTILE, told
+from tests.integration.admin.test_all_acts import rows_of
 from tests.integration.jobs.job_helpers import run_task, talk
 from tests.served_agents import Served, asking_workflow
 
@@ -198,6 +200,15 @@ def test_acts_say_whether_the_answer_was_a_yes_or_a_no_and_repeat_no_words(
         detail = "get_user_choice()" if word == "answer" else "pay(euros=9)"
         assert detail in page
         assert "mocha" not in page
+    for session in Session.objects.all():
+        erase_session(session.pk, ErasureOrder("asked"))
+    everything = reverse("admin:sessions_app_staffact_all")
+    rows = rows_of(client.get(everything, {"kind": "staff"}).content.decode())
+    assert [row[1:6] for row in rows] == [
+        ["staff grace from 127.0.0.1", "Answer", "get_user_choice", "", "answered"],
+        ["staff grace from 127.0.0.1", "Reject", "pay", "euros: 9", "rejected"],
+        ["staff grace from 127.0.0.1", "Approve", "pay", "euros: 9", "approved"],
+    ]
 
 
 def test_staff_who_may_not_answer_read_why_and_a_forged_answer_is_refused(
