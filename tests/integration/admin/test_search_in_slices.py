@@ -16,6 +16,7 @@ from django.contrib.auth.models import Group, Permission, User
 from django.db import connection
 from django.db.models.functions import Now
 from django.test import Client, RequestFactory
+from django.utils import timezone
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
@@ -25,6 +26,7 @@ from sessions_app.history.figures import event_words
 from sessions_app.history.figures.batches import count_figures
 from sessions_app.models import (
     Event,
+    EventKind,
     EventWords,
     Failure,
     FiguresProgress,
@@ -110,6 +112,7 @@ def conversations() -> None:
             if dice.random() < 0.2:
                 text += f" password={SECRET}"
             append_event(session, *parts_with(text, dice), invocationId=f"e-{n}", **odd_members(dice))
+        Session.objects.filter(pk=session.pk).update(updated_at=Now() - n % 4 * DAY)
 
 
 def parts_with(text: str, dice: random.Random) -> list[dict[str, Any]]:
@@ -268,6 +271,18 @@ def test_12_a_search_finds_what_reading_every_row_finds(
         query[f"{path}app_name"] = app
     if app:
         rows = rows.filter(**{f"{path}app_name": app})
+    chosen = [name for name in ("user", "since", "until", "kind") if data.draw(st.booleans())]
+    if model is Event and "kind" in chosen:
+        query["kind"] = data.draw(st.sampled_from(EventKind.values))
+        rows = rows.filter(kind=query["kind"])
+    if model is Session and "user" in chosen:
+        query["user"] = data.draw(st.sampled_from(("ada", "bob")))
+        rows = rows.filter(user__username=query["user"])
+    for name, bound in (("since", "gte"), ("until", "lte")):
+        if model is Session and name in chosen:
+            day = timezone.localdate() - data.draw(st.integers(0, 4)) * DAY
+            query[name] = day.isoformat()
+            rows = rows.filter(**{f"updated_at__date__{bound}": day})
     User.objects.filter(username="staff").delete()
     Remit.objects.all().delete()
     Group.objects.all().delete()
