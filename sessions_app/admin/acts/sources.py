@@ -20,7 +20,15 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 
-from runtime.events.calls import FRAMEWORK_CALLS, REQUEST_CONFIRMATION
+from runtime.events.calls import (
+    FRAMEWORK_CALLS,
+    REMOTE_AUTH,
+    REMOTE_INPUT,
+    REQUEST_CONFIRMATION,
+    REQUEST_CREDENTIAL,
+    REQUEST_INPUT,
+    unwrapped,
+)
 from runtime.events.tool_confirmation import call_to_confirm
 from sessions_app.admin.framework.links import event_link, session_link, session_url
 from sessions_app.admin.framework.permissions import Right, may, remits_of
@@ -48,7 +56,7 @@ from sessions_app.models import (
 )
 from sessions_app.models.actor_columns import ActorColumns
 from sessions_app.process.replica import reading_connection
-from sessions_app.rendering.audit_values import ARGUMENT_LENGTH, excerpt, one_line_json, status_badge
+from sessions_app.rendering.audit_values import ARGUMENT_LENGTH, NOTHING, excerpt, one_line_json, status_badge
 from sessions_app.secrets.masking import mask
 
 DETAIL = re.compile(r"(?P<tool>[^(]*)\((?P<arguments>.*?)\)?(#(?P<seq>\d+))?$", re.DOTALL)
@@ -62,6 +70,13 @@ EFFECTS: Mapping[str, str] = {
     ActionKind.ANSWER: "answered",
 }
 """Effect of an act that outlives its event. Of the calls in an erased session only those without an error are kept."""
+QUESTIONS: Mapping[str, str] = {
+    REQUEST_INPUT: "question",
+    REMOTE_INPUT: "question",
+    REMOTE_AUTH: "sign-in",
+    REQUEST_CREDENTIAL: "credential",
+}
+"""Words for the calls by which workflows, remote agents and the framework ask a person."""
 
 
 @dataclass(frozen=True)
@@ -197,7 +212,7 @@ class StaffActSource(_RecordSource):
         detail = DETAIL.match(record.detail)
         if not detail:
             return entry
-        arguments = detail["arguments"].replace("=", ": ")
+        arguments = numbers_in_words(detail["tool"], detail["arguments"])
         if arguments in GuardedAct:
             return entry  # the words of the act name it
         if not detail["tool"]:
@@ -209,7 +224,7 @@ class StaffActSource(_RecordSource):
         return replace(
             entry,
             action=self.act(record),
-            tool=detail["tool"],
+            tool=QUESTIONS.get(detail["tool"], detail["tool"]),
             arguments=arguments,
             effect=status_badge(EFFECTS.get(record.action)),
             place=place,
@@ -385,13 +400,14 @@ class ErasedActSource(Source):
                 at = datetime.fromtimestamp(seconds, UTC)
                 actor = SessionAct(**actors.Actor(ActorKind(kind), "").columns())
                 action = gettext("Call") if act == "call" else str(ActionKind(act).label)
-                numbers = (details or "").replace("=", ": ")
+                numbers = numbers_in_words(tool, details or "")
                 effect = status_badge(EFFECTS.get(act))
                 if not tool:
                     action = act_in_words(action, details)
                     numbers = ""
                     effect = SafeString()
                 place = gettext("erased session %s") % session.session_id
+                tool = QUESTIONS.get(tool, tool)
                 yield Entry(session.pk, at, actor, action, tool, numbers, effect, place, stored_at=session.at)
 
 
@@ -412,7 +428,7 @@ class AnswerSource(Source):
             found = found.filter(of_people | Q(author=filters.actor))
         if filters.tool:
             named = [{"functionResponse": {"name": filters.tool}}]
-            # The answer of a person to a request for approval has the name of the request.
+            # The answer of a person to a request or a question has the name of the framework's call.
             found = found.filter(of_people | Q(body__content__parts__contains=named))
         keys: QuerySet[Any] = found.exclude(happened_at=None).values_list("pk", flat=True)
         return keys
@@ -420,6 +436,7 @@ class AnswerSource(Source):
     def entries(self, rows: Iterable[int]) -> Iterator[Entry]:
         parameters: dict[str, Any] = {
             "events": list(rows), "most": MAX_ARGUMENT_BYTES, "distance": MAX_DISTANCE, "mark": ANSWER,
+            "questions": list(QUESTIONS),
         }  # fmt: skip
         with reading_connection().cursor() as cursor:
             cursor.execute(_ANSWERS, parameters)
@@ -451,6 +468,7 @@ class _Answer:
     status: str | None
     error: str | None
     is_confirmed: bool | None
+    answer: str | None
     call: str | None
 
     def entries(self, by: Invocation | None) -> Iterator[Entry]:
@@ -465,18 +483,23 @@ class _Answer:
         asked = call_to_confirm(args) if self.name == REQUEST_CONFIRMATION else {}
         if asked:
             args = json_object(asked, "args")
+        words = arguments_in_words(args)
         action = gettext("Call")
         if is_of_person:
             action = ActionKind.ANSWER.label
             if self.name == REQUEST_CONFIRMATION:
                 action = ActionKind.APPROVE.label if state == "approved" else ActionKind.REJECT.label
+            elif state == "ok":
+                state = EFFECTS[ActionKind.ANSWER]
+            if self.name in QUESTIONS:
+                words = question_in_words(self.name, args, parse_object(self.answer))
         yield Entry(
             self.key,
             self.at,
             by or SessionAct(**_actor_of(self.author).columns()),
             str(action),
-            str(asked.get("name") or self.name),
-            arguments_in_words(args),
+            str(asked.get("name") or QUESTIONS.get(self.name, self.name)),
+            words,
             status_badge(state),
             event_link(self.session_id, self.seq),
             by.reason if by else "",
@@ -494,7 +517,10 @@ _ANSWERS = """
 SELECT e.id, e.session_id, e.seq, e.author, e.happened_at,
     coalesce(e.body #>> ARRAY['customMetadata', %(mark)s, 'invocation'], e.invocation_id), given ->> 'name',
     left(given #>> '{response,status}', 40), left(given #>> '{response,error}', 200),
-    given #> '{response,confirmed}' = 'true', called.call
+    given #> '{response,confirmed}' = 'true',
+    CASE WHEN given ->> 'name' = ANY(%(questions)s) AND octet_length(given ->> 'response') <= %(most)s
+        THEN given ->> 'response' END,
+    called.call
 FROM sessions_app_event e
     CROSS JOIN LATERAL jsonb_path_query(e.body, '$.content.parts[*].functionResponse') given
     LEFT JOIN LATERAL (
@@ -518,6 +544,35 @@ def _actor_of(author: str) -> actors.Actor:
 def act_in_words(action: str, subject_kind: str) -> str:
     """Return an act with the kind of its subject, such as "Stop: invocation"."""
     return f"{action}: {kind_in_words(subject_kind)}"
+
+
+def numbers_in_words(tool: str, numbers: str) -> str:
+    """Return the numbers that a record keeps of a call, such as "amount: 40" from "amount=40"."""
+    if tool in QUESTIONS:
+        numbers = numbers.removeprefix("payload=")  # a name of the framework's
+    return numbers.replace("=", ": ")
+
+
+def question_in_words(name: str, args: Mapping[str, Any], response: Mapping[str, Any]) -> str:
+    """Return a question with the data that it is about, and its answer: "Refund it? (amount: 40) Answer: yes"."""
+    if name == REQUEST_CREDENTIAL:
+        return ""  # the answer is the secret
+    if name == REQUEST_INPUT:
+        question = _value_in_words(args.get("message") or gettext("An answer is needed."))
+        if args.get("payload") is not None:
+            question = f"{question} ({_value_in_words(args['payload'])})"
+    else:
+        question = _value_in_words(next(iter(args.values()), ""))
+    answer = _value_in_words(unwrapped({**response}))
+    return excerpt(gettext("%(question)s Answer: %(answer)s") % {"question": question, "answer": answer})
+
+
+def _value_in_words(value: object) -> str:
+    if value is None:
+        return NOTHING
+    if isinstance(value, dict):
+        return arguments_in_words(value)
+    return excerpt(value if isinstance(value, str) else one_line_json(mask(value)))
 
 
 def arguments_in_words(args: Mapping[str, Any]) -> str:

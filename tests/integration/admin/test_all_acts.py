@@ -109,6 +109,51 @@ def test_the_acts_of_all_actors_are_one_list_with_tool_arguments_and_effect(
     assert StaffAccess.objects.get().subject_kind == "staffact"
 
 
+def answer_question(session: Session, name: str, args: dict[str, Any], response: dict[str, Any]) -> None:
+    """Append a question of the framework, and the answer of the session's user."""
+    now = timezone.now().timestamp()
+    asked = {"id": f"q-{name}", "name": name, "args": args}
+    append_event(session, {"functionCall": asked}, author="clerk", timestamp=now)
+    answer = {"id": asked["id"], "name": name, "response": response}
+    append_event(session, {"functionResponse": answer}, author="user", timestamp=now)
+
+
+def test_a_question_and_its_answer_are_words_without_names_of_the_framework(
+    client: Client, session: Session
+) -> None:
+    question = {
+        "interruptId": "i-1",
+        "message": "Refund it?",
+        "payload": {"amount": 40, "card": "4111 1111 1111 1111"},
+        "response_schema": {"type": "string"},
+    }
+    answer_question(session, "adk_request_input", question, {"result": "Yes, all of it"})
+    staff = sign_in(client, *SOURCES)
+    (row,) = rows_of(unescape(read(staff, URL)))
+    words = "Refund it? (amount: 40, card: [masked]) Answer: Yes, all of it"
+    assert row[2:6] == ["Answer", "question", words, "answered"]
+    assert rows_of(read(staff, f"{URL}?tool=question")) == [row]
+    remote = "mock_function_call_for_required_user_input"
+    answer_question(session, "adk_request_input", {"payload": 7}, {"street": "Elm", "number": 3})
+    answer_question(session, remote, {"a2a": "Which lamp?"}, {"result": "The blue one"})
+    answer_question(session, "adk_request_credential", {"authConfig": {}}, {"apiKey": "hunter2"})
+    html = unescape(read(staff, URL))
+    assert [row[2:6] for row in rows_of(html)][:3] == [
+        ["Answer", "credential", "", "answered"],
+        ["Answer", "question", "Which lamp? Answer: The blue one", "answered"],
+        ["Answer", "question", "An answer is needed. (7) Answer: number: 3, street: Elm", "answered"],
+    ]
+    assert "adk_request" not in html and "hunter2" not in html and "interruptId" not in html
+    erase_session(session.pk, ErasureOrder("asked", by_name="grace"))
+    kept = [row[2:6] for row in rows_of(read(staff, URL)) if row[2] == "Answer"]
+    assert sorted(kept) == [
+        ["Answer", "credential", "", "answered"],
+        ["Answer", "question", "", "answered"],
+        ["Answer", "question", "", "answered"],
+        ["Answer", "question", "7", "answered"],
+    ]
+
+
 @pytest.mark.parametrize(
     ("query", "expected"),
     [

@@ -273,6 +273,9 @@ def test_staff_answer_the_question_of_a_workflow_in_words(
     assert "Answered: How many?" in told(decide(client, row, "7"))
     assert "<bdi>grace</bdi> (staff)" in chat_of(row)
     assert Event.objects.filter(session=row.session_id).latest("seq").body["output"] == "'7' it is"
+    sign_in(client, "view_staffact", name="ada-staff")
+    (act,) = rows_of(client.get(reverse("admin:sessions_app_staffact_all")).content.decode())
+    assert act[2:6] == ["Answer", "question", "", "answered"]
 
 
 def test_one_of_four_answers_at_once_decides_and_the_others_are_told_who(
