@@ -79,7 +79,7 @@ class AgentProtocol(Protocol):
     def run_async(self, parent_context: "InvocationContext") -> AsyncGenerator[Event, None]: ...
 
 
-RunChild = Callable[
+RunAgentAsTool = Callable[
     ["Context", AgentProtocol, types.Content, dict[str, Any], bool], AsyncGenerator[Event, None]
 ]
 
@@ -114,7 +114,7 @@ class InvocationContext:
         branch: dotted path of parallel agents above this call; None outside parallel agents.
         end_invocation: set to True to stop this agent call after the current step.
         resuming: True if this agent call continues from the invocation's events; False if it starts from the beginning.
-        run_child: function of the Runner to run an agent as a tool, in a new session.
+        run_agent_as_tool: function of the Runner to run an agent as a tool, in a new session.
         context_cache_config: settings of the model provider's context cache.
         node: the run of a workflow's node that this call belongs to; None outside workflows.
         emit: function to commit an event of an agent that runs within a tool; None if the tools called run none.
@@ -134,7 +134,7 @@ class InvocationContext:
     end_invocation: bool = False
     resuming: bool = False
     scope: InvocationScope = field(default_factory=InvocationScope)
-    run_child: RunChild | None = None
+    run_agent_as_tool: RunAgentAsTool | None = None
     context_cache_config: ContextCacheConfig | None = None
     node: NodeCall | None = None
     emit: Callable[[Event], Awaitable[None]] | None = None
@@ -404,11 +404,11 @@ class Context(ReadonlyContext):
         include_plugins: bool = True,
     ) -> AsyncGenerator[Event, None]:
         """Run an agent in a new session with initial `state`; artifacts and memory are shared."""
-        if self.invocation.run_child is None:
+        if self.invocation.run_agent_as_tool is None:
             raise ConfigurationError(
                 f"Agent {agent.name!r} cannot be run as a tool here: run its parent in a Runner."
             )
-        return self.invocation.run_child(self, agent, content, state, include_plugins)
+        return self.invocation.run_agent_as_tool(self, agent, content, state, include_plugins)
 
     def _call_id(self, method: str) -> str:
         if self.function_call_id is None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from typing import Any, ClassVar
 
 from runtime import types
 from runtime.agents.base_agent import BaseAgent
 from runtime.agents.llm_agent import LlmAgent
+from runtime.events.calls import MadeCalls
+from runtime.events.event import Event
 from runtime.models.base_llm import BaseLlm
 from runtime.models.llm_request import LlmRequest
 from runtime.models.llm_response import LlmResponse
@@ -35,6 +37,11 @@ class StreamingModel(BaseLlm):
             streamed.append(word)
             yield LlmResponse(content=text_content(word), partial=True)
         yield LlmResponse(content=text_content("".join(streamed)))
+
+
+def pending_calls(events: Sequence[Event]) -> dict[str, str]:
+    """Return the long-running calls without a response from outside, as `{call id: author}`."""
+    return {made.call.id or "": made.event.author for made in MadeCalls(events).pending()}
 
 
 def requests_of(agent: BaseAgent) -> list[LlmRequest]:

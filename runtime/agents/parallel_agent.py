@@ -16,7 +16,7 @@ class ParallelAgent(BaseAgent):
 
     Events are yielded as they arrive; a sub-agent continues once its event is committed. A failure of one sub-agent
     cancels the others. An escalation of a sub-agent stops all of them; an agent below a sub-agent escalates to the
-    workflow that runs it.
+    workflow agent that runs it.
     """
 
     async def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:

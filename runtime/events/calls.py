@@ -109,6 +109,15 @@ def find_call_event(events: Sequence[Event], call_id: str, name: str | None = No
     return latest
 
 
+def find_call(events: Sequence[Event], call_id: str, name: str | None = None) -> types.FunctionCall | None:
+    """Return the latest call with the id, or None. With a `name`, only a call of this function."""
+    for event in reversed(events):
+        for call in event.get_function_calls():
+            if call.id == call_id and name in (None, call.name):
+                return call
+    return None
+
+
 def find_pending_call(events: Sequence[Event], call_id: str) -> "MadeCall | None":
     """Return a call with the id that waits for a response from outside; None if there is none."""
     latest = find_call_event(events, call_id)
@@ -304,9 +313,9 @@ def reports_failure(response: dict[str, Any] | None) -> bool:
     return status == CallFailure.ERROR or (bool(response.get("error")) and status in _WRITTEN_FAILURES)
 
 
-def pending_calls(events: Sequence[Event]) -> dict[str, str]:
-    """Return the long-running calls without a response from outside, as `{call id: author}`."""
-    return {made.call.id or "": made.event.author for made in MadeCalls(events).pending()}
+def has_pending_calls(events: Sequence[Event]) -> bool:
+    """Return True if a long-running call has no response from outside yet."""
+    return bool(MadeCalls(events).pending())
 
 
 def unanswered_calls(events: Sequence[Event]) -> list[types.FunctionCall]:

@@ -97,7 +97,7 @@ class InvocationLog:
         """Return the paths of the complete runs directly below `path`, in the order of their ends."""
         return self._ended_below[path] if path in self._ended_below else ()
 
-    def open_calls(self, path: str) -> list[MadeCall]:
+    def pending_calls(self, path: str) -> list[MadeCall]:
         """Return the long-running calls of the run, and of the runs below, that wait for their answers."""
         return [made for made in self.made.pending() if is_at_or_below(path_of(made.event), path)]
 

@@ -394,11 +394,11 @@ class Runner:
                 llm_calls=run_config.llm_calls_before,
                 own_state=dict(session.state),
             ),
-            run_child=self._run_child,
+            run_agent_as_tool=self._run_agent_as_tool,
             context_cache_config=self.app.context_cache_config,
         )
 
-    async def _run_child(
+    async def _run_agent_as_tool(
         self,
         context: Context,
         agent: AgentProtocol,

@@ -75,7 +75,7 @@ class AgentNode(BaseNode):
         for event in reversed(ctx.invocation.events()):
             if path_of(event) == ctx.node_path and finishes_task(event):
                 return event.actions.set_model_response
-        if ctx.invocation.updated_log().open_calls(ctx.node_path):
+        if ctx.invocation.updated_log().pending_calls(ctx.node_path):
             return None
         return RequestInput(message=ctx.record().message or None)
 

@@ -1,4 +1,4 @@
-"""BaseNode: a step of a workflow."""
+"""BaseNode: a node of a workflow's graph."""
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
@@ -21,7 +21,7 @@ START_NAME = "__START__"
 
 
 class BaseNode(BaseModel):
-    """A step of a workflow. Subclasses implement `_run_impl`.
+    """A node of a workflow's graph. Subclasses implement `_run_impl`.
 
     All sessions share the node objects, so a node keeps nothing about a run on itself.
 

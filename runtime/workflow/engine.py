@@ -119,63 +119,63 @@ class WorkflowEngine:
         if record.questions and not run.node.rerun_on_resume:
             if all(not made.waits for made in record.questions):
                 answer = list(record.answers.values())[-1]
-                await self._emit_end(run, invocation, _Outcome(run.node.name, output=answer))
+                await self._emit_end(run, invocation, _NodeEnd(run.node.name, output=answer))
             return
         if record.questions and not record.answers:
             return
         children = ChildRuns(run, self.run)
         ctx = NodeContext(invocation, run.path, record, children.run)
-        execution = _Execution(run, ctx, record, children)
+        attempt = _Attempt(run, ctx, record, children)
         try:
             limit = UNLIMITED if run.node.timeout is None else _time_limit(run.node.name, run.node.timeout)
             async with limit:
                 with exceptions_only(f"Node {run.node.name!r}"):
-                    await self._execute(execution)
+                    await self._execute(attempt)
         except Exception:
             ctx.discard_changes()
             raise
         finally:
             await children.cancel()
-        if not (execution.waits or self._ctx.updated_log().open_calls(run.path)):
-            await self._emit_end(run, invocation, execution.outcome)
+        if not (attempt.waits or self._ctx.updated_log().pending_calls(run.path)):
+            await self._emit_end(run, invocation, attempt.end)
 
-    async def _execute(self, execution: "_Execution") -> None:
+    async def _execute(self, attempt: "_Attempt") -> None:
         """Commit the events of the node's code, and keep its output."""
-        run = execution.run
-        ctx = execution.ctx
+        run = attempt.run
+        ctx = attempt.ctx
         try:
             async with aclosing(run.node.run(ctx=ctx, node_input=run.input)) as items:
                 async for item in items:
                     if isinstance(item, RequestInput):
-                        await self._ask(execution, item)
-                    elif _is_outcome(item, run.path):
-                        execution.outcome.add(item)
+                        await self._ask(attempt, item)
+                    elif _is_for_end(item, run.path):
+                        attempt.end.add(item)
                     else:
                         await self._emit(run, item, ctx)
-            execution.outcome.take_actions(ctx)
-            if execution.outcome.actions:
-                self._check_state(run, execution.outcome.actions)
+            attempt.end.take_actions(ctx)
+            if attempt.end.actions:
+                self._check_state(run, attempt.end.actions)
         except NodeWaitsError:
-            execution.waits = True
-            await execution.children.settle()
+            attempt.waits = True
+            await attempt.children.settle()
 
-    async def _ask(self, execution: "_Execution", request: RequestInput) -> None:
+    async def _ask(self, attempt: "_Attempt", request: RequestInput) -> None:
         """Commit a question, unless it is open already: the node may run again because of another answer."""
-        for question in execution.open_questions:
+        for question in attempt.open_questions:
             if request.is_asked_by(question):
-                execution.open_questions.remove(question)
+                attempt.open_questions.remove(question)
                 return
         question_id = request.interrupt_id
         if not question_id:
-            number = len(self._ctx.updated_log().run(execution.run.path).questions) + 1
+            number = len(self._ctx.updated_log().run(attempt.run.path).questions) + 1
             # Another process that repeats an interrupted run makes the same id.
-            name = f"{self._ctx.invocation_id} {execution.run.path}#{number}"
+            name = f"{self._ctx.invocation_id} {attempt.run.path}#{number}"
             question_id = str(uuid.uuid5(uuid.NAMESPACE_OID, name))
         content = types.Content(role="model", parts=[types.Part(function_call=request.as_call(question_id))])
-        event = agent_event(execution.ctx.invocation, content, execution.ctx.take_actions())
+        event = agent_event(attempt.ctx.invocation, content, attempt.ctx.take_actions())
         event.actions.route = None
         event.long_running_tool_ids = {question_id}
-        await self._emit(execution.run, event, execution.ctx)
+        await self._emit(attempt.run, event, attempt.ctx)
 
     async def _emit(self, run: NodeRun, event: Event, ctx: NodeContext) -> None:
         """Commit an event of the node, with the state that it has changed so far."""
@@ -195,17 +195,15 @@ class WorkflowEngine:
     def _check_state(self, run: NodeRun, actions: EventActions) -> None:
         check_state(actions.state_delta, run.node.state_schema or self._state_schema, run.node.name)
 
-    async def _emit_end(self, run: NodeRun, invocation: InvocationContext, outcome: "_Outcome") -> None:
-        content = outcome.content
+    async def _emit_end(self, run: NodeRun, invocation: InvocationContext, end: "_NodeEnd") -> None:
+        content = end.content
         is_last = self._plan.is_last(run)
-        if is_last and (outcome.is_message or outcome.output is not None):
+        if is_last and (end.is_message or end.output is not None):
             self._check_is_only_output(run.node.name)
         is_shown = self._shows_output and is_last
-        if content is None and is_shown and isinstance(outcome.output, str):
-            content = types.Content(role="model", parts=[types.Part(text=outcome.output)])
-        event = node_end_event(
-            invocation, content, outcome.actions, output=outcome.output, is_message=outcome.is_message
-        )
+        if content is None and is_shown and isinstance(end.output, str):
+            content = types.Content(role="model", parts=[types.Part(text=end.output)])
+        event = node_end_event(invocation, content, end.actions, output=end.output, is_message=end.is_message)
         await self._pool.emit(event)
 
     def _check_is_only_output(self, name: str) -> None:
@@ -241,8 +239,8 @@ class WorkflowEngine:
 
 
 @dataclass
-class _Outcome:
-    """What the code of a node has given for the last event of its run."""
+class _NodeEnd:
+    """Content, output, route and state for the last event of a run."""
 
     node_name: str
     output: Any = None
@@ -270,7 +268,7 @@ class _Outcome:
 
 
 @dataclass
-class _Execution:
+class _Attempt:
     """One attempt of a node.
 
     Attributes:
@@ -285,11 +283,11 @@ class _Execution:
     waits: bool = False
 
     def __post_init__(self) -> None:
-        self.outcome = _Outcome(self.run.node.name)
+        self.end = _NodeEnd(self.run.node.name)
         self.open_questions = [made.call for made in self.record.questions if made.waits]
 
 
-def _is_outcome(event: Event, path: str) -> bool:
+def _is_for_end(event: Event, path: str) -> bool:
     """Return True if the event is for the end of the run at `path`, and not one on the way."""
     info = event.node_info
     if event.partial or (info is not None and info.path not in ("", path)):

@@ -2,7 +2,7 @@
 
 A question to a person belongs to a call, which the log can hold open and a client can answer, but a function of a
 workflow is run without one. The gate makes it: a tool that does nothing and has the name of the node. Its call goes the
-way of all tools that ask for a confirmation or a credential, and once its result is `OPEN`, the function runs.
+way of all tools that ask for a confirmation or a credential, and once its result is `ALLOWED`, the function runs.
 """
 
 import inspect
@@ -34,7 +34,7 @@ from runtime.workflow.node_context import NodeContext
 from runtime.workflow.node_data import adapter_for, as_json, fit
 from runtime.workflow.tool_node import ToolNode
 
-OPEN = {"status": "allowed"}
+ALLOWED = {"status": "allowed"}
 """Result of the recorded call: the node's function may run."""
 _END = object()
 _CONTEXT_NAME = "ctx"
@@ -63,11 +63,11 @@ class GateTool(BaseTool):
         return await is_confirmation_required(self._rule, args, tool_context)
 
     async def run_async(self, *, args: dict[str, Any], tool_context: Context) -> Any:
-        """Return `OPEN`; ask for the credential if it was not given with this invocation's message."""
+        """Return `ALLOWED`; ask for the credential if it was not given with this invocation's message."""
         if self._auth_config is not None and tool_context.get_auth_response(self._auth_config) is None:
             tool_context.request_credential(self._auth_config)
             return None
-        return OPEN
+        return ALLOWED
 
 
 def gate_for(
@@ -182,13 +182,13 @@ class FunctionNode(BaseNode):
 
     async def _run_impl(self, *, ctx: NodeContext, node_input: Any) -> AsyncGenerator[Any, None]:
         arguments = self._arguments(ctx, node_input)
-        if self._gate is not None and self._gate.result(ctx) != OPEN:
+        if self._gate is not None and self._gate.result(ctx) != ALLOWED:
             async with aclosing(self._gate.ask(ctx, self._shown(arguments))) as items:
                 async for item in items:
                     yield item
             answer = self._gate.result(ctx)
-            if answer != OPEN:
-                if not ctx.invocation.updated_log().open_calls(ctx.node_path):
+            if answer != ALLOWED:
+                if not ctx.invocation.updated_log().pending_calls(ctx.node_path):
                     yield answer
                 return
         form = self._form

@@ -14,7 +14,7 @@ Slots = AbstractAsyncContextManager[Any]
 UNLIMITED: Slots = nullcontext()
 
 
-class RunChild(Protocol):
+class RunChildNode(Protocol):
     """Function that runs a node for `NodeContext.run_node`."""
 
     async def __call__(
@@ -30,17 +30,19 @@ class NodeContext(Context):
         resume_inputs: answers to the node's questions so far, by the question's id.
         has_begun: True if an earlier attempt, or the part before an interruption, has left an event.
         attempt_count: number of the attempt, from 1.
-        run_child: the function behind `run_node`.
+        run_child_node: the function behind `run_node`.
         route: set it to choose the edges to follow.
     """
 
-    def __init__(self, ctx: InvocationContext, path: str, record: RunRecord, run_child: RunChild) -> None:
+    def __init__(
+        self, ctx: InvocationContext, path: str, record: RunRecord, run_child_node: RunChildNode
+    ) -> None:
         super().__init__(ctx)
         self.node_path = path
         self.has_begun = record.has_begun
         self.resume_inputs: Mapping[str, Any] = record.answers
         self.attempt_count = record.failed_attempts + 1
-        self.run_child = run_child
+        self.run_child_node = run_child_node
 
     @property
     def run_id(self) -> str:
@@ -97,4 +99,6 @@ class NodeContext(Context):
         Raises:
             ConfigurationError: two nodes have the same name and `run_id`.
         """
-        return await self.run_child(node, node_input, run_id, use_sub_branch=use_sub_branch, slots=UNLIMITED)
+        return await self.run_child_node(
+            node, node_input, run_id, use_sub_branch=use_sub_branch, slots=UNLIMITED
+        )

@@ -41,7 +41,9 @@ class ParallelWorker(BaseNode):
 
         async def run(number: int, item: Any) -> Any:
             try:
-                return await ctx.run_child(self.worker, item, str(number), use_sub_branch=True, slots=slots)
+                return await ctx.run_child_node(
+                    self.worker, item, str(number), use_sub_branch=True, slots=slots
+                )
             except NodeWaitsError:
                 return _WAITS
 

@@ -78,7 +78,8 @@ class Plan:
         self._queues = {name: _Queue(node, path) for name, node in graph.nodes.items()}
         self._arrivals: dict[str, dict[str, Any]] = {}
         self._position = 0
-        self._fresh: dict[str, _Queue] = {}
+        self._ready: dict[str, _Queue] = {}
+        """Queues whose first run `next_runs` has not returned yet, by the node's name."""
         self.outputs: dict[str, Any] = {}
         """Outputs of the nodes that no edge leaves, by name. A node without an output is left out."""
         self._follow(START.name, None, workflow_input, branch)
@@ -95,9 +96,9 @@ class Plan:
         for path in ended[self._position :]:
             self._end(path, log.run(path))
         self._position = len(ended)
-        fresh = self._fresh
-        self._fresh = {}
-        for queue in fresh.values():
+        ready = self._ready
+        self._ready = {}
+        for queue in ready.values():
             run = queue.first_run()
             # It may have ended where the plan did not expect it, because the graph has changed.
             if not log.run(run.path).has_ended:
@@ -111,9 +112,9 @@ class Plan:
             return
         _, branch = queue.inputs.popleft()
         queue.first_number += 1
-        self._fresh.pop(name, None)
+        self._ready.pop(name, None)
         if queue.inputs:
-            self._fresh[name] = queue
+            self._ready[name] = queue
         if record.output is not None and self._graph.is_terminal(name):
             self.outputs[name] = record.output
         self._follow(name, record.route, record.output, branch)
@@ -147,4 +148,4 @@ class Plan:
         queue = self._queues[node.name]
         queue.inputs.append((node_input, branch))
         if len(queue.inputs) == 1:
-            self._fresh[node.name] = queue
+            self._ready[node.name] = queue

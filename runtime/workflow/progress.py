@@ -55,7 +55,7 @@ class NodeProgress:
         began_at: time when the run could begin, in seconds since the epoch; None if unknown.
         ended_at: time of its last event once it has ended, with or without success.
         attempts: number of attempts that have begun.
-        open_calls: ids of the calls that the run waits for.
+        pending_calls: ids of the calls that the run waits for.
         waits_until: time when a job of the run begins, in seconds since the epoch; None if it has begun.
         error: code of the error that ended the last attempt.
         place: place of the run's latest event in the list of events, from 0; None without an event.
@@ -73,7 +73,7 @@ class NodeProgress:
     began_at: float | None = None
     ended_at: float | None = None
     attempts: int = 0
-    open_calls: list[str] = field(default_factory=list)
+    pending_calls: list[str] = field(default_factory=list)
     waits_until: float | None = None
     error: str = ""
     place: int | None = None
@@ -205,8 +205,8 @@ class _Walk:
 
     def _settle(self, progress: NodeProgress, record: RunRecord, log: InvocationLog) -> None:
         """Set the state of a node that has run, and what its last event says."""
-        waiting = log.open_calls(progress.path)
-        progress.open_calls = [made.call.id or "" for made in waiting]
+        waiting = log.pending_calls(progress.path)
+        progress.pending_calls = [made.call.id or "" for made in waiting]
         has_failed = bool(progress.error)
         progress.attempts += record.failed_attempts
         if record.has_ended or not has_failed or self._is_running:
@@ -218,7 +218,7 @@ class _Walk:
             progress.error = ""
         elif waiting:
             progress.state = NodeState.WAITING
-            jobs = [self._jobs[call_id] for call_id in progress.open_calls if call_id in self._jobs]
+            jobs = [self._jobs[call_id] for call_id in progress.pending_calls if call_id in self._jobs]
             in_background = [job for job in jobs if not job.asks]
             if in_background:
                 progress.state = NodeState.IN_BACKGROUND

@@ -10,7 +10,7 @@ from runtime.events.calls import (
     FRAMEWORK_CALLS,
     REMOTE_QUESTIONS,
     answered_call_events,
-    find_call_event,
+    find_call,
     id_of_requested_call,
     ids_answered_by,
 )
@@ -46,10 +46,10 @@ async def check_calls_exist(claim: Claim, app: App, events: Sequence[RuntimeEven
 def _called_tool(call: types.FunctionCall, events: Sequence[RuntimeEvent]) -> str:
     """Return the name of the tool that a call is about; empty for a question of a node or a remote agent."""
     requested = id_of_requested_call(call)
-    event = find_call_event(events, requested) if requested and call.name in FRAMEWORK_CALLS else None
-    for other in event.get_function_calls() if event else ():
-        if other.id == requested:
-            return other.name or ""
+    if requested and call.name in FRAMEWORK_CALLS:
+        made = find_call(events, requested)
+        if made is not None:
+            return made.name or ""
     return "" if call.name in FRAMEWORK_CALLS | REMOTE_QUESTIONS else call.name or ""
 
 

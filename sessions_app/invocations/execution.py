@@ -23,7 +23,7 @@ from runtime.errors import InvalidMessageError, SessionNotFoundError
 from runtime.events.calls import (
     call_ids,
     events_of_invocation,
-    pending_calls,
+    has_pending_calls,
     response_ids,
 )
 from runtime.events.event import Event as RuntimeEvent
@@ -318,4 +318,4 @@ class Execution:
                 error_message=storable(message),
                 error_detail=masked(last.error_detail or ""),
             )
-        return WAITING if pending_calls(self._events) else COMPLETED
+        return WAITING if has_pending_calls(self._events) else COMPLETED

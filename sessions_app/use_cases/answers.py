@@ -9,7 +9,7 @@ from sessions_app.base import actors
 from sessions_app.base.actors import UserActor
 from sessions_app.errors import NotFoundError
 from sessions_app.invocations.answers.allowances import allowances_of, withdraw
-from sessions_app.invocations.answers.answering import check_may_answer, find_waiting_call, queue_answer
+from sessions_app.invocations.answers.answering import check_may_answer, find_call_to_answer, queue_answer
 from sessions_app.invocations.answers.form_answers import FormAnswer
 from sessions_app.invocations.state_delta import validated_delta
 from sessions_app.models import Session
@@ -47,7 +47,7 @@ async def answer_call(
             unknown field or option.
     """
     session = await own_usable_session(by.user, session_id)
-    call = await find_waiting_call(session, call_id, name=name, invocation_id=invocation_id)
+    call = await find_call_to_answer(session, call_id, name=name, invocation_id=invocation_id)
     if not isinstance(response, dict):
         # A form's answer is completed from the stored call: the browser need not send the arguments back.
         response = response.response_to(call.args)
@@ -74,7 +74,7 @@ async def answer_long_running_call(
 
     Returns and raises the same as `answer_call`.
     """
-    call = await find_waiting_call(session, call_id)
+    call = await find_call_to_answer(session, call_id)
     actor = actors.SITE
     if by:
         await check_may_answer(by, session, call, response)

@@ -28,7 +28,7 @@ from sessions_app.agent_apps import registry
 from sessions_app.base.actors import UserActor
 from sessions_app.conf import conf
 from sessions_app.errors import InvalidInputError, LimitExceededError, NotFoundError
-from sessions_app.invocations.answers.answering import find_waiting_call
+from sessions_app.invocations.answers.answering import find_call_to_answer
 from sessions_app.limits import quotas
 from sessions_app.limits.rates import rates
 from sessions_app.models import AnswerRequest, Session
@@ -150,7 +150,7 @@ async def _asked(user: User, call_id: str) -> tuple[Session, AuthConfig]:
     if session_id is None:
         raise NotFoundError("There is no such question, or it was answered already.")
     session = await own_usable_session(user, session_id)
-    call = await find_waiting_call(session, call_id, name=REQUEST_CREDENTIAL)
+    call = await find_call_to_answer(session, call_id, name=REQUEST_CREDENTIAL)
     return session, AuthToolArguments.model_validate(call.args).auth_config
 
 

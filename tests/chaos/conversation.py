@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from runtime.events import Event
-from runtime.events.calls import REQUEST_CONFIRMATION, call_ids, pending_calls
+from runtime.events.calls import REQUEST_CONFIRMATION, call_ids
 from runtime.events.rewound import drop_rewound, path_of
 from sessions_app.base.client_ids import SCHEDULE
 from sessions_app.history.event_marks import scheduled_task_in
 from sessions_app.models import Event as Row
 from sessions_app.models import Invocation, ScheduledTask, Session, ToolJob
 from tests.chaos.flow_site.agents import app as flow
+from tests.fakes import pending_calls
 
 OF_A2A = "a2a:"
 """Beginning of client ids that the site makes of a program's own, which is at the end of the message."""

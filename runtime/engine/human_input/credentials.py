@@ -18,7 +18,7 @@ from runtime.auth.auth_credential import AuthCredential
 from runtime.auth.auth_tool import AuthConfig, AuthToolArguments
 from runtime.engine.build_events import new_call_id
 from runtime.errors import InvalidAnswerError
-from runtime.events.calls import REQUEST_CREDENTIAL, find_call_event
+from runtime.events.calls import REQUEST_CREDENTIAL, find_call
 from runtime.events.event import Event
 from runtime.events.event_actions import EventActions
 
@@ -79,13 +79,10 @@ def _is_redacted(response: types.FunctionResponse) -> bool:
 
 
 def _requested_key(response: types.FunctionResponse, events: Sequence[Event]) -> str | None:
-    event = find_call_event(events, response.id or "", REQUEST_CREDENTIAL)
-    if event is None:
+    request = find_call(events, response.id or "", REQUEST_CREDENTIAL)
+    if request is None:
         return None
-    for call in event.get_function_calls():
-        if call.id == response.id and call.name == REQUEST_CREDENTIAL:
-            return AuthToolArguments.model_validate(call.args).auth_config.credential_key
-    return None
+    return AuthToolArguments.model_validate(request.args).auth_config.credential_key
 
 
 def _read_credential(response: types.FunctionResponse) -> AuthCredential | None:

@@ -21,7 +21,7 @@ from referencing.jsonschema import EMPTY_REGISTRY
 
 from runtime import types
 from runtime.errors import InvalidAnswerError
-from runtime.events.calls import REQUEST_INPUT, find_call_event, unwrapped
+from runtime.events.calls import REQUEST_INPUT, find_call, unwrapped
 from runtime.events.event import Event
 from runtime.valid_text import shortened
 
@@ -48,11 +48,10 @@ def check_inputs(message: types.Content, events: Sequence[Event]) -> None:
 
 
 def _asked_schema(response: types.FunctionResponse, events: Sequence[Event]) -> Any:
-    event = find_call_event(events, response.id or "", REQUEST_INPUT)
-    for call in event.get_function_calls() if event else ():
-        if call.id == response.id and call.name == REQUEST_INPUT:
-            return (call.args or {}).get("response_schema")
-    return None
+    question = find_call(events, response.id or "", REQUEST_INPUT)
+    if question is None:
+        return None
+    return (question.args or {}).get("response_schema")
 
 
 def _problem(value: Any, schema: Any) -> str | None:

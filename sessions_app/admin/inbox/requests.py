@@ -30,7 +30,7 @@ from sessions_app.admin.framework.staff_records import RecordedActsMixin, note_a
 from sessions_app.admin.framework.stored_events import with_stored
 from sessions_app.admin.inbox.answer_form import AnswerForm, is_yes_or_no
 from sessions_app.admin.inbox.stored_call import StoredCall
-from sessions_app.admin.session.timeline.person_view import SeenEvent, load_begun_steps, load_seen_events
+from sessions_app.admin.session.timeline.person_view import SeenEvent, load_begun_nodes, load_seen_events
 from sessions_app.base.codec import parse_uuid
 from sessions_app.conf import conf
 from sessions_app.history.rewinds import find_rewinds, without_rewound
@@ -361,7 +361,7 @@ def seen_before(session: Session, seq: int | None) -> list[SeenEvent]:
     effective = without_rewound(events, rewinds)
     newest = list(with_stored(effective.order_by("-seq"))[:MAX_SHOWN_EVENTS])
     events_shown = newest[::-1]
-    cards = load_begun_steps(session, events_shown)
+    cards = load_begun_nodes(session, events_shown)
     return [_cut(event) for event in load_seen_events(session, events_shown, rewinds, cards)]
 
 

@@ -38,7 +38,7 @@ from sessions_app.contrib.slack.threads import (
     resume_posting,
 )
 from sessions_app.errors import ConflictError, NotFoundError, PermissionDeniedError
-from sessions_app.invocations.answers.answering import find_waiting_call
+from sessions_app.invocations.answers.answering import find_call_to_answer
 from sessions_app.models import LinkedAccount, Session, SlackThread, ToolJob
 from sessions_app.process.celery_dispatch import send_webhooks_soon
 from sessions_app.process.failures import public_error
@@ -141,7 +141,7 @@ async def answer_question(by: UserActor, session: Session | None, key: str, text
         answer = answer_to_job(job, text).answer
         await use_cases.answer_job(by, session.pk, job.pk, int(number), answer)
         return
-    call = await find_waiting_call(session, key.removeprefix(CALL))
+    call = await find_call_to_answer(session, key.removeprefix(CALL))
     given = answer_to_call(types.FunctionCall(id=call.id, name=call.name, args=call.args), text)
     await use_cases.answer_call(by, session.pk, given.call_id, given.name, given.response)
 

@@ -46,7 +46,7 @@ STAFF_DECIDE = gettext_noop("Staff decide this. You can only withdraw it; their 
 
 
 @dataclass(frozen=True)
-class WaitingCall:
+class CallToAnswer:
     """A call waiting for an answer.
 
     Attributes:
@@ -62,9 +62,9 @@ class WaitingCall:
     events: list[RuntimeEvent]
 
 
-async def find_waiting_call(
+async def find_call_to_answer(
     session: Session, call_id: str, *, name: str | None = None, invocation_id: str | None = None
-) -> WaitingCall:
+) -> CallToAnswer:
     """Return the call with this id, if it waits for an answer.
 
     Args:
@@ -89,7 +89,7 @@ async def find_waiting_call(
     if invocation_id is not None and waiting.event.invocation_id != invocation_id:
         raise NotFoundError("Another run asks this question. Answer it there.")
     answered_by = await rule_of(session.app_name, waiting)
-    return WaitingCall(
+    return CallToAnswer(
         call_id,
         waiting.call.name or "",
         waiting.call.args or {},
@@ -100,7 +100,7 @@ async def find_waiting_call(
 
 
 async def check_may_answer(
-    user: User, session: Session, call: WaitingCall, response: Mapping[str, Any], *, for_site: bool = False
+    user: User, session: Session, call: CallToAnswer, response: Mapping[str, Any], *, for_site: bool = False
 ) -> None:
     """Check that the tool of the call lets this user give this answer.
 
@@ -130,7 +130,7 @@ async def check_may_answer(
 
 async def queue_answer(
     session: Session,
-    call: WaitingCall,
+    call: CallToAnswer,
     response: dict[str, Any],
     *,
     by: Actor,
@@ -207,7 +207,7 @@ def answered_already(session: Session, call_id: str) -> ConflictError:
     return ConflictError(f"This was answered already by {answer.actor_name}.")
 
 
-def _check_confirmation(call: WaitingCall, response: dict[str, Any]) -> None:
+def _check_confirmation(call: CallToAnswer, response: dict[str, Any]) -> None:
     if call.name != REQUEST_CONFIRMATION:
         return
     answer = types.FunctionResponse(id=call.id, name=call.name, response=response)
@@ -222,7 +222,7 @@ def _check_confirmation(call: WaitingCall, response: dict[str, Any]) -> None:
         )
 
 
-def _is_no(call: WaitingCall, response: Mapping[str, Any]) -> bool:
+def _is_no(call: CallToAnswer, response: Mapping[str, Any]) -> bool:
     return call.name == REQUEST_CONFIRMATION and response.get("confirmed") is False
 
 

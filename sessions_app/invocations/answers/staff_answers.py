@@ -8,9 +8,9 @@ from runtime.events.calls import REQUEST_INPUT, TEXT_QUESTIONS
 from sessions_app.base.actors import Actor
 from sessions_app.errors import InvalidInputError
 from sessions_app.invocations.answers.answering import (
-    WaitingCall,
+    CallToAnswer,
     check_may_answer,
-    find_waiting_call,
+    find_call_to_answer,
     queue_answer,
 )
 from sessions_app.invocations.answers.form_answers import ConfirmationForm, OptionForm
@@ -39,7 +39,7 @@ async def answer_request(
         job = request.job
         await answer_question(job.pk, len(job.answers), answer, by, reason)
         return
-    call = await find_waiting_call(request.session, request.call_id)
+    call = await find_call_to_answer(request.session, request.call_id)
     response = _response(RequestKind(request.kind), call, answer, reason)
     if user is not None:
         await check_may_answer(user, request.session, call, response)
@@ -51,13 +51,13 @@ async def skip_question(session: Session, call_id: str, *, by: Actor, reason: st
 
     Raises: as `answer_request`.
     """
-    call = await find_waiting_call(session, call_id, name=REQUEST_INPUT)
+    call = await find_call_to_answer(session, call_id, name=REQUEST_INPUT)
     nothing = {"result": None}
     await check_may_answer(user, session, call, nothing)
     await queue_answer(session, call, nothing, by=by, reason=reason)
 
 
-def _response(kind: RequestKind, call: WaitingCall, answer: JobAnswer, reason: str) -> dict[str, Any]:
+def _response(kind: RequestKind, call: CallToAnswer, answer: JobAnswer, reason: str) -> dict[str, Any]:
     # The last case is a long-running call of a project's own tool: its agent reads the status.
     if kind == RequestKind.CHOICE:
         number = int(answer) if isinstance(answer, str) and answer.isdecimal() else -1

@@ -9,9 +9,8 @@ from runtime import types
 from runtime.agents import LlmAgent
 from runtime.engine.seal import seal_events
 from runtime.events import Event
-from runtime.events.calls import pending_calls
 from runtime.tools import LongRunningFunctionTool
-from tests.fakes import ScriptedModel, call, requests_of
+from tests.fakes import ScriptedModel, call, pending_calls, requests_of
 from tests.unit.runtime.conversation import Conversation
 from tests.unit.runtime.engine.histories import answered, called, user
 

@@ -25,7 +25,7 @@ from sessions_app.base import actors
 from sessions_app.base.codec import event_to_show
 from sessions_app.data_protection.erase import ErasureOrder, erase_session
 from sessions_app.errors import ConflictError
-from sessions_app.invocations.answers.answering import find_waiting_call, queue_answer
+from sessions_app.invocations.answers.answering import find_call_to_answer, queue_answer
 from sessions_app.invocations.answers.staff_answers import answer_request
 from sessions_app.invocations.rewind import rewind_before
 from sessions_app.invocations.worker import worker
@@ -317,7 +317,7 @@ def test_an_answer_that_a_rewind_overtakes_runs_nothing(
     first = Invocation.objects.get(session=session)
 
     async def overtaken() -> None:
-        waiting = await find_waiting_call(session, row.call_id)
+        waiting = await find_call_to_answer(session, row.call_id)
         await rewind_before(session, first.invocation_id, actors.person(person))
         await queue_answer(session, waiting, {"confirmed": True}, by=actors.SITE)
         await idle()

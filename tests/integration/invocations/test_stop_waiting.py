@@ -13,7 +13,6 @@ from django.urls import reverse
 
 from runtime.agents import LlmAgent
 from runtime.apps import App
-from runtime.events.calls import pending_calls
 from runtime.tools import FunctionTool, LongRunningFunctionTool, ToolContext, get_user_choice
 from sessions_app import use_cases
 from sessions_app.admin import scheduled_task
@@ -25,7 +24,7 @@ from sessions_app.jobs import job_tool
 from sessions_app.models import AnswerRequest, Event, Invocation, ScheduledTask, Session, SessionAct, ToolJob
 from sessions_app.process import threads
 from sessions_app.store.sql import cancel_requests
-from tests.fakes import ScriptedModel, call
+from tests.fakes import ScriptedModel, call, pending_calls
 from tests.integration.admin.audit_rows import HOSTILE, make_scheduled_task
 from tests.integration.chat.pages.page_helpers import shown_to
 from tests.integration.jobs.job_helpers import run_queue, run_task

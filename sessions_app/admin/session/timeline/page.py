@@ -15,7 +15,7 @@ from sessions_app.admin.session.timeline.event_rows import build_row_or_none, re
 from sessions_app.admin.session.timeline.facets import Facets
 from sessions_app.admin.session.timeline.minimap import Minimap
 from sessions_app.admin.session.timeline.page_query import LAST_PAGE, VIEWS, SessionPageQuery
-from sessions_app.admin.session.timeline.person_view import SeenEvent, load_begun_steps, load_seen_events
+from sessions_app.admin.session.timeline.person_view import SeenEvent, load_begun_nodes, load_seen_events
 from sessions_app.admin.session.timeline.related_rows import LARGE_COLUMNS, RelatedRows, load_related_rows
 from sessions_app.admin.session.timeline.state_snapshot import StateSnapshot, load_state_snapshot
 from sessions_app.admin.session.timeline.timeline import (
@@ -133,7 +133,7 @@ def _load_groups(session: Session, page: Page[Event], summary: SessionTotals) ->
 
 def _load_seen(session: Session, page: Page[Event]) -> list[SeenEvent]:
     events = list(page.object_list)
-    return load_seen_events(session, events, find_rewinds(session.pk), load_begun_steps(session, events))
+    return load_seen_events(session, events, find_rewinds(session.pk), load_begun_nodes(session, events))
 
 
 def _unlinked_entries(page: Page[Event]) -> list[TimelineEntry]:

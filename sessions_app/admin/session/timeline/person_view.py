@@ -35,8 +35,8 @@ class SeenEvent:
     entry: Entry | None
 
 
-def load_begun_steps(session: Session, events: Sequence[Event]) -> dict[str, list[StepCard]]:
-    """Return the steps of the workflows that begin in the events, as they stand now, by invocation."""
+def load_begun_nodes(session: Session, events: Sequence[Event]) -> dict[str, list[StepCard]]:
+    """Return the nodes of the workflows that begin in the events, as they stand now, by invocation."""
     shown = {event.invocation_id for event in events if event.invocation_id}
     of_nodes = session.events.filter(invocation_id__in=shown, body__has_key="nodeInfo")
     firsts = of_nodes.values("invocation_id").annotate(first=Min("seq"))
@@ -55,7 +55,7 @@ def load_seen_events(
     """Return the events as the person saw them, without invisible events, in three queries at most.
 
     Args:
-        cards: steps of workflows, by invocation.
+        cards: nodes of workflows, by invocation.
     """
     bodies: dict[int, Any] = {}
     calls: set[str] = set()

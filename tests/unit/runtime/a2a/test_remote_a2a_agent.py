@@ -16,10 +16,10 @@ from runtime.apps import App, ResumabilityConfig
 from runtime.artifacts.referenced_artifacts import ArtifactReference
 from runtime.auth.auth_credential import AuthCredential, AuthCredentialTypes
 from runtime.errors import ConfigurationError
-from runtime.events.calls import REMOTE_AUTH, REMOTE_INPUT, pending_calls
+from runtime.events.calls import REMOTE_AUTH, REMOTE_INPUT
 from runtime.runners import InMemoryRunner
 from tests.a2a_server import Turn, card_of, remote_agent, text_of
-from tests.fakes import ScriptedModel, parts_of, say
+from tests.fakes import ScriptedModel, parts_of, pending_calls, say
 from tests.unit.runtime.conversation import Conversation, answer_to
 
 

@@ -15,11 +15,11 @@ from runtime.apps.base_events_summarizer import BaseEventsSummarizer
 from runtime.apps.compaction import compact
 from runtime.engine.contents import contents_of
 from runtime.events import Event, EventActions, EventCompaction
-from runtime.events.calls import call_ids, pending_calls
+from runtime.events.calls import call_ids
 from runtime.events.rewound import as_rewind, drop_rewound
 from runtime.events.summaries import SUMMARY_NOTE_KEY, apply_summaries, without_superseded
 from runtime.sessions import GetSessionConfig, InMemorySessionService
-from tests.fakes import text_content
+from tests.fakes import pending_calls, text_content
 from tests.unit.runtime.engine.histories import answered, called, said, story, undo_of, user
 
 KEY: dict[str, Any] = {"app_name": "shop", "user_id": "ada", "session_id": "s"}

@@ -23,14 +23,14 @@ from tests.unit.runtime.weather import Place, Weather
 
 
 class FakeRun:
-    """Replaces the Runner's `run_child`: records its arguments and yields the given events."""
+    """Replaces the Runner's `run_agent_as_tool`: records its arguments and yields the given events."""
 
     def __init__(self, context: Context, *events: Event) -> None:
         self.events = events
         self.messages: list[str] = []
         self.states: list[dict[str, Any]] = []
         self.closed = False
-        context.invocation.run_child = self.play
+        context.invocation.run_agent_as_tool = self.play
 
     async def play(
         self,
@@ -165,7 +165,7 @@ async def test_a_failing_agent_raises_and_its_run_is_closed(context: Context) ->
         yield text_event("Let me see.")
         raise ConnectionError("the model is away")
 
-    context.invocation.run_child = fail
+    context.invocation.run_agent_as_tool = fail
     with pytest.raises(ConnectionError, match="away"):
         await call(expert(), context, request="?")
 

@@ -25,14 +25,14 @@ from runtime.auth.auth_schemes import APIKey, ApiKeyLocation
 from runtime.context import Context
 from runtime.errors import InvalidAnswerError, InvalidMessageError
 from runtime.events import Event, EventActions, EventCompaction
-from runtime.events.calls import REQUEST_INPUT, pending_calls
+from runtime.events.calls import REQUEST_INPUT
 from runtime.events.request_input import RequestInput
 from runtime.models import BaseLlm, LlmRequest, LlmResponse
 from runtime.runners import Runner
 from runtime.sessions import InMemorySessionService, Session
 from runtime.tools import FunctionTool, LongRunningFunctionTool
 from runtime.workflow import JoinNode, NodeContext, RetryConfig, Workflow, node
-from tests.fakes import ScriptedModel, call, requests_of, say, text_content
+from tests.fakes import ScriptedModel, call, pending_calls, requests_of, say, text_content
 from tests.unit.runtime.conversation import Conversation, answer_to
 
 IDS: dict[str, Any] = {"user_id": "ada", "session_id": "s1"}

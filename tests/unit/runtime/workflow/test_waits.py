@@ -12,10 +12,9 @@ from pydantic import ValidationError
 from runtime import _platform, types
 from runtime.errors import ConfigurationError
 from runtime.events import Event
-from runtime.events.calls import pending_calls
 from runtime.run_config import RunConfig
 from runtime.workflow import NodeContext, WaitNode, Workflow
-from tests.fakes import say
+from tests.fakes import pending_calls, say
 from tests.unit.runtime.conversation import Conversation
 
 NOW = 1_700_000_000.0
