@@ -274,6 +274,7 @@ class Connection:
         self._open: list[WebSocketRoute] = []
         self._is_cut = False
         self._is_silent = False
+        self._held: list[str | bytes] | None = None
         page.route_web_socket(re.compile(r"/ws/chat/"), self._forward)
 
     def cut(self) -> None:
@@ -291,6 +292,16 @@ class Connection:
         """Keep the connection open and drop all frames."""
         self._is_silent = True
 
+    def hold_events(self) -> None:
+        """Keep the frames of events back until `release_events`; other frames overtake them."""
+        self._held = []
+
+    def release_events(self) -> None:
+        held = self._held or []
+        self._held = None
+        for data in held:
+            self._open[-1].send(data)
+
     def inject(self, **frame: Any) -> None:
         """Send a frame to the page as if it came from the server."""
         self._open[-1].send(json.dumps({"v": 1, **frame}))
@@ -302,9 +313,17 @@ class Connection:
         server = route.connect_to_server()
         self._open.append(route)
         route.on_message(lambda data: self._forward_to_server(server, data))
-        server.on_message(lambda data: None if self._is_silent else route.send(data))
+        server.on_message(lambda data: self._forward_to_page(route, data))
 
     def _forward_to_server(self, server: WebSocketRoute, data: str | bytes) -> None:
         self.sent.append(data)
         if not self._is_silent:
             server.send(data)
+
+    def _forward_to_page(self, route: WebSocketRoute, data: str | bytes) -> None:
+        if self._is_silent:
+            return
+        if self._held is not None and json.loads(data)["type"] == "event":
+            self._held.append(data)
+        else:
+            route.send(data)

@@ -1,5 +1,6 @@
 """Contract: a reload, a second tab or a lost connection neither loses nor repeats a word."""
 
+import json
 import re
 from datetime import UTC, datetime, timedelta
 
@@ -170,6 +171,32 @@ def test_nothing_moves_for_a_reader_of_earlier_lines_when_the_connection_is_back
     chat.wait_for_answer("the end")
     chat.wait_until_idle()
     [_] = set(chat.page.evaluate("places"))
+
+
+@pytest.mark.forwarded
+def test_nothing_moves_for_a_reader_of_earlier_lines_when_the_end_overtakes_the_event_of_the_answer(
+    chat: ChatPage, model: Model
+) -> None:
+    lines = [f"line {number}\n\n" for number in range(90)]
+    model.play(Turn(text=[*lines, "the end"], hold_before=[60]), Turn(text=["A short one."]))
+    chat.send("A long one")
+    expect(chat.growing).to_contain_text("line 59")
+    chat.page.mouse.wheel(0, -900)
+    expect(chat.growing.get_by_text("line 35", exact=True)).to_be_in_viewport()
+    chat.page.evaluate(RECORD_PLACES, "line 35")
+    chat.connection.hold_events()
+    model.release()
+    expect(chat.page.locator("main[data-busy]")).to_have_count(0)
+    expect(chat.growing).to_contain_text("line 59")
+    chat.connection.release_events()
+    chat.wait_for_answer("the end")
+    chat.wait_until_idle()
+    [_] = set(chat.page.evaluate("places"))
+    chat.send("And now?")
+    chat.wait_for_answer("A short one.")
+    chat.wait_until_idle()
+    # It has connected, and has asked once for what was missing.
+    assert len([data for data in chat.connection.sent if json.loads(data)["type"] == "hello"]) == 2
 
 
 @pytest.mark.forwarded

@@ -231,7 +231,9 @@ class ChatPage {
     invocation: (frame) => {
       this.#updatedSinceReady.add(frame.id);
       this.#handleInvocation(frame);
-      if (hasEnded(frame.status)) this.live.drop(frame.id); // its events came before this frame
+      // Events come before this frame; if one did not, its text stays until it is here.
+      if (frame.status === "completed" && this.live.invocationIds.includes(frame.id)) this.socket.hello();
+      else if (hasEnded(frame.status)) this.live.drop(frame.id);
     },
     job: (frame) => {
       this.#showJob(frame);
