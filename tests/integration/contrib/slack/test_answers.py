@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from itertools import permutations
 from typing import Any
 
 import pytest
@@ -19,6 +20,7 @@ from sessions_app import use_cases
 from sessions_app.base import actors
 from sessions_app.contrib.slack.incoming import answer_question
 from sessions_app.errors import ConflictError
+from sessions_app.invocations.answers.staff_answers import answer_request
 from sessions_app.invocations.worker import worker
 from sessions_app.jobs import ask, job_tool
 from sessions_app.models import Invocation, LinkedAccount, Session, ToolJob
@@ -30,6 +32,8 @@ from tests.slack_server import SlackClient, SlackServer
 
 RACES = int(os.environ.get("RACES", "200"))
 RACES_PER_SESSION = 40
+ORDERS = list(permutations(range(3)))
+"""Orders in which the ways to answer begin."""
 
 
 def refund(euros: int, note: str = "") -> str:
@@ -128,18 +132,21 @@ async def test_a_job_asks_and_reports_back_and_a_text_is_answered_in_a_field(
     assert slack.texts == ["It runs.", "The report is sent."] and slack.buttons == []
 
 
-async def test_of_many_races_between_slack_and_the_inbox_each_has_one_winner(
+async def test_of_many_races_between_slack_the_chat_and_the_inbox_of_staff_each_has_one_winner(
     ada: SlackClient, model: ScriptedModel, person: User, settings: Settings
 ) -> None:
     settings.ADK = {**settings.ADK, "max_queued_messages_per_user": 0}
     by = actors.person(person)
+    staff = await User.objects.acreate_superuser("grace")
+    by_staff = actors.staff(staff, "::1")
     ways = (
-        lambda session, call_id: answer_question(by, session, f"call:{call_id}", "no"),
-        lambda session, call_id: use_cases.answer_call(
-            by, session.pk, call_id, REQUEST_CONFIRMATION, {"confirmed": True}
+        lambda request: answer_question(by, request.session, f"call:{request.call_id}", "no"),
+        lambda request: use_cases.answer_call(
+            by, request.session_id, request.call_id, REQUEST_CONFIRMATION, {"confirmed": True}
         ),
+        lambda request: answer_request(request, True, by=by_staff, reason="Yes", user=staff),
     )
-    won = [0, 0]
+    won = [0, 0, 0]
     threads = []
     for number in range(RACES // RACES_PER_SESSION):
         model.turns[:] = [[call("refund", euros=euro) for euro in range(RACES_PER_SESSION)]]
@@ -150,14 +157,14 @@ async def test_of_many_races_between_slack_and_the_inbox_each_has_one_winner(
     for thread in threads:
         await ada.say("Wait", thread)  # While this runs, answers are queued only.
     async for session in Session.objects.all():
-        asked = [call_id async for call_id in session.answer_requests.values_list("call_id", flat=True)]
+        asked = [request async for request in session.answer_requests.select_related("session", "job")]
         assert len(asked) == RACES_PER_SESSION
-        for turn, call_id in enumerate(asked):
-            order = (0, 1) if turn % 2 else (1, 0)
-            racing = [ways[way](session, call_id) for way in order]
+        for turn, request in enumerate(asked):
+            order = ORDERS[turn % len(ORDERS)]
+            racing = [ways[way](request) for way in order]
             results = await asyncio.gather(*racing, return_exceptions=True)
             lost = [isinstance(result, ConflictError) for result in results]
-            assert sorted(lost) == [False, True], results
+            assert sorted(lost) == [False, True, True], results
             won[order[lost.index(False)]] += 1
         answers = Invocation.objects.filter(session=session, client_id__startswith="answer:")
         assert await answers.acount() == RACES_PER_SESSION
