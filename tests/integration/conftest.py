@@ -27,8 +27,10 @@ from sessions_app.jobs import cancel, repairs, response
 from sessions_app.models.session_act import SessionActManager
 from sessions_app.process import celery_dispatch, threads
 from sessions_app.shutdown import shut_down
+from tests.a2a_server import free_socket, listening_app
 from tests.background_work import end_background_work
 from tests.embedded_sentences import vector_of
+from tests.integration.otlp_collector import Collector
 from tests.model_server import ModelServer
 
 WriteFolder = Callable[..., Path]
@@ -112,6 +114,17 @@ def configure(settings: Settings) -> Callable[..., None]:
         settings.ADK = values
 
     return set_conf
+
+
+@pytest.fixture
+async def collector(loop_end: None, configure: Callable[..., None]) -> AsyncIterator[Collector]:
+    """A collector of OTLP on this machine, to which the site exports."""
+    collecting = Collector()
+    listening, url = free_socket()
+    async with listening_app(collecting, listening):
+        collecting.configure = lambda **settings: configure(otlp_endpoint=f"{url}/v1/traces", **settings)
+        collecting.configure()
+        yield collecting
 
 
 @pytest.fixture

@@ -37,6 +37,7 @@ from sessions_app.models import AnswerRequest, Event, SavedCredential, Session
 from sessions_app.process.threads import in_thread
 from tests.echo_server import EchoServer
 from tests.fakes import ScriptedModel, call
+from tests.integration.otlp_collector import Collector
 from tests.oauth_mcp_server import Service, oauth_mcp_server, with_json
 from tests.served_agents import Served
 
@@ -136,8 +137,10 @@ async def test_after_one_click_the_run_goes_on_and_later_chats_do_not_ask(
     service: Service,
     agent: ScriptedModel,
     browser: AsyncClient,
+    collector: Collector,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
+    collector.configure(otlp_content=True)
     caplog.set_level(logging.DEBUG, "sessions_app")
     caplog.set_level(logging.DEBUG, "runtime")
     session, _ = await say(person)
@@ -155,6 +158,9 @@ async def test_after_one_click_the_run_goes_on_and_later_chats_do_not_ask(
     secrets = [*service.tokens(), query["code"][0], query["state"][0]]
     assert await in_thread(tables_with, secrets) == []
     assert not any(secret in caplog.text for secret in secrets)
+    spans = await collector.sent()
+    assert "Buy milk." in spans
+    assert not any(secret in spans for secret in secrets)
 
 
 async def test_an_expired_token_is_renewed_once_by_processes_at_the_same_moment(

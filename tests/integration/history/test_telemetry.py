@@ -9,7 +9,7 @@ import os
 import re
 import sys
 from asyncio.subprocess import PIPE
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
 from random import Random
@@ -21,11 +21,8 @@ import pytest
 from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
-from django.http import HttpResponse
 from django.test import AsyncClient, RequestFactory
 from django.utils import timezone
-from google.protobuf.json_format import MessageToJson
-from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
@@ -36,70 +33,34 @@ from runtime.agents import LlmAgent
 from runtime.apps import App
 from runtime.models import LlmResponse
 from runtime.skills import Frontmatter, Skill
+from runtime.tools.openapi_tool import OpenAPIToolset
 from runtime.tools.skill_toolset import SkillToolset
 from runtime.trace_context import trace_headers
 from sessions_app import use_cases
 from sessions_app.api.access.callers import person_calling
-from sessions_app.asgi.protocol import read_body, send_response
 from sessions_app.base import actors
-from sessions_app.conf import conf
 from sessions_app.history.telemetry import metrics_view, span_export
 from sessions_app.history.telemetry.trace_contexts import InvocationTrace, find_trace
 from sessions_app.invocations.retry import queue_again
 from sessions_app.invocations.worker import worker
-from sessions_app.models import Invocation, Session
+from sessions_app.jobs import as_job
+from sessions_app.models import Invocation, Session, ToolJob
 from sessions_app.process.json_logs import JsonFormatter, logs_of_invocation
 from sessions_app.process.threads import in_thread
-from tests.a2a_server import free_socket, listening_app
+from tests.echo_server import EchoServer
 from tests.fakes import ScriptedModel, call
 from tests.integration.admin.audit_rows import make_job
 from tests.integration.api.conftest import Program, make_key
+from tests.integration.jobs.job_helpers import run_task
+from tests.integration.otlp_collector import Collector
 from tests.served_agents import Served
+from tests.unit.runtime.openapi.specs import spec_of
 
 MONITORING = CHECKOUT / "deploy" / "helm" / "monitoring"
 LETTERS = "αβγδεζηθικλμνξοπρστυφχψωабвгдежзийклмнопрстуфхцчшщъыьэюя漢字語言\U0001f600\u202e"
 SEEN: list[dict[str, str]] = []
 """Headers that the tool would send to other systems."""
 CHAT = "chat gemini-2.5-flash-001"
-
-
-class Collector:
-    """Takes spans by OTLP over HTTP, as Phoenix and Langfuse do."""
-
-    configure: Callable[..., None]
-
-    def __init__(self) -> None:
-        self._bodies: list[bytes] = []
-
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        self._bodies.append(await read_body(receive, 10_000_000))
-        await send_response(send, HttpResponse(b"", content_type="application/x-protobuf"))
-
-    async def requests(self) -> list[ExportTraceServiceRequest]:
-        """Return what the site has sent until now."""
-        await in_thread(span_export._provider(conf().otlp_endpoint).force_flush)
-        return [ExportTraceServiceRequest.FromString(body) for body in self._bodies]
-
-    async def sent(self) -> str:
-        return "".join(MessageToJson(request, ensure_ascii=False) for request in await self.requests())
-
-    async def protobuf_spans(self) -> list[Any]:
-        return [
-            span
-            for request in await self.requests()
-            for resource in request.resource_spans
-            for scope in resource.scope_spans
-            for span in scope.spans
-        ]
-
-    async def spans(self) -> dict[str, dict[str, Any]]:
-        """Return the attributes of all spans, by the span's name."""
-        return {
-            span.name: {
-                item.key: getattr(item.value, item.value.WhichOneof("value")) for item in span.attributes
-            }
-            for span in await self.protobuf_spans()
-        }
 
 
 pytestmark = pytest.mark.usefixtures("loop_end")
@@ -156,17 +117,6 @@ async def test_the_spans_of_an_invocation_are_exported_by_the_conventions(
     assert "rivate" not in "".join(span.to_json() for span in spans.values())
 
 
-@pytest.fixture
-async def collector(configure: Callable[..., None]) -> AsyncGenerator[Collector, None]:
-    """A collector of OTLP on this machine, to which the site exports."""
-    collecting = Collector()
-    listening, url = free_socket()
-    async with listening_app(collecting, listening):
-        collecting.configure = lambda **settings: configure(otlp_endpoint=f"{url}/v1/traces", **settings)
-        collecting.configure()
-        yield collecting
-
-
 async def test_a_collector_gets_the_documented_fields_of_phoenix_and_langfuse(
     person: User, model: ScriptedModel, collector: Collector
 ) -> None:
@@ -206,9 +156,17 @@ async def test_a_collector_gets_the_documented_fields_of_phoenix_and_langfuse(
 
 
 async def test_a_trace_goes_on_from_its_program_to_other_systems(
-    person: User, model: ScriptedModel, collector: Collector
+    person: User,
+    model: ScriptedModel,
+    collector: Collector,
+    served: Served,
+    broker: list[tuple[str, str]],
+    shop: EchoServer,
 ) -> None:
     """The program's `traceparent` is the parent of the invocation, and its tools and jobs send the invocation's."""
+    counts: Any = as_job(OpenAPIToolset(spec_dict=spec_of(shop.url), allow_private_network_access=True))
+    model.turns[:] = [[call("look_up", word="lamp"), call("do_it")], "It is on its way."]
+    served(App(name="shop", root_agent=LlmAgent(name="clerk", model=model, tools=[look_up, counts])))
     key = await sync_to_async(make_key)(person)
     sent = Program(key)
     session = await use_cases.create_session(person, "shop")
@@ -221,7 +179,6 @@ async def test_a_trace_goes_on_from_its_program_to_other_systems(
     )
     assert response.status_code == 202
     await worker().wait_until_idle()
-    await asyncio.gather(*worker()._background_tasks)
     spans = {span.name: span for span in await collector.protobuf_spans()}
     root = spans["invocation"]
     assert (int.from_bytes(root.trace_id), int.from_bytes(root.parent_span_id)) == (7, 9)
@@ -229,6 +186,16 @@ async def test_a_trace_goes_on_from_its_program_to_other_systems(
     assert SEEN == [{"traceparent": f"00-{7:032x}-{int.from_bytes(root.span_id):016x}-01"}]
     trace = await in_thread(find_trace, response.json()["run_id"])
     assert trace and trace.traceparent == SEEN[0]["traceparent"]
+    assert shop.received == []
+    await in_thread(run_task, await ToolJob.objects.aget())
+    assert [request.headers.get("traceparent") for request in shop.received] == [trace.traceparent]
+
+
+@pytest.fixture
+def shop() -> Iterator[EchoServer]:
+    """A web service that jobs call."""
+    with EchoServer() as server:
+        yield server
 
 
 @pytest.mark.parametrize(
