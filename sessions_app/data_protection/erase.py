@@ -54,6 +54,7 @@ from sessions_app.models import (
 )
 from sessions_app.models.act_request import add_step
 from sessions_app.process import threads
+from sessions_app.store.credential_service import revoke_after_commit
 from sessions_app.store.erasing import delete_session_row, refuse_if_held
 from sessions_app.store.history_cache import cache
 
@@ -197,7 +198,8 @@ def _delete_session(rows: QuerySet[Session], tombstone: Tombstone) -> bool:
 
 
 def erase_shared_rows(user_pk: Any, tombstone: Tombstone) -> None:
-    """Delete the user's rows without a session, and count them in the tombstone."""
+    """Delete the user's rows without a session, and count them in the tombstone. Their tokens are revoked."""
+    revoke_after_commit(user_pk)
     rows: dict[str, QuerySet[Any]] = {
         "user_states": rows_of_user(UserState, user_pk),
         "artifacts": rows_of_user(Artifact, user_pk),

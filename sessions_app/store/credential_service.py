@@ -1,7 +1,8 @@
 """Credential service on PostgreSQL, encrypted (contract T8)."""
 
 import asyncio
-from collections.abc import Awaitable
+import logging
+from collections.abc import Awaitable, Iterable
 from contextvars import Context
 from datetime import timedelta
 from typing import Any
@@ -25,14 +26,19 @@ from runtime.auth.credential_service.base_credential_service import (
     CredentialContext,
     Renew,
 )
+from runtime.tools.openapi_tool.auth.oauth_exchange import revoke_token
+from runtime.tools.openapi_tool.auth.sign_in import sign_in_exchange
+from runtime.tools.openapi_tool.http_exchange import ExchangeError
 from sessions_app.base.codec import user_pk
 from sessions_app.conf import conf
 from sessions_app.errors import NotFoundError
 from sessions_app.models import SavedCredential
+from sessions_app.process import threads
 from sessions_app.process.threads import in_thread
 from sessions_app.secrets.credential_encryption import decrypt, encrypt
 from sessions_app.secrets.digests import digest_of
 
+logger = logging.getLogger(__name__)
 RENEWAL_SECONDS = 60.0
 """Longest wait for a renewal; the requests in it have shorter limits of their own."""
 Owner = tuple[str, Any, str]
@@ -93,6 +99,32 @@ def take_credential(user: Any, credential_pk: int) -> AuthCredential | None:
             return None
         row.delete()
     return next(iter(decrypt(row.encrypted, _max_age()).values()), None)
+
+
+async def revoke(credential: AuthCredential) -> bool:
+    """Revoke the credential's tokens at their service; return False if they may still be valid there."""
+    tokens = credential.oauth2
+    if tokens is None:
+        return True
+    try:
+        return await revoke_token(tokens, sign_in_exchange(tokens.resource or ""))
+    except ExchangeError as error:
+        logger.warning("Tokens of a forgotten sign-in were not revoked: %s", error)
+        return False
+
+
+def revoke_after_commit(user: Any) -> None:
+    """Revoke the tokens of all stored credentials of a user when the transaction that deletes them is committed."""
+    credentials: list[AuthCredential] = []
+    for encrypted in SavedCredential.objects.filter(user=user).values_list("encrypted", flat=True):
+        credentials += decrypt(encrypted, _max_age()).values()
+    if credentials:
+        # `robust`: the rows are gone, whatever the services answer.
+        transaction.on_commit(lambda: threads.run(_revoke_all(credentials)), robust=True)
+
+
+async def _revoke_all(credentials: Iterable[AuthCredential]) -> None:
+    await asyncio.gather(*map(revoke, credentials))
 
 
 def _owner(auth_config: AuthConfig, context: CredentialContext) -> Owner:

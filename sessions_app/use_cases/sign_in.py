@@ -4,7 +4,6 @@ Between the two steps the caller keeps a `PendingSignIn` with the user's login, 
 sealed with the user, the session and the call: it helps nobody else, and answers nothing else.
 """
 
-import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
@@ -15,15 +14,12 @@ from runtime.auth.auth_credential import AuthCredential, AuthCredentialTypes, OA
 from runtime.auth.auth_schemes import ProtectedResource
 from runtime.auth.auth_tool import AuthConfig, AuthToolArguments
 from runtime.events.calls import REQUEST_CREDENTIAL
-from runtime.tools.openapi_tool.auth.oauth_exchange import revoke_token
 from runtime.tools.openapi_tool.auth.sign_in import (
     SignIn,
     begin_on_page,
     check_response,
     finish_sign_in,
-    sign_in_exchange,
 )
-from runtime.tools.openapi_tool.http_exchange import ExchangeError
 from sessions_app.agent_apps import registry
 from sessions_app.base.actors import UserActor
 from sessions_app.conf import conf
@@ -38,10 +34,9 @@ from sessions_app.secrets.credential_encryption import decrypt, encrypt
 from sessions_app.secrets.digests import digest_of
 from sessions_app.sessions.agent_access import own_usable_session
 from sessions_app.sessions.ownership import User
-from sessions_app.store.credential_service import keep_credential, take_credential
+from sessions_app.store.credential_service import keep_credential, revoke, take_credential
 from sessions_app.use_cases.answers import answer_call
 
-logger = logging.getLogger(__name__)
 LONGEST_SIGN_IN = timedelta(minutes=15)
 
 
@@ -132,14 +127,7 @@ async def end_sign_in(by: UserActor, pending: PendingSignIn, answer: Mapping[str
 async def revoke_sign_in(user: User, credential_id: int) -> bool:
     """Forget a kept credential, and revoke its tokens at the service; return False if they may still be valid there."""
     credential = await in_thread(take_credential, user.pk, credential_id)
-    tokens = credential.oauth2 if credential else None
-    if tokens is None:
-        return True
-    try:
-        return await revoke_token(tokens, sign_in_exchange(tokens.resource or ""))
-    except ExchangeError as error:
-        logger.warning("Tokens of a forgotten sign-in were not revoked: %s", error)
-        return False
+    return credential is None or await revoke(credential)
 
 
 async def _asked(user: User, call_id: str) -> tuple[Session, AuthConfig]:
