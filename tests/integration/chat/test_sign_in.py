@@ -7,8 +7,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
+import signal
 from collections.abc import Iterator
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -19,27 +22,37 @@ from django.contrib.auth.models import User
 from django.db import connection
 from django.test import AsyncClient
 from django.urls import reverse
+from mcp.shared.auth import OAuthClientInformationFull
+from pydantic import AnyUrl
+from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from runtime.agents import LlmAgent
-from runtime.auth import AuthConfig
+from runtime.auth import AuthConfig, AuthCredential, OAuth2Auth
 from runtime.auth.auth_schemes import ProtectedResource
 from runtime.tools.mcp_tool import McpToolset, StreamableHTTPConnectionParams
 from runtime.tools.mcp_tool.sign_in import begin_sign_in
-from runtime.tools.openapi_tool.auth.sign_in import SignInError
+from runtime.tools.openapi_tool import OpenAPIToolset
+from runtime.tools.openapi_tool.auth.sign_in import SignInError, set_oauth_clients
 from sessions_app import use_cases
 from sessions_app.base import actors
+from sessions_app.chat.sign_in_views import PENDING
+from sessions_app.conf import Conf
 from sessions_app.data_protection.erase import ErasureOrder, erase_user
 from sessions_app.invocations.worker import worker
 from sessions_app.limits import quotas
 from sessions_app.limits.rates import rates
 from sessions_app.models import AnswerRequest, Event, SavedCredential, Session
 from sessions_app.process.threads import in_thread
+from sessions_app.use_cases.sign_in import PendingSignIn
 from tests.echo_server import EchoServer
 from tests.fakes import ScriptedModel, call
+from tests.forked_program import ForkServer
+from tests.integration.management.terminal import site_environment
 from tests.integration.otlp_collector import Collector
 from tests.oauth_mcp_server import Service, oauth_mcp_server, with_json
 from tests.served_agents import Served
+from tests.unit.runtime.openapi.specs import spec_of
 
 pytestmark = pytest.mark.usefixtures("loop_end")
 
@@ -54,9 +67,13 @@ def service() -> Iterator[Service]:
 def agent(served: Served, service: Service) -> ScriptedModel:
     """An agent that reads the person's notes, after a sign-in if it is offered."""
     model = ScriptedModel(rule=_next_turn)
-    params = StreamableHTTPConnectionParams(url=f"{service.url}/mcp", timeout=60.0)
-    served(LlmAgent(name="clerk", model=model, tools=[McpToolset(connection_params=params)]))
+    served(clerk(service.url, model))
     return model
+
+
+def clerk(service_url: str, model: ScriptedModel) -> LlmAgent:
+    params = StreamableHTTPConnectionParams(url=f"{service_url}/mcp", timeout=60.0)
+    return LlmAgent(name="clerk", model=model, tools=[McpToolset(connection_params=params)])
 
 
 @pytest.fixture
@@ -100,8 +117,13 @@ async def go_to_service(browser: AsyncClient, session: Session) -> str:
     request = await asked(session)
     response = await browser.get(reverse("chat:sign_in", args=[request.call_id]))
     assert response.status_code == 302, response.content.decode()
+    return await grant(response.headers["Location"])
+
+
+async def grant(page: str) -> str:
+    """Grant access on the page of the service; return the address to which it sends the person back."""
     async with httpx2.AsyncClient() as person_at_service:
-        granted = await person_at_service.get(response.headers["Location"])
+        granted = await person_at_service.get(page)
     assert granted.status_code == 302, granted.text
     return granted.headers["Location"]
 
@@ -163,6 +185,33 @@ async def test_after_one_click_the_run_goes_on_and_later_chats_do_not_ask(
     assert not any(secret in spans for secret in secrets)
 
 
+async def test_the_process_is_killed_between_the_click_and_the_way_back(
+    person: User, service: Service, agent: ScriptedModel, browser: AsyncClient, tmp_path: Path
+) -> None:
+    session, _ = await say(person)
+    log = tmp_path / "log"
+    login = browser.cookies["sessionid"].value
+    environment = site_environment(ALLOWED_HOSTS="testserver")
+    with ForkServer(environment, "adk_site.urls", "sessions_app.tasks", "tests.fakes") as programs:
+        program = programs.run_with_log(
+            "tests.integration.chat.sign_in_clicker",
+            service.url,
+            login,
+            (await asked(session)).call_id,
+            environment=environment,
+            log=log,
+        )
+        while not log.exists() or "state=" not in log.read_text():
+            assert program.poll() is None, log.read_text()
+            await asyncio.sleep(0.01)
+        program.kill()
+        assert program.wait() == -signal.SIGKILL
+    [page] = re.findall("^http.*state=.*$", log.read_text(), re.MULTILINE)
+    address = await grant(page)
+    assert (await come_back(browser, address))[0] == 200
+    assert "Buy milk." in await last_words(session)
+
+
 async def test_an_expired_token_is_renewed_once_by_processes_at_the_same_moment(
     person: User, service: Service, agent: ScriptedModel, browser: AsyncClient
 ) -> None:
@@ -218,8 +267,7 @@ async def test_another_process_renews_a_token_that_it_has_not_used_before(
     session, _ = await say(person)
     await sign_in(browser, session)
     service.access = {}
-    params = StreamableHTTPConnectionParams(url=f"{service.url}/mcp", timeout=60.0)
-    served(LlmAgent(name="clerk", model=agent, tools=[McpToolset(connection_params=params)]))
+    served(clerk(service.url, agent))
     _, words = await say(person)
     assert ("Buy milk." in words, service.refreshed) == (True, 1)
 
@@ -255,6 +303,32 @@ async def test_a_state_is_of_one_person_and_used_once(
     assert "Buy milk." in await last_words(session)
     request = await browser.get(reverse("chat:sign_in", args=["adk-unknown"]))
     assert request.status_code == 404
+
+
+@pytest.mark.parametrize("bound", ["person", "session", "call"])
+async def test_a_sign_in_helps_no_other_person_session_or_call(
+    person: User, service: Service, agent: ScriptedModel, browser: AsyncClient, bound: str
+) -> None:
+    """Also for somebody who can write into the logins, which hold what is pending."""
+    session, _ = await say(person)
+    other, _ = await say(person)
+    address = await go_to_service(browser, session)
+    login = await browser.asession()
+    [(digest, pending)] = (await login.aget(PENDING, {})).items()
+    answers_to = PendingSignIn(*pending)
+    if bound == "person":
+        browser = AsyncClient()
+        await browser.aforce_login(await User.objects.acreate_user("eve"))
+        login = await browser.asession()
+    elif bound == "session":
+        answers_to = answers_to._replace(session_id=str(other.pk))
+    else:
+        answers_to = answers_to._replace(call_id=(await asked(other)).call_id)
+    await login.aset(PENDING, {digest: answers_to})
+    await login.asave()
+    status, _ = await come_back(browser, address)
+    assert (status, service.access) == (404, {})
+    assert await asked(session) and await asked(other)
 
 
 async def test_nobody_begins_the_sign_in_of_another_person_or_from_another_site(
@@ -335,6 +409,98 @@ async def test_a_service_that_promises_its_name_must_send_it(
     session, _ = await say(person)
     status, _ = await come_back(browser, await go_to_service(browser, session))
     assert (status, service.access) == (400, {})
+
+
+@pytest.fixture
+def secret_in() -> str:
+    """The place of the client's secret."""
+    return "client_secret_post"
+
+
+SECRET_OF_SITE = "s3cr3t-of-the-site"
+
+
+@pytest.fixture
+def client_of_site(service: Service, secret_in: str) -> Iterator[OAuthClientInformationFull]:
+    """The site's own client of a service that registers none."""
+    metadata = httpx2.get(f"{service.url}{SERVER}").json()
+    service.hostile[SERVER] = with_json({**metadata, "registration_endpoint": None})
+    service.hostile["/register"] = lambda _: Response(status_code=404)
+    client = OAuthClientInformationFull(
+        client_id="site",
+        client_secret=SECRET_OF_SITE,
+        redirect_uris=[AnyUrl("http://testserver/sign-in/callback/")],
+        token_endpoint_auth_method=secret_in,
+        scope="notes",
+    )
+    service.clients = {client.client_id: client}
+    yield client
+    set_oauth_clients({})
+
+
+async def test_the_sites_own_client_signs_in_renews_and_revokes_with_its_secret(
+    person: User,
+    service: Service,
+    agent: ScriptedModel,
+    browser: AsyncClient,
+    client_of_site: OAuthClientInformationFull,
+) -> None:
+    client = OAuth2Auth(client_id="site", client_secret=client_of_site.client_secret)
+    set_oauth_clients(Conf(oauth_clients={service.url: client}).oauth_clients)
+    service.lifetime = 0
+    session, _ = await say(person)
+    await sign_in(browser, session)
+    assert "Buy milk." in await last_words(session)
+    service.lifetime = 3600
+    service.refreshed = 0
+    _, words = await say(person)
+    assert ("Buy milk." in words, service.refreshed) == (True, 1)
+    assert SECRET_OF_SITE not in str([event.body async for event in Event.objects.all()])
+    kept = await SavedCredential.objects.aget()
+    await browser.post(reverse("chat:forget_sign_in", args=[kept.pk]))
+    assert service.tokens() == []
+    assert list(service.clients) == ["site"]
+
+
+@pytest.mark.parametrize("secret_in", ["client_secret_basic", "client_secret_post"])
+async def test_an_operation_of_a_web_service_renews_its_token_in_a_later_chat(
+    person: User,
+    service: Service,
+    browser: AsyncClient,
+    served: Served,
+    client_of_site: OAuthClientInformationFull,
+    secret_in: str,
+) -> None:
+    def things(request: Request) -> Response:
+        token = request.headers.get("authorization", "").removeprefix("Bearer ")
+        return JSONResponse({"notes": "Buy milk."}, status_code=200 if token in service.access else 401)
+
+    service.hostile["/things"] = things
+    addresses = {"authorizationUrl": f"{service.url}/authorize", "tokenUrl": f"{service.url}/token"}
+    flow = {**addresses, "scopes": {"notes": ""}}
+    scheme = {"type": "oauth2", "flows": {"authorizationCode": flow}}
+    spec = spec_of(service.url, "/things", components={"securitySchemes": {"main": scheme}})
+    client = OAuth2Auth(
+        client_id="site",
+        client_secret=client_of_site.client_secret,
+        token_endpoint_auth_method=secret_in,
+    )
+    toolset = OpenAPIToolset(
+        spec_dict={**spec, "security": [{"main": []}]},
+        auth_credential=AuthCredential(auth_type="oauth2", oauth2=client),
+        allow_private_network_access=True,
+    )
+    served(LlmAgent(name="clerk", model=ScriptedModel(rule=_next_turn), tools=[toolset]))
+    service.lifetime = 0
+    session, _ = await say(person)
+    await sign_in(browser, session)
+    assert "Buy milk." in await last_words(session)
+    service.lifetime = 3600
+    later, words = await say(person)
+    assert ("Buy milk." in words, service.refreshed) == (True, 1)
+    assert not await AnswerRequest.objects.filter(session=later).aexists()
+    _, words = await say(person)
+    assert ("Buy milk." in words, service.refreshed) == (True, 1)
 
 
 RESOURCE = "/.well-known/oauth-protected-resource/mcp"
@@ -426,10 +592,16 @@ async def test_a_request_for_an_address_that_no_agent_offers_reaches_nothing() -
     assert inside.received == []
 
 
-async def test_erasing_the_person_leaves_no_token(
-    person: User, service: Service, agent: ScriptedModel, browser: AsyncClient
+@pytest.mark.parametrize("answers", [True, False])
+async def test_erasing_the_person_leaves_no_token_here_and_at_the_service(
+    person: User, service: Service, agent: ScriptedModel, browser: AsyncClient, answers: bool
 ) -> None:
     session, _ = await say(person)
     await sign_in(browser, session)
-    await in_thread(erase_user, person.pk, ErasureOrder(reason="Asked for"))
+    assert service.tokens()
+    if not answers:
+        service.hostile["/revoke"] = lambda _: Response(status_code=503)
+    tombstone = await in_thread(erase_user, person.pk, ErasureOrder(reason="Asked for"))
+    assert (service.requests[-1], service.tokens() == []) == ("/revoke", answers)
+    assert tombstone.finished_at and tombstone.counts["credentials"] == 1
     assert not await SavedCredential.objects.aexists()

@@ -157,10 +157,12 @@ def has_expired(token: OAuth2Auth) -> bool:
 def _form(url: str, client: OAuth2Auth, fields: dict[str, str | None]) -> HttpRequest:
     """Return a request in which the client authenticates itself."""
     headers = {"Content-Type": "application/x-www-form-urlencoded", "Accept": "application/json"}
+    # Beside a secret in the header, too: servers made of the `mcp` package look the client up by it.
+    fields = {**fields, "client_id": client.client_id}
     if client.token_endpoint_auth_method == IN_HEADER:
         headers["Authorization"] = _basic(client)
     else:
-        fields = {**fields, "client_id": client.client_id, "client_secret": client.client_secret}
+        fields["client_secret"] = client.client_secret
     body = urlencode({key: value for key, value in fields.items() if value}).encode()
     return HttpRequest("POST", url, headers, body)
 
