@@ -11,6 +11,10 @@ let cuts = [];
 let sites = [];
 let requests = 0;
 const plainFetch = globalThis.fetch;
+const plainTimeout = globalThis.setTimeout;
+
+/** Wait less than the page does before it connects again: the site is near. */
+globalThis.setTimeout = (act, milliseconds, ...values) => plainTimeout(act, Math.min(milliseconds ?? 0, 20), ...values);
 
 /**
  * Fetch, but break the connection after so many bytes of the response, for each number in `cuts`. Of several `sites`

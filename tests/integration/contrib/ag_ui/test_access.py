@@ -88,6 +88,19 @@ async def test_a_browser_needs_a_page_of_the_site(
             assert stream.status == status, origin
 
 
+async def test_requests_above_the_rate_are_refused(
+    site: str, key: str, configure: Any, model: ScriptedModel
+) -> None:
+    model.turns.append("Hello.")
+    configure(max_frames_per_user=1)
+    body = run_input("Hello")
+    assert await status_of(site, key, body) == (200, "RUN_FINISHED")
+    async with http_client(site, key) as client:
+        refused = await client.post(f"/ag-ui/{APP}", json=body)
+    assert (refused.status_code, refused.json()["code"]) == (429, "limit")
+    assert int(refused.headers["retry-after"]) > 0
+
+
 NAMES = ("..", "../x", "", "a b", "\x00", "é", "x" * 65, "ag-ui:", "%2e%2e")
 
 

@@ -19,6 +19,7 @@ from tests.fakes import ScriptedModel, call
 from tests.integration.contrib.ag_ui.conftest import APP, http_client, run_input
 
 SECRET = "s3cr3t-key-of-ada"
+SECRET_OF_SITE = "s3cr3t-of-the-site"
 CONFIGS = {
     "key": AuthConfig(auth_scheme=APIKey(in_=ApiKeyLocation.HEADER, name="X-Key")),
     "token": AuthConfig(auth_scheme=HTTPBase(scheme="bearer")),
@@ -26,7 +27,9 @@ CONFIGS = {
         auth_scheme=OAuth2(flows=OAuthFlows()),
         raw_auth_credential=AuthCredential(
             auth_type=AuthCredentialTypes.OAUTH2,
-            oauth2=OAuth2Auth(client_id="notes", auth_uri="https://accounts.example/"),
+            oauth2=OAuth2Auth(
+                client_id="notes", client_secret=SECRET_OF_SITE, auth_uri="https://accounts.example/"
+            ),
         ),
     ),
 }
@@ -56,6 +59,7 @@ async def ask(page: Page, model: ScriptedModel, kind: str) -> dict[str, Any]:
     """Let the agent ask for a credential; return the interrupt."""
     model.turns += [call("read_notes", kind=kind), "Milk."]
     asked = await page.run("My notes?")
+    assert SECRET_OF_SITE not in str(asked)
     [interrupt] = asked["interrupts"]
     made = [call for message in asked["messages"] for call in message.get("toolCalls", ())]
     assert interrupt["reason"] == "credential_required"
@@ -123,7 +127,9 @@ async def test_the_person_signs_in_at_the_site_and_the_page_goes_on(
     ended = await page.run(resume=[entry_of(interrupt)])
     assert (ended["error"], ended["messages"][-1]["content"]) == (None, "Milk.")
     assert given[0].oauth2 is not None and given[0].oauth2.auth_code == SECRET
-    assert SECRET not in str(ended)
+    opened_again = await page.run()
+    for shown in (ended, opened_again):
+        assert SECRET not in str(shown) and SECRET_OF_SITE not in str(shown)
 
 
 async def test_a_credential_that_is_none_is_refused_and_a_cancelled_request_is_none(

@@ -74,6 +74,18 @@ async def test_pages_of_other_sites_are_refused_and_hosts_that_are_not_ours(pers
         assert (await http.post(f"{site}/mcp", json=rpc())).status_code == 200
 
 
+async def test_requests_above_the_rate_are_refused(
+    person: User, site: str, configure: Callable[..., None]
+) -> None:
+    configure(max_frames_per_user=1)
+    key = await sync_to_async(make_key)(person)
+    async with http_with(key) as http:
+        assert (await http.post(f"{site}/mcp", json=rpc())).status_code == 200
+        refused = await http.post(f"{site}/mcp", json=rpc())
+    assert (refused.status_code, refused.json()["code"]) == (429, "limit")
+    assert int(refused.headers["retry-after"]) > 0
+
+
 @pytest.mark.parametrize("tools", [CONFIRMED])
 @pytest.mark.parametrize("scope", ["read", "run", "answer", "manage"])
 async def test_a_key_may_do_what_its_scope_allows(

@@ -19,19 +19,23 @@ from pydantic import BaseModel
 
 from adk_site.embedded.paths import CHECKOUT
 from runtime.agents import LlmAgent
+from runtime.auth import AuthConfig
+from runtime.auth.auth_credential import AuthCredential, AuthCredentialTypes, OAuth2Auth
+from runtime.auth.auth_schemes import OAuth2, OAuthFlows
 from runtime.models import LlmResponse
-from runtime.tools import FunctionTool, get_user_choice
+from runtime.tools import FunctionTool, ToolContext, get_user_choice
 from runtime.tools.mcp_tool import McpToolset
 from runtime.tools.mcp_tool.connection_params import StreamableHTTPConnectionParams
 from runtime.trace_context import trace_context
 from sessions_app.agent_apps import registry
 from sessions_app.contrib.mcp.endpoint import NO_PACKAGE
 from sessions_app.history.telemetry import span_export
+from sessions_app.invocations.worker import worker
 from sessions_app.models import Artifact, Invocation, Session
 from tests.fakes import ScriptedModel, call
 from tests.integration.api.conftest import Program, body_of, make_key
 from tests.integration.contrib.a2a.test_task_access import Waits
-from tests.integration.contrib.mcp.clients import session_of, texts_of
+from tests.integration.contrib.mcp.clients import Tasks, send, session_of, texts_of
 from tests.integration.contrib.mcp.conftest import client_of
 from tests.unit.runtime.conversation import Conversation
 
@@ -188,6 +192,35 @@ async def test_a_client_that_asks_nobody_is_told_where_to_answer(
     where, question = texts_of(result)
     assert where == f"The agent waits for an answer, to be given at {site}/chat/{session_of(result)}/"
     assert question.startswith("May refund run")
+
+
+SECRET = "s3cr3t-of-the-site"
+
+
+def read_notes(tool_context: ToolContext) -> None:
+    """Read the person's notes."""
+    client = OAuth2Auth(client_id="notes", client_secret=SECRET, auth_uri="https://accounts.example/")
+    tool_context.request_credential(
+        AuthConfig(
+            auth_scheme=OAuth2(flows=OAuthFlows()),
+            raw_auth_credential=AuthCredential(auth_type=AuthCredentialTypes.OAUTH2, oauth2=client),
+        )
+    )
+
+
+@pytest.mark.parametrize("tools", [[read_notes]])
+@pytest.mark.parametrize("extensions", [[], [Tasks()]])
+async def test_a_credential_is_asked_for_in_the_chat_and_nothing_of_it_is_told(
+    person: User, site: str, model: ScriptedModel, extensions: list[Any]
+) -> None:
+    model.turns += [call("read_notes"), "Sign in, please."]
+    async with client_of(person, site, extensions=extensions) as client:
+        told: Any = await client.session.call_tool("desk", {"message": "My notes?"}, allow_claimed=True)
+        if extensions:
+            await worker().wait_until_idle()
+            told = await send(client.session, "tasks/get", told.task_id)
+    assert f"The agent waits for an answer, to be given at {site}/chat/" in str(told)
+    assert SECRET not in str(told)
 
 
 async def test_a_failure_is_told(person: User, site: str, model: ScriptedModel) -> None:
