@@ -47,7 +47,7 @@ from sessions_app.process.celery_dispatch import (
     RUN_SESSION,
     RUN_TOOL_JOB,
     SWEEP,
-    send_run_session,
+    request_session_run,
 )
 from sessions_app.process.group_mail import waiting_mails
 from sessions_app.process.process_metrics import note_sweep
@@ -150,7 +150,7 @@ def _take_back_expired(seconds: float) -> bool:
     # Last, because the broker may be away: no later sweep finishes the rewinds of these sessions.
     for session_id in [*dict(taken_over), *released]:
         logger.info("The lease of session %s has expired", session_id, extra={"session_id": str(session_id)})
-        send_run_session(session_id)
+        request_session_run(session_id)
     return leases.BATCH_SIZE in (len(taken_over), len(released))
 
 
@@ -163,7 +163,7 @@ def _offer_abandoned_queues(seconds: float) -> bool:
     """Offer one batch of sessions to workers."""
     # One batch only, hence False: each run of these sessions goes on with further sessions (`run_in_background`).
     for session_id in threads.run(leases.sessions_with_abandoned_queue(ABANDONED_AFTER_SECONDS)):
-        send_run_session(session_id)
+        request_session_run(session_id)
     return False
 
 

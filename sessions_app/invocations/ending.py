@@ -177,4 +177,4 @@ async def _hand_over(claim: Claim, live: Live) -> None:
         )
         publish_status(live, claim, InvocationStatus.QUEUED)
         await live.relay.flush()  # Must arrive before another process reports that the invocation runs.
-        await celery_dispatch.run_session_elsewhere(claim.session_id)
+        await celery_dispatch.aoffer_session(claim.session_id)

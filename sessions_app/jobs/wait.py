@@ -17,7 +17,7 @@ from sessions_app.jobs.report import publish_job
 from sessions_app.jobs.staging import stage_call
 from sessions_app.jobs.tool import job_tool
 from sessions_app.models import JobStatus, Session, SessionAct
-from sessions_app.process.celery_dispatch import send_sweep
+from sessions_app.process.celery_dispatch import request_sweep
 
 logger = logging.getLogger(__name__)
 HAS_ENDED = "This wait has ended already."
@@ -63,6 +63,6 @@ def start_now(session: Session, call_id: str, *, by: Actor, reason: str) -> None
     job.refresh_from_db()
     publish_job(job)
     try:
-        send_sweep()
+        request_sweep()
     except Exception:  # The broker may be down: the next sweep sends the job.
         logger.warning("The sweep for job %s was not asked for", job.pk, exc_info=True)

@@ -1,4 +1,6 @@
-"""Publication of commits and notices: the only way by which they reach open tabs.
+"""Publication of commits, the only way by which they reach open tabs, and of notices from threads.
+
+Code on the event loop gives its notices to `Hub.publish_notice` itself.
 
 An execution, a rewind and a compaction give each of their commits to `publish_committed`. They get a commit from the
 `on_commit` callback of the session service, not from the events yielded by the runner, for three reasons:
@@ -8,9 +10,6 @@ An execution, a rewind and a compaction give each of their commits to `publish_c
 - Only the append knows the `seq`, the stored JSON and the created jobs.
 - The callback runs after the commit and before the agent resumes (a sub-agent of a parallel agent, too). So an open
   tab gets stored events only, in the order of the log.
-
-Partial events are never committed. The execution takes them from the runner's stream and gives them to
-`Hub.publish_text`, which gathers them until the next flush.
 """
 
 import logging

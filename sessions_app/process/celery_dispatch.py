@@ -2,6 +2,8 @@
 
 A task is a hint: the row says what is to be done, and the sweep sends the task again when the broker has lost it. Tasks
 are sent by name, because the modules of the tasks are above this layer.
+
+A function `request_…` raises an error if there is no broker; `offer_…` leaves the work to the sweep then.
 """
 
 import logging
@@ -29,35 +31,35 @@ def send_job(job_id: str | UUID, task_name: str) -> None:
     )
 
 
-def send_run_session(session_id: str | UUID) -> None:
+def request_session_run(session_id: str | UUID) -> None:
     """Ask a worker to run the session's queue."""
     current_app.send_task(RUN_SESSION, args=[str(session_id)], ignore_result=True)
 
 
-def send_sweep(seconds: float = 0.0) -> None:
+def request_sweep(seconds: float = 0.0) -> None:
     """Ask a worker for a sweep in some seconds, in addition to the scheduled sweeps."""
     current_app.send_task(SWEEP, countdown=seconds, ignore_result=True)
 
 
-def send_webhooks() -> None:
+def request_deliveries() -> None:
     """Ask a worker for a round of due deliveries to webhooks."""
     current_app.send_task(DELIVER_WEBHOOKS, ignore_result=True)
 
 
-def send_embedding() -> None:
+def request_embedding() -> None:
     """Ask a worker to make vectors of memory entries."""
     current_app.send_task(EMBED_MEMORY, ignore_result=True)
 
 
-def send_ended_session(session_id: UUID) -> None:
+def request_facts(session_id: UUID) -> None:
     """Ask a worker for the facts of a session."""
     current_app.send_task(REMEMBER_FACTS, args=[str(session_id)], ignore_result=True)
 
 
-async def send_webhooks_soon() -> None:
+async def offer_deliveries() -> None:
     """Ask a worker for a round of due deliveries to webhooks; without a broker, leave them to the sweep."""
     try:
-        await broker_threads.run(send_webhooks)
+        await broker_threads.run(request_deliveries)
     except Exception:  # the broker may be unavailable: the sweep finds due deliveries
         logger.warning("No worker could be asked to deliver to webhooks; the sweep asks again", exc_info=True)
 
@@ -65,19 +67,19 @@ async def send_webhooks_soon() -> None:
 def offer_session(session_id: UUID) -> None:
     """Ask a worker to run the session's queue; without a broker, leave the queue to the sweep."""
     try:
-        send_run_session(session_id)
+        request_session_run(session_id)
     except Exception:  # the broker may be unavailable: the sweep finds the queue
         logger.warning(
             "Session %s could not be sent to a worker; the sweep sends it", session_id, exc_info=True
         )
 
 
-async def run_session_elsewhere(session_id: UUID) -> None:
-    """Offer the session to a worker, from a background thread: the call to the broker blocks."""
+async def aoffer_session(session_id: UUID) -> None:
+    """`offer_session` on the event loop: a thread waits for the broker."""
     await broker_threads.run(offer_session, session_id)
 
 
-def send_job_soon(job_id: str | UUID, task_name: str) -> None:
+def send_job_in_background(job_id: str | UUID, task_name: str) -> None:
     """Send a job without waiting for the broker."""
     create_task(_send_job(UUID(str(job_id)), task_name), f"send job {job_id}")
 

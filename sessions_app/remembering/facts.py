@@ -42,7 +42,7 @@ from sessions_app.models import (
 )
 from sessions_app.models.memory import MemoryEntryQuerySet
 from sessions_app.models.remembering import is_in_pause
-from sessions_app.process.celery_dispatch import send_ended_session
+from sessions_app.process.celery_dispatch import request_facts
 from sessions_app.process.threads import create_task, in_thread
 from sessions_app.remembering.fact_request import (
     USER,
@@ -93,7 +93,7 @@ def offer_ended_sessions(seconds: float) -> bool:
     """Claim ended sessions with new events, and send them to workers. True if there may be more."""
     claimed = _claim_due()
     for session_pk in claimed:
-        send_ended_session(session_pk)
+        request_facts(session_pk)
     return len(claimed) == SESSIONS_AT_ONCE
 
 

@@ -30,7 +30,7 @@ from runtime.models.rate_limit import embed
 from runtime.models.registry import LLMRegistry
 from sessions_app.conf import conf
 from sessions_app.models import EmbeddingModel, PersonUsage
-from sessions_app.process.celery_dispatch import send_embedding
+from sessions_app.process.celery_dispatch import request_embedding
 from sessions_app.process.threads import create_task, in_thread
 from sessions_app.store.embedded_tables import EMBEDDED_TABLES, EmbeddedTable
 from sessions_app.store.memory_vectors import target_model, text_to_embed, used_for
@@ -61,7 +61,7 @@ def offer_waiting_texts(seconds: float) -> bool:
     if conf().embeddings:
         model = target_model()
         if model is not None and _unclaimed(model).exists() and _has_work(model):
-            send_embedding()
+            request_embedding()
     return False
 
 

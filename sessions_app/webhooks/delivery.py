@@ -35,7 +35,7 @@ from django.db.models.functions import Now
 from httpcore2 import AsyncConnectionPool
 
 from sessions_app.models import Webhook, WebhookDelivery
-from sessions_app.process.celery_dispatch import send_webhooks
+from sessions_app.process.celery_dispatch import request_deliveries
 from sessions_app.process.threads import create_task, in_thread
 from sessions_app.secrets.credential_encryption import decrypt_text
 from sessions_app.webhooks.signing import sign_delivery
@@ -160,7 +160,7 @@ def delete_old_deliveries() -> None:
 def offer_due_deliveries(seconds: float) -> bool:
     """Ask a worker for a round if a delivery is due. Return False: one round takes all due deliveries."""
     if WebhookDelivery.objects.due().exists():
-        send_webhooks()
+        request_deliveries()
     return False
 
 

@@ -23,6 +23,7 @@ ROOMS = (
 PLACE = re.compile(rf"`((?:{ROOMS})/[\w/.]*)`")
 BOX = re.compile(r"^\|  sessions_app/ .*\n\| +\|\n((?:\|  .*\n)+)", re.MULTILINE)
 ROW = re.compile(r"^\|  +(\d*) +((?:\w+/?  ?)+)", re.MULTILINE)
+RUNTIME_BOX = re.compile(r"^\|  runtime/ .*\n\| +\|\n((?:\|  .*\n)+)", re.MULTILINE)
 
 HOPS = [(journey, hop) for journey in JOURNEY.findall(PAGE) for hop in HOP.findall(journey)]
 
@@ -30,7 +31,7 @@ HOPS = [(journey, hop) for journey in JOURNEY.findall(PAGE) for hop in HOP.finda
 def test_the_hops_are_numbered_in_order() -> None:
     numbers = [[int(number) for number, _ in HOP.findall(journey)] for journey in JOURNEY.findall(PAGE)]
     assert [list(range(1, len(found) + 1)) for found in numbers] == numbers
-    assert len(numbers) == 2
+    assert len(numbers) == 4
 
 
 @pytest.mark.parametrize("hop", [text for _, (_, text) in HOPS])
@@ -71,3 +72,9 @@ def test_the_picture_has_the_layers_that_imports_are_checked_by() -> None:
             drawn.append(set())
         drawn[-1] |= set(re.findall(r"\w+", names))
     assert drawn == checked
+
+
+def test_the_picture_has_all_packages_of_the_runtime() -> None:
+    packages = {path.parent.name for path in (CHECKOUT / "runtime").glob("*/__init__.py")}
+    drawn = set(re.findall(r"(\w+)/", RUNTIME_BOX.findall(PAGE)[0]))
+    assert drawn == packages

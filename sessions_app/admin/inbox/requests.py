@@ -74,7 +74,7 @@ class MayAnswerFilter(admin.SimpleListFilter):
 
 
 def answerable(request: HttpRequest, requests: QuerySet[AnswerRequest]) -> QuerySet[AnswerRequest]:
-    """Return the requests that the user may answer."""
+    """Return the requests that the user may answer: the rule of `_reason_not_allowed` as a filter."""
     # Few rules for many requests: each rule is checked once, and the rest is a filter in SQL.
     rules = AnswerRequest.objects.order_by().values_list("answered_by", flat=True).distinct()
     mine = [rule for rule in rules if _permits(request, AnswerRequest(answered_by=rule))]
@@ -332,7 +332,7 @@ def _permits(request: HttpRequest, row: AnswerRequest) -> bool:
 
 
 def _reason_not_allowed(request: HttpRequest, row: AnswerRequest) -> str:
-    """Return why the user may not answer; empty if the user may answer."""
+    """Return why the user may not answer; empty if the user may answer. `check_may_answer` decides again."""
     if row.kind == RequestKind.CREDENTIAL:
         return str(_("Only the person can give a credential."))
     if row.answered_by == SITE:

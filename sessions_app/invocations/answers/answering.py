@@ -104,10 +104,12 @@ async def check_may_answer(
 ) -> None:
     """Check that the tool of the call lets this user give this answer.
 
-    When the tool asks staff, the session's own person cannot approve, even with the permission (four eyes), but may
-    withdraw the question by a no. Only the person gives a credential.
+    When the tool asks staff, the owner of the session cannot approve, even with the permission (four eyes), but may
+    withdraw the question by a no. Only the owner gives a credential. The inbox of staff offers requests by the same
+    rule, in SQL and in words: see `answerable` and `_reason_not_allowed` of `admin.inbox.requests`.
 
     Args:
+        user: the owner of the session, or staff.
         for_site: True for an answer from a system trusted by the site, which may answer the site's calls, too.
 
     Raises:

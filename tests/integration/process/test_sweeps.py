@@ -31,7 +31,7 @@ BACKLOG = 2 * sweeping.BATCH_SIZE + 20
 @pytest.fixture(autouse=True)
 def no_broker(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(firing, "offer_session", lambda session_id: None)
-    monkeypatch.setattr(tasks, "send_run_session", lambda session_id: None)
+    monkeypatch.setattr(tasks, "request_session_run", lambda session_id: None)
 
 
 @pytest.fixture
@@ -133,7 +133,7 @@ def test_a_broker_that_is_away_keeps_no_interrupted_rewind_from_being_finished(
     def refuse(session_id: UUID) -> None:
         raise ConnectionError("no broker")
 
-    monkeypatch.setattr(tasks, "send_run_session", refuse)
+    monkeypatch.setattr(tasks, "request_session_run", refuse)
     for key in ("s1", "s2"):
         session = models.Session.objects.create(app_name="garden", user=person, key=key)
         add_event(session, "Water.", author="user", invocationId="e-1")

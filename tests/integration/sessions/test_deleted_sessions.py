@@ -50,7 +50,7 @@ def count_stock(shelf: str) -> dict[str, Any]:
 def no_broker(monkeypatch: pytest.MonkeyPatch, broker: list[tuple[str, str]]) -> None:
     """Send nothing to workers: the tests run the jobs and queues themselves."""
     monkeypatch.setattr(firing, "offer_session", lambda session_id: None)
-    monkeypatch.setattr("sessions_app.tasks.send_run_session", lambda session_id: None)
+    monkeypatch.setattr("sessions_app.tasks.request_session_run", lambda session_id: None)
 
 
 @pytest.fixture

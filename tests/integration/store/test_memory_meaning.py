@@ -455,7 +455,7 @@ def test_f3_the_sweep_asks_for_a_round_while_an_entry_waits(
 ) -> None:
     settings.ADK = {**settings.ADK, "embeddings": {"gemini-embedding-001": 8}}
     asked: list[str] = []
-    monkeypatch.setattr(embedding, "send_embedding", lambda: asked.append("round"))
+    monkeypatch.setattr(embedding, "request_embedding", lambda: asked.append("round"))
     embedding.offer_waiting_texts(1.0)
     assert asked == [], "`migrate` has made no row"
     prepare_vectors()

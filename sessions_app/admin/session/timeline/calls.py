@@ -48,21 +48,21 @@ class CallView:
     Attributes:
         title: the call as Python would write it.
         answers: responses to the call, oldest first.
-        approvals: the answers to the confirmation request, oldest first; None without a request.
-        approver: the row with the actor of the last approval; None when the page does not show its event.
+        confirmations: the answers to the confirmation request, oldest first; None without a request.
+        confirmed_by_row: the row with the actor of the last of them; None when the page does not show its event.
     """
 
     title: str
     made_at: datetime | None
     answers: Sequence[CallResponse]
-    approvals: Sequence[CallResponse] | None
+    confirmations: Sequence[CallResponse] | None
     job: ToolJob | None
-    approver: ActorColumns | None = None
+    confirmed_by_row: ActorColumns | None = None
 
     @property
-    def approval(self) -> CallResponse | None:
+    def confirmation(self) -> CallResponse | None:
         """The last answer to the confirmation request."""
-        return self.approvals[-1] if self.approvals else None
+        return self.confirmations[-1] if self.confirmations else None
 
     @property
     def outcome(self) -> CallResponse | None:
@@ -77,7 +77,7 @@ class CallView:
             return self.outcome.state
         if self.job:
             return self.job.status
-        return "pending" if self.answers or self.approvals is not None else "unanswered"
+        return "pending" if self.answers or self.confirmations is not None else "unanswered"
 
     @property
     def duration(self) -> str:

@@ -82,16 +82,16 @@ class EventLinks:
     def call_view(self, event: Event, call: Mapping[str, Any]) -> CallView:
         """Return a call of the event with its answers and its outcome."""
         call_id = call.get("id") or ""
-        approvals = None
+        confirmations = None
         if call_id in self.requests:
-            approvals = self.answers.get(self.requests[call_id], ())
+            confirmations = self.answers.get(self.requests[call_id], ())
         return CallView(
             format_call(call.get("name") or "", call.get("args")),
             event.happened_at,
             self.answers.get(call_id, ()),
-            approvals,
+            confirmations,
             self.jobs.get(call_id),
-            self.actors.get(approvals[-1].seq) if approvals else None,
+            self.actors.get(confirmations[-1].seq) if confirmations else None,
         )
 
     def rewound_by(self, seq: int) -> int | None:
