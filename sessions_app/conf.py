@@ -84,11 +84,11 @@ class AnswerLimit:
 
 @dataclass(frozen=True, config=NO_UNKNOWN_FIELDS)
 class InvocationConf:
-    """How invocations are queued, run and taken over."""
+    """Queueing, running and taking over of invocations."""
 
     queue_policy: QueuePolicy = "enqueue"
-    """What happens to a message while another is answered: queue it (`enqueue`), refuse it (`reject`), or cancel the
-    running invocation (`interrupt`)."""
+    """Policy for a message that comes while another is answered: queue it (`enqueue`), refuse it (`reject`), or
+    cancel the running invocation (`interrupt`)."""
     max_invocations_per_user: int = 0
     """Maximum invocations running at the same time for a user; 0 is no limit."""
     max_invocations_per_app: int = 0
@@ -160,7 +160,7 @@ class JobConf:
 
 @dataclass(frozen=True, config=NO_UNKNOWN_FIELDS)
 class SessionConf:
-    """How long sessions are kept."""
+    """Retention of sessions."""
 
     deletion_undo_seconds: float = Field(default=60.0, ge=0)
     """Seconds in which a user can undo the deletion of a session; then a sweep erases it."""
@@ -366,7 +366,7 @@ class AgentConf:
     """Sources of agents, and servers that they may reach."""
 
     access: Literal["everyone", "permission", "hidden"] = "everyone"
-    """Who may use the agents of an app: everybody who is signed in (`everyone`), people with the permission
+    """People who may use the agents of an app: everybody who is signed in (`everyone`), people with the permission
     `use_<app>`, which `migrate` creates (`permission`), or nobody (`hidden`). See docs/security.md."""
     agent_dirs: tuple[Path, ...] = ()
     """Directories of agent folders: each folder is an app (docs/authoring.md). Relative ones begin at the working

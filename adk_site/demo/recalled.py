@@ -1,4 +1,4 @@
-"""What the demo model looks up by a script: likes that a person has told it, passages of the handbook, tasks."""
+"""Things that the demo model looks up by a script: likes that a person has told it, passages of the handbook, tasks."""
 
 import json
 import re

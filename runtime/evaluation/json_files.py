@@ -41,7 +41,7 @@ def check_eval_set(found: EvalSet, *, may_be_empty: bool = False) -> None:
     """Check that the set can be run, or could be if it had cases.
 
     Raises:
-        EvaluationError: it cannot be run; the message names the field.
+        EvaluationError: the set cannot be run; the message names the field.
     """
     least = 0 if may_be_empty else 1
     if not least <= len(found.eval_cases) <= MAX_CASES:

@@ -141,7 +141,7 @@ def without_hidden_characters(text: str) -> str:
     """Return the text.
 
     Raises:
-        ValueError: it has control characters, or marks that change the direction of the text.
+        ValueError: the text has control characters, or marks that change the direction of the text.
     """
     if found := _HIDDEN.search(text):
         raise ValueError(f"the character U+{ord(found[0]):04X} is hidden from readers; delete it")

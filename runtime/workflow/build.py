@@ -72,7 +72,7 @@ def build_node(node_like: Any, **settings: Any) -> BaseNode:
     """Return the node itself, or one made of an agent, a tool or a function; `settings` are fields of the node.
 
     Raises:
-        ConfigurationError: it is none of these.
+        ConfigurationError: the value is none of these.
     """
     if node_like == "START":
         return START

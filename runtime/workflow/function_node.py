@@ -80,7 +80,7 @@ def gate_for(
 
 
 class _Form(Enum):
-    """How a function is called."""
+    """The form of a function, which decides how it is called."""
 
     FUNCTION = auto()
     COROUTINE = auto()

@@ -96,7 +96,7 @@ def as_json(value: Any) -> Any:
     """Return the value as JSON values.
 
     Raises:
-        NodeDataError: it is none.
+        NodeDataError: the value is no JSON.
     """
     try:
         return to_jsonable_python(value, bytes_mode="base64")
@@ -108,7 +108,7 @@ def stored_route(route: Any, node_name: str) -> Any:
     """Return the route that a node has chosen as it is stored: a member of an enum as its value.
 
     Raises:
-        NodeDataError: it is no route. An event with it could not be read again.
+        NodeDataError: the route is no text, number or boolean. An event with it could not be read again.
     """
     if isinstance(route, list | tuple):
         return [_stored_value(one, node_name) for one in route]

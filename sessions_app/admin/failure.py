@@ -61,7 +61,7 @@ class CauseFilter(ValueFilter):
 
 
 class CauseForm(ReasonForm):
-    """Who takes care of a cause, and whether it is resolved."""
+    """The member of staff who takes care of a cause, and whether it is resolved."""
 
     assignee = forms.ModelChoiceField(
         get_user_model().objects.filter(is_staff=True, is_active=True), required=False, label=_("Assigned to")

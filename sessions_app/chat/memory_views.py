@@ -69,7 +69,7 @@ class ShownEntry:
 
 @dataclass
 class KnownByApp:
-    """What an app's agents know of a user: values of the state, and memory entries, each as it is shown."""
+    """The knowledge that an app's agents have of a user: values of the state, and memory entries, as they are shown."""
 
     app_name: str
     stored_values: list[tuple[StoredValue, list[ShownArgument]]] = field(default_factory=list)

@@ -30,7 +30,7 @@ _LOCK = "SELECT pg_try_advisory_xact_lock(hashtext('adk:reading'))"
 
 @dataclass(frozen=True)
 class Reading:
-    """What a member of staff has read in the last hour.
+    """Conversations that a member of staff has read in the last hour.
 
     Attributes:
         rows: sessions and other rows with words of conversations.
@@ -44,7 +44,7 @@ class Reading:
 
     @property
     def sentences(self) -> list[str]:
-        """What is unusual; empty for usual reading."""
+        """Sentences about what is unusual; empty for usual reading."""
         most = conf().reading_alert_rows
         found = []
         if most and self.rows > most:

@@ -30,7 +30,7 @@ from sessions_app.store.sql.leases import Claim
 
 @dataclass(frozen=True)
 class FailureOrigin:
-    """Where the exception that ended an invocation was raised.
+    """Place where the exception that ended an invocation was raised.
 
     Attributes:
         agent_name: empty without an exception; then the last agent is the author of the error.

@@ -98,7 +98,7 @@ async def write_ending(execution: Execution, ending: Ending, live: Live) -> Fini
     try:
         if outcome is STOPPED and await cancel_requests.is_stopped_by_staff(claim):
             outcome = STOPPED_BY_STAFF
-        outcome = await _close_log(execution, outcome, ending.is_logged)
+        outcome = await _close_log_and_settle(execution, outcome, ending.is_logged)
         finished = await leases.finish(
             claim,
             status=outcome.status,
@@ -147,7 +147,7 @@ def publish_status(live: Live, claim: Claim, status: str, error: str = "") -> No
     live.hub.publish_notice(claim.session_id, notice)
 
 
-async def _close_log(execution: Execution, outcome: Outcome, is_logged: bool) -> Outcome:
+async def _close_log_and_settle(execution: Execution, outcome: Outcome, is_logged: bool) -> Outcome:
     """Write the outcome into the log, and return the outcome for the row: a failure when the log cannot be written."""
     try:
         if not is_logged:

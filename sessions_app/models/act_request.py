@@ -19,7 +19,7 @@ class GuardedAct(models.TextChoices):
 
 
 class RequestStage(models.TextChoices):
-    """Where a request stands. An agreement ends with its request, `second_person_hours` after the request."""
+    """Progress of a request. An agreement ends with its request, `second_person_hours` after the request."""
 
     WAITING = "waiting"
     AGREED = "agreed"

@@ -168,7 +168,7 @@ class Failure(models.Model):
 
 
 class FailureCause(models.Model):
-    """Who of staff takes care of the failures with a cause, and when they were resolved.
+    """The member of staff who takes care of the failures with a cause, and when they were resolved.
 
     Attributes:
         key: digest of tool and cause. The cause itself may quote a conversation, and is erased with it.

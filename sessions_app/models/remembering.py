@@ -1,4 +1,4 @@
-"""What is remembered of a user: pauses, and how far the facts of a session have been taken from its events."""
+"""Remembering: pauses of users, and how far the facts of a session have been taken from its events."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -45,7 +45,7 @@ def is_in_pause(moment: datetime, pauses: Iterable[MemoryPause]) -> bool:
 
 
 class RememberedSession(models.Model):
-    """How far the facts of a session have been taken from its events, each of which is considered once.
+    """Position in a session up to which facts have been taken: each event is considered once.
 
     Attributes:
         seq: number of the last considered event.

@@ -59,7 +59,7 @@ class ReplicaRouter:
 
 @dataclass(frozen=True)
 class ReadFrom:
-    """What a page was read from.
+    """The server that a page was read from.
 
     Attributes:
         as_of: everything that was committed before this time is on the page; None for all that is committed.

@@ -73,7 +73,7 @@ MAX_KNOWN = 100
 
 @dataclass
 class Material:
-    """What a request is made of.
+    """The parts of a request to the model.
 
     Attributes:
         after: `seq` of the last event that was considered before.

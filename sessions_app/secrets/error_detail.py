@@ -25,7 +25,7 @@ _UNINDENTED = re.compile(r"^\S", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Cause:
-    """What the author of an agent looks for in a detail.
+    """The parts of a detail that help the author of an agent.
 
     Attributes:
         sentence: class and text of the last exception, or the whole detail when it is no traceback.

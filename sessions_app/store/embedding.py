@@ -101,7 +101,7 @@ async def _embed(table: EmbeddedTable, model: EmbeddingModel, texts: Sequence[Wa
 
     Raises:
         ModelError: the model's server failed.
-        TimeoutError: it did not answer in time.
+        TimeoutError: the model did not answer in time.
     """
     llm = LLMRegistry.new_llm(model.name)
     try:

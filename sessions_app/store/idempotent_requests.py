@@ -22,7 +22,7 @@ from sessions_app.models import IdempotentRequest
 from sessions_app.secrets.digests import unguessable_id
 
 KEPT = timedelta(days=1)
-"""How long a response is repeated."""
+"""Time for which a response is repeated."""
 LOCKED = timedelta(seconds=60)
 """Time after which the process handling a request counts as dead, and another process may handle the request."""
 

@@ -125,7 +125,7 @@ def forget_entries(entries: MemoryEntryQuerySet) -> int:
     `add_session_to_memory`.
 
     Raises:
-        LegalHoldError: one of the entries is of a session or user under legal hold. Nothing is forgotten.
+        LegalHoldError: an entry is of a session or user under legal hold. Nothing is forgotten.
     """
     return _change_text(entries, content={"parts": []}, words="")
 

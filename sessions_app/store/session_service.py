@@ -86,7 +86,7 @@ class Writer:
         return appends.Append(
             key=(session.app_name, user_pk(session.user_id), session.id),
             body=event_to_json(event),
-            needs_lease=event.content is not None or event.actions.rewind_before_invocation_id is not None,
+            respects_lease=event.content is not None or event.actions.rewind_before_invocation_id is not None,
             timestamp=update_time(event),
             lease_token=self.lease_token,
             delta=ScopedState.split(event.actions.state_delta),
@@ -204,7 +204,7 @@ class DjangoSessionService(BaseSessionService):
             history.session_id,
             after,
         ):
-            return None if _lacks_rewound_summary(history) else (preloaded, history)
+            return None if _lost_its_summary(history) else (preloaded, history)
         loaded = await event_log.load(_key(name), after=after)
         if loaded is not None:
             known = after
@@ -215,7 +215,7 @@ class DjangoSessionService(BaseSessionService):
         if loaded is None or cache.get(name) is not history or history.last_seq < loaded.last_seq:
             cache.forget(name)
             return None
-        return None if _lacks_rewound_summary(history) else (loaded, history)
+        return None if _lost_its_summary(history) else (loaded, history)
 
     async def _load_stored(self, name: SessionName, whole: bool) -> tuple[event_log.Loaded, History] | None:
         """Load the session from PostgreSQL, and cache it unless a history is cached."""
@@ -228,7 +228,7 @@ class DjangoSessionService(BaseSessionService):
         if history.last_seq < loaded.last_seq:  # The session has been deleted since.
             return None
         # The statement takes the latest summary without regard to rewinds; whether it is in effect shows only here.
-        if _lacks_rewound_summary(history):
+        if _lost_its_summary(history):
             cache.forget(name)
             return await self._load_stored(name, whole=True)
         # An existing history begins at a summary and is shorter than a whole load. Invocations need no more.
@@ -309,7 +309,7 @@ def _session(name: SessionName, loaded: event_log.Loaded, events: list[RuntimeEv
     )
 
 
-def _lacks_rewound_summary(history: History) -> bool:
+def _lost_its_summary(history: History) -> bool:
     """Return True if a rewind undid the summary of the skipped events, so the events are in effect again."""
     if not history.skipped:
         return False

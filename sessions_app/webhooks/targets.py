@@ -93,7 +93,7 @@ class PublicHosts(AsyncNetworkBackend):
         """Connect to the first address of the host that answers.
 
         Raises:
-            ForbiddenTargetError: one of the addresses is not public.
+            ForbiddenTargetError: an address is not public.
         """
         found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
         addresses = list(dict.fromkeys(str(entry[4][0]) for entry in found))

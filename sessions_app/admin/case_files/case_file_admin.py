@@ -353,7 +353,7 @@ def _sessions_of(request: HttpRequest, chosen: list[Chosen]) -> dict[Any, Sessio
     """Return the sessions to add.
 
     Raises:
-        Http404: one is missing or outside of the remits, or has no such event.
+        Http404: an item is missing or outside of the remits, or has no such event.
     """
     sessions = _session_admin().get_queryset(request).in_bulk([item.session_id for item in chosen])
     for item in chosen:

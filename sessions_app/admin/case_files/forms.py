@@ -42,7 +42,7 @@ def chosen_items(query: QueryDict) -> list[Chosen]:
     """Return the sessions and events in the query string.
 
     Raises:
-        Http404: one of them is no session or event.
+        Http404: an item is no session or event.
     """
     found = []
     for text in dict.fromkeys(query.getlist("item")[:MAX_ITEMS]):

@@ -1,4 +1,4 @@
-"""Which apps and people cost most, today and in the last days.
+"""Costs by app and person, the highest first: today and in the last days.
 
 Apps have their figures of days. People have their use of today, which limits read, and the figures of their sessions,
 because a figure of a day names nobody.

@@ -66,7 +66,7 @@ class AgreedForm(forms.Form):
 
 @dataclass(frozen=True)
 class Consent:
-    """What the page of an act offers.
+    """The choices that the page of an act offers.
 
     Attributes:
         form: form to ask or to act; empty while the request waits.

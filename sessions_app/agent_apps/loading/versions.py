@@ -31,7 +31,7 @@ def label_of(module: object) -> str:
     """Return the `agent_version` of a module; empty without one.
 
     Raises:
-        ConfigurationError: it is no text of letters, digits, `.`, `_`, `+` and `-`, or it is too long.
+        ConfigurationError: the label is no text of letters, digits, `.`, `_`, `+` and `-`, or it is too long.
     """
     label = getattr(module, "agent_version", "")
     if isinstance(label, str) and len(label) <= MAX_LABEL_LENGTH and _LABEL.fullmatch(label):

@@ -1,4 +1,4 @@
-"""What a request asks for, done by use cases: a message, answers, changes of the state.
+"""Execution of requests by use cases: a message, answers, changes of the state.
 
 The messages and the state of a client are hints. History is read from the log: of the messages only the last one counts
 if the person wrote it, and the results of the client's tools behind the last message of the agent. A request without

@@ -261,7 +261,7 @@ class OutcomeFilter(ValueFilter):
 
 @admin.register(KnowledgeSearch)
 class KnowledgeSearchAdmin(KeysetAdmin, SessionRowAdmin):
-    """What agents searched for, newest first."""
+    """Searches by agents, newest first."""
 
     is_text = True
     list_display = ("id", "short_query", "found", "bases", "of_session", "app", "agent_name", "at")

@@ -66,7 +66,7 @@ class OAuthError(Exception):
 
 
 class Registration(BaseModel):
-    """What a program tells of itself; the site has no use for other fields."""
+    """A program's description of itself; the site has no use for other fields."""
 
     client_name: str = ""
     redirect_uris: list[str] = Field(min_length=1, max_length=MAX_ADDRESSES)

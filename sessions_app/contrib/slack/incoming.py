@@ -1,4 +1,4 @@
-"""What people do in Slack: messages, and answers to questions. Each is a use case of the user behind the account.
+"""Acts of people in Slack: messages, and answers to questions. Each is a use case of the user behind the account.
 
 Everything is safe to repeat. A message is known by its channel and time, which are the same in each delivery of its
 event, and in the two events that a mention causes. Of several answers the first counts, wherever it was given.

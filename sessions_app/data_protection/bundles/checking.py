@@ -22,14 +22,14 @@ from sessions_app.errors import InvalidInputError
 from sessions_app.history.evidence.hash_tree import tree_above
 
 DAMAGES = (BadZipFile, zlib.error, EOFError, OSError, RuntimeError)
-"""What `zipfile` raises for changed bytes, and for encrypted files and unknown methods."""
+"""Exceptions of `zipfile` for changed bytes, and for encrypted files and unknown methods."""
 _NO_BUNDLE = (*DAMAGES, ValueError, LookupError, TypeError, AttributeError)
 _MAX_JSON = 1024**3
 
 
 @dataclass(frozen=True)
 class Finding:
-    """What holds or does not, as a sentence."""
+    """A statement about a bundle, as a sentence, and whether it holds."""
 
     holds: bool
     words: str

@@ -67,7 +67,7 @@ OUTPUT = "output"
 
 
 class SpanContents:
-    """What was said, masked, as attributes of an invocation's spans: messages, answers, arguments and results."""
+    """Contents, masked, as attributes of an invocation's spans: messages, answers, arguments and results."""
 
     def __init__(self, session_id: UUID, invocation_id: str) -> None:
         rows = events_of(session_id, [invocation_id]).order_by("seq")[:MAX_ENTRIES]

@@ -59,7 +59,7 @@ class Append:
 
     Attributes:
         body: the event's JSON.
-        needs_lease: true for an event with content and for a rewind: while a process holds the session's lease,
+        respects_lease: True for an event with content and for a rewind: while a process holds the session's lease,
             no other writer may append such an event.
         timestamp: seconds since the epoch.
         lease_token: fencing token of the writer's lease; None for a writer without a lease.
@@ -72,7 +72,7 @@ class Append:
 
     key: SessionKey
     body: str
-    needs_lease: bool
+    respects_lease: bool
     timestamp: float
     lease_token: int | None
     delta: ScopedState
@@ -105,41 +105,41 @@ class Refusal(Enum):
     MISSING = auto()
     """The session does not exist."""
     STALE_LEASE = auto()
-    """The session's lease refuses the event, by `Append.needs_lease` and `Append.lease_token`."""
+    """The session's lease refuses the event, by `Append.respects_lease` and `Append.lease_token`."""
     VALUE_CHANGED = auto()
     """A value differs from `Append.expected`."""
 
 
-async def append(event: Append) -> Committed | Refusal:
+async def append(new: Append) -> Committed | Refusal:
     """Write the row of the event, and all rows that belong to it, in one statement. A refusal has written nothing."""
-    params = _parameters(event)
+    params = _parameters(new)
     try:
-        row = await _write(event, params)
+        row = await _write(new, params)
     except psycopg.errors.RestrictViolation:
         # A session whose history is cached here may have been packed: a load would have opened it.
-        if await load(event.key, recent=0) is None:
+        if await load(new.key, recent=0) is None:
             return Refusal.MISSING
-        row = await _write(event, params)
-    return Committed(**row) if row else await _refusal(params, event.is_conditional)
+        row = await _write(new, params)
+    return Committed(**row) if row else await _refusal(params, new.is_conditional)
 
 
-async def _write(event: Append, params: dict[str, Any]) -> Row | None:
-    delta = event.delta
+async def _write(new: Append, params: dict[str, Any]) -> Row | None:
+    delta = new.delta
     statement = partial(
         _append_statement,
         changes_state=bool(delta.session or delta.user or delta.app),
-        is_conditional=event.is_conditional,
-        creates_jobs=bool(event.jobs),
-        is_recorded=event.act is not None,
-        has_errors=bool(event.errors),
-        has_texts=event.has_texts,
+        is_conditional=new.is_conditional,
+        creates_jobs=bool(new.jobs),
+        is_recorded=new.act is not None,
+        has_errors=bool(new.errors),
+        has_texts=new.has_texts,
     )
     # A group may wait for the app's row only. A comparison waits for the session's row, and texts wait for their lock.
-    if delta.app and not event.is_conditional and not event.has_texts:
-        row = await fetch_in_turn(event.key[0], statement(waits=False), params)
+    if delta.app and not new.is_conditional and not new.has_texts:
+        row = await fetch_in_turn(new.key[0], statement(waits=False), params)
         # No row: the group was rolled back, a row was locked, or the append is refused. The waiting statement tells.
         row = row or await fetch_one(statement(), params)
-    elif delta.app and delta.user and event.is_conditional:
+    elif delta.app and delta.user and new.is_conditional:
         row = await fetch_one_under_locks([_LOCK_NEW_USER_STATE], statement(), params)
     else:
         row = await fetch_one(statement(), params)
@@ -156,28 +156,28 @@ async def _refusal(params: dict[str, Any], is_conditional: bool) -> Refusal:
     return Refusal.STALE_LEASE
 
 
-def _parameters(append: Append) -> dict[str, Any]:
-    app_name, user_id, key = append.key
+def _parameters(new: Append) -> dict[str, Any]:
+    app_name, user_id, key = new.key
     params = {
         "app": app_name,
         "user": user_id,
         "key": key,
-        "token": append.lease_token,
-        "needs_lease": append.needs_lease,
-        "at": append.timestamp,
-        "body": append.body,
-        "session_delta": Jsonb(append.delta.session),
-        "user_delta": Jsonb(append.delta.user),
-        "app_delta": Jsonb(append.delta.app),
-        "jobs": jobs_parameter(append.jobs),
-        "model_call": append.model_call.body if append.model_call else None,
-        **texts_parameters(append.model_call),
-        "act": act_parameter(append.act) if append.act else None,
+        "token": new.lease_token,
+        "respects_lease": new.respects_lease,
+        "at": new.timestamp,
+        "body": new.body,
+        "session_delta": Jsonb(new.delta.session),
+        "user_delta": Jsonb(new.delta.user),
+        "app_delta": Jsonb(new.delta.app),
+        "jobs": jobs_parameter(new.jobs),
+        "model_call": new.model_call.body if new.model_call else None,
+        **texts_parameters(new.model_call),
+        "act": act_parameter(new.act) if new.act else None,
     }
-    if append.errors:
-        params["errors"] = errors_parameter(append.errors)
-    if append.expected is not None:
-        params["expected"] = Jsonb(dict(append.expected))
+    if new.errors:
+        params["errors"] = errors_parameter(new.errors)
+    if new.expected is not None:
+        params["expected"] = Jsonb(dict(new.expected))
     return params
 
 
@@ -226,7 +226,7 @@ _IS_SESSION = "app_name = %(app)s AND user_id = %(user)s AND key = %(key)s"
 # no lease is in force; `lease_expires_at < now()` covers a crashed owner that no sweep has found yet.
 _HAS_RIGHT = """CASE
     WHEN %(token)s::bigint IS NOT NULL THEN lease_token = %(token)s::bigint AND lease_owner <> ''
-    ELSE NOT %(needs_lease)s::boolean OR lease_owner = '' OR lease_expires_at < now()
+    ELSE NOT %(respects_lease)s::boolean OR lease_owner = '' OR lease_expires_at < now()
 END"""
 
 _MAY_WRITE = f"{_IS_SESSION} AND {_HAS_RIGHT}"

@@ -52,7 +52,7 @@ async def require(session_id: UUID, lease_token: int) -> None:
     """Check that the lease is still held.
 
     Raises:
-        StaleLeaseError: it was lost.
+        StaleLeaseError: the lease was lost.
     """
     query = "SELECT id FROM sessions_app_session WHERE id = %(session)s AND lease_token = %(token)s"
     if await fetch_one(query, {"session": session_id, "token": lease_token}) is None:
