@@ -155,11 +155,11 @@ MIDDLEWARE = [
     "adk_site.compression.CompressPages",
     "sessions_app.asgi.problem_details.answer_with_problems",
     "django.middleware.security.SecurityMiddleware",
-    # Before any code that writes to the database: PostgreSQL stores no NUL characters in text.
-    "sessions_app.asgi.nul.refuse_nul",
     *(["adk_site.static_files.CompressStaticFiles"] if DEV else []),
     "adk_site.static_files.serve_static_files",
     "csp.middleware.CSPMiddleware",
+    # Before any code that writes to the database: PostgreSQL stores no NUL characters in text.
+    "sessions_app.asgi.nul.refuse_nul",
     "sessions_app.asgi.device_permissions.limit_devices",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.locale.LocaleMiddleware",

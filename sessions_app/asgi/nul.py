@@ -6,11 +6,12 @@ No address of the site has one, so a single check replaces a check in each view.
 from http import HTTPStatus
 
 from django.http import HttpRequest, HttpResponse
+from django.utils.translation import gettext, gettext_noop
 
 from sessions_app.asgi.middleware import before_views
-from sessions_app.asgi.problem_details import is_for_programs, problem
+from sessions_app.asgi.problem_details import is_for_programs, problem, refuse
 
-SENTENCE = "The request has a NUL character: remove it."
+SENTENCE = gettext_noop("The address or a cookie has a NUL character: remove it.")
 
 
 def has_nul(request: HttpRequest) -> bool:
@@ -38,7 +39,7 @@ def _refuse(request: HttpRequest) -> HttpResponse | None:
         refusal = problem(HTTPStatus.BAD_REQUEST, SENTENCE, "invalid", errors=errors)
         refusal["Content-Length"] = str(len(refusal.content))
         return refusal
-    return HttpResponse(f"{SENTENCE}\n", status=HTTPStatus.BAD_REQUEST, content_type="text/plain")
+    return refuse(request, HTTPStatus.BAD_REQUEST, gettext(SENTENCE), "invalid")
 
 
 refuse_nul = before_views(_refuse)

@@ -31,6 +31,19 @@ def test_a_query_string_with_nul_is_refused(client: Client, person: User, addres
         assert client.get(f"{address}?page=%2500").status_code != 400, address
 
 
+def test_people_get_a_page_that_names_the_nul(client: Client, addresses: list[str]) -> None:
+    browser = {"accept": "text/html,*/*;q=0.8"}
+    for address in (*addresses, reverse("admin:index"), f"{settings.STATIC_URL}x%00"):
+        refused = client.get(f"{address}?a=%00", headers=browser)
+        assert refused.status_code == 400, address
+        page = refused.content.decode()
+        assert "The address or a cookie has a NUL character: remove it." in page, address
+        assert '<a class="button" href="/">' in page, address
+        assert "default-src" in refused["Content-Security-Policy"], address
+    found = client.get("/api/v1/apps?a=%00", headers=browser)
+    assert found.status_code == 400 and found.json()["errors"][0]["field"] == "query"
+
+
 def test_a_path_with_nul_is_refused(client: Client, person: User, addresses: list[str]) -> None:
     client.force_login(person)
     for address in addresses:
