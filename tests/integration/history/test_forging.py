@@ -9,13 +9,19 @@ from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 from django.db import connection, transaction
 
+from runtime.events.calls import REQUEST_CONFIRMATION
+from runtime.tools import FunctionTool
+from sessions_app import use_cases
+from sessions_app.base import actors
 from sessions_app.history.evidence.definitions import changed_definitions
 from sessions_app.history.evidence.integrity import Flaw, flaw_in
+from sessions_app.invocations.answers.staff_answers import answer_request
 from sessions_app.jobs import job_tool
-from sessions_app.models import Event, Invocation, Session, ToolJob
+from sessions_app.models import AnswerRequest, Event, Invocation, Session, ToolJob
+from sessions_app.process import threads
 from tests.fakes import call
 from tests.integration.jobs.job_helpers import clerk_with, run_queue, run_task, talk
-from tests.integration.tampering import tamper
+from tests.integration.tampering import tamper, verified
 from tests.served_agents import Served
 
 FORGERIES = {
@@ -68,6 +74,49 @@ def test_each_forgery_is_found_at_its_place(counted: Session) -> None:
             transaction.set_rollback(True)
     expected = {sql: Flaw(counted.pk, seq, problem) for sql, (seq, problem) in FORGERIES.items()}
     assert found == expected
+
+
+def refund(euros: int) -> str:
+    """Refund an amount."""
+    return f"{euros} are on their way"
+
+
+@pytest.mark.parametrize("is_of_staff", [True, False], ids=["staff", "person"])
+def test_who_has_approved_and_why_cannot_be_changed_unnoticed(
+    served: Served, transactional_db: None, background_end: None, is_of_staff: bool
+) -> None:
+    model = clerk_with(FunctionTool(refund, require_confirmation=True), served)
+    model.turns = [[call("refund", euros=40)], "It is refunded."]
+    ada = User.objects.create_user("ada")
+    session_id = talk(ada, "reports", "Refund it")
+    waiting = AnswerRequest.objects.select_related("session", "job").get()
+    if is_of_staff:
+        grace = User.objects.create_superuser("grace")
+        by = actors.staff(grace, "203.0.113.9")
+        threads.run(answer_request(waiting, True, by=by, reason="It is fair.", user=grace))
+    else:
+        by = actors.person(ada, "203.0.113.9")
+        yes = {"confirmed": True}
+        threads.run(use_cases.answer_call(by, session_id, waiting.call_id, REQUEST_CONFIRMATION, yes))
+    run_queue(session_id)
+    approval = Event.objects.get(session=session_id, author="user", kind="response")
+    assert "0 not as they were written" in verified()
+    forged = {
+        "actor_kind": "key",
+        "actor_id": "99",
+        "actor_name": "mallory",
+        "address": "10.0.0.1",
+        "reason": "Mallory asked.",
+    }
+    found = {}
+    for column, value in forged.items():
+        with transaction.atomic(), connection.cursor() as cursor:
+            change = f"UPDATE sessions_app_invocation SET {column} = %s WHERE client_id LIKE 'answer:%%'"
+            tamper(lambda change=change, value=value: cursor.execute(change, [value]))  # type: ignore[misc]
+            assert cursor.rowcount == 1
+            found[column] = f"session {session_id}, event {approval.seq}: altered" in verified()
+            transaction.set_rollback(True)
+    assert found == dict.fromkeys(forged, True)
 
 
 def test_the_writer_of_an_event_cannot_choose_its_hash(counted: Session) -> None:

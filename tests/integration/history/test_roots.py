@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import logging
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -11,6 +13,8 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 from django.contrib.auth.models import User
+from django.core.files.base import ContentFile
+from django.core.files.storage import InMemoryStorage
 from django.core.management import CommandError, call_command
 from django.db import connection, transaction
 from django.db.transaction import TransactionManagementError
@@ -192,6 +196,75 @@ def test_the_first_event_that_was_rewritten_with_its_hashes_is_named(sealing: Pa
     assert f"event {session.pk} 5: altered, by root 2" in found and f"{session.pk} 4" not in found
     assert "0 not as they were written" in found
     assert f"event {session.pk} 5: altered, by root 2" in verify(sealing / "root-00000002.txt")
+
+
+def test_each_root_writes_a_line_to_the_log_with_its_number_and_hash(
+    sealing: Path, person: User, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Operators send the lines to syslog: a place that loses its last roots is found by its last line."""
+    caplog.set_level(logging.INFO, "sessions_app.history.evidence.sealing")
+    for _ in range(2):
+        talk(person, "s-1", 1)
+        seal(sealing)
+    written = [
+        hashlib.sha256((sealing / f"root-0000000{number}.txt").read_bytes()).hexdigest() for number in (1, 2)
+    ]
+    lines = [
+        row.getMessage() for row in caplog.records if row.name == "sessions_app.history.evidence.sealing"
+    ]
+    assert lines == [
+        f"Root {number} is sealed, with the SHA-256 {sha256}" for number, sha256 in enumerate(written, 1)
+    ]
+
+
+class FailsOnce(InMemoryStorage):
+    """A place that cannot be written the first time."""
+
+    def save(self, *args: Any, **kwargs: Any) -> str:
+        if not hasattr(self, "has_failed"):
+            self.has_failed = True
+            raise OSError("The place is full.")
+        return super().save(*args, **kwargs)
+
+
+class StoppedAfter(StringIO):
+    """Output of a command that somebody stops by Ctrl-C as soon as it has a text."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self._text = text
+
+    def write(self, text: str) -> int:
+        written = super().write(text)
+        if self._text in text:
+            raise KeyboardInterrupt
+        return written
+
+
+def test_a_sealer_that_goes_on_tries_again_after_a_failure_and_adds_nothing_to_a_forged_root(
+    sealing: Path, key: Ed25519PrivateKey, person: User, settings: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    backend = {"BACKEND": f"{__name__}.{FailsOnce.__name__}"}
+    settings.STORAGES = {**settings.STORAGES, "roots": backend}
+    talk(person, "s-1", 1)
+
+    def seal_every_moment(out: StringIO) -> None:
+        key_file = sealing.parent / "root.key"
+        call_command("adk_seal", to="roots", key=key_file, every=0.0001, stdout=out)
+
+    out = StoppedAfter("Root 3: ")
+    with pytest.raises(KeyboardInterrupt):
+        seal_every_moment(out)
+    assert [line.split(":")[0] for line in out.getvalue().splitlines()] == ["Root 1", "Root 2", "Root 3"]
+    failures = [row for row in caplog.records if row.name == "sessions_app.management.commands.adk_seal"]
+    assert len(failures) == 1 and "No root was written" in failures[0].getMessage()
+    assert [root.number for root in root_file.roots_at("roots", key.public_key())] == [1, 2, 3]
+    storage = root_file.storage_at("roots")
+    storage.delete("root-00000003.txt")
+    storage.save("root-00000003.txt", ContentFile(b"forged"))
+    with pytest.raises(CommandError, match="does not have the signature of this key"):
+        seal_every_moment(StringIO())
+    assert root_file.root_numbers(storage) == [1, 2, 3]
 
 
 def test_no_root_is_written_within_a_transaction(sealing: Path, key: Ed25519PrivateKey) -> None:

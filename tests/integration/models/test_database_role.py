@@ -352,12 +352,24 @@ def test_the_role_changes_no_text_of_a_recorded_model_request(role_url: str) -> 
         connection.execute(change, ["You give lamps away.", name])
 
 
+INSERT_TOMBSTONE = """
+INSERT INTO sessions_app_tombstone (kind, subject_id, user_id, counts, reason)
+VALUES (%(kind)s, %(subject_id)s, %(user_id)s, '{}', 'Asked for.')"""
+
+
 def test_the_role_erases_a_session_only_with_a_record_of_it(role_url: str, written: Session) -> None:
     foreign = Tombstone.objects.create(kind=ErasedKind.SESSION, subject_id="other", user_id="0")
     erase = "SELECT adk_erase_session(%s, %s)"
     with psycopg.connect(role_url, autocommit=True) as connection:
         assert "no session" in refused(connection, erase, uuid4(), None)
         assert "is not of session" in refused(connection, erase, written.pk, foreign.pk)
+        # NULL is neither equal nor unequal: a check that compares it must refuse.
+        assert "no session" in refused(connection, erase, None, foreign.pk)
+        assert "no unfinished tombstone" in refused(connection, "SELECT adk_erase_account(%s)", None)
+        for column in ("kind", "subject_id", "user_id"):
+            values = {"kind": "session", "subject_id": str(written.pk), "user_id": str(written.user_id)}
+            with pytest.raises(psycopg.errors.NotNullViolation):
+                connection.execute(INSERT_TOMBSTONE.encode(), {**values, column: None})
         hold = LegalHold.objects.create(user_id=written.user_id, reason="Claim 7")
         assert "legal hold" in refused(connection, erase, written.pk, None)
         lift = "UPDATE sessions_app_legalhold SET lifted_at = now(), lift_reason = %s"

@@ -15,6 +15,7 @@ from zipfile import ZipFile
 
 import httpx
 import pytest
+from botocore.exceptions import ClientError
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from django.contrib.auth.models import User
 from django.core.checks import run_checks
@@ -37,8 +38,8 @@ from sessions_app import use_cases
 from sessions_app.base import actors
 from sessions_app.data_protection import leftovers
 from sessions_app.data_protection.erase import ErasureOrder, erase_session
-from sessions_app.errors import FilesUnavailableError
-from sessions_app.history.evidence.root_file import roots_at, storage_at
+from sessions_app.errors import FilesUnavailableError, InvalidInputError
+from sessions_app.history.evidence.root_file import parse_root, roots_at, storage_at
 from sessions_app.history.evidence.sealing import seal
 from sessions_app.invocations.worker import worker
 from sessions_app.models import Artifact, Invocation, Pack, Session
@@ -325,6 +326,33 @@ def test_signed_roots_are_kept_in_the_store_and_none_is_written_over(
         seal(storage_at("roots"), key)
     assert [root.number for root in roots_at("roots", key.public_key())] == [1, 2]
     assert store.save("root-00000001.txt", ContentFile(b"forged")) != "root-00000001.txt"
+
+
+def test_an_object_lock_keeps_a_root_that_somebody_deletes_or_writes_over(
+    transactional_db: None, session: Session, server: str, settings: Settings
+) -> None:
+    httpx.post(f"{server}/moto-api/reset")
+    use_store(settings, server, bucket_name="roots")
+    store = storages["roots"]
+    assert isinstance(store, ObjectStorage)
+    bucket = store.connection.meta.client
+    bucket.create_bucket(Bucket="roots", CreateBucketConfiguration=PLACE, ObjectLockEnabledForBucket=True)
+    locked = {"ObjectLockEnabled": "Enabled", "Rule": {"DefaultRetention": {"Mode": "COMPLIANCE", "Days": 1}}}
+    bucket.put_object_lock_configuration(Bucket="roots", ObjectLockConfiguration=locked)
+    key = Ed25519PrivateKey.generate()
+    (sealed,) = seal(storage_at("roots"), key)
+    root = {"Bucket": "roots", "Key": "root-00000001.txt"}
+    version = bucket.head_object(**root)["VersionId"]
+    with pytest.raises(ClientError, match="AccessDenied"):
+        bucket.delete_object(**root, VersionId=version)
+    bucket.put_object(**root, Body=b"forged")
+    with pytest.raises(InvalidInputError, match="does not have the signature of this key"):
+        list(roots_at("roots", key.public_key()))
+    kept = bucket.get_object(**root, VersionId=version)["Body"].read()
+    assert parse_root(kept, key.public_key(), "root-00000001.txt") == sealed
+    # A deletion without a version hides the root behind a mark, and deletes nothing.
+    bucket.delete_object(**root)
+    assert bucket.get_object(**root, VersionId=version)["Body"].read() == kept
 
 
 async def save_note(text: str, tool_context: ToolContext) -> str:
