@@ -18,7 +18,7 @@ from sessions_app.admin.framework.stored_events import with_stored
 from sessions_app.admin.session.timeline.event_links import EventLinks
 from sessions_app.admin.session.timeline.event_rows import build_row_or_none, read_stored_or_none
 from sessions_app.models import Event, EventKind
-from sessions_app.models.event import EventQuerySet
+from sessions_app.models.event import RARE_KINDS, EventQuerySet
 from sessions_app.rendering.audit_values import status_badge
 
 
@@ -39,6 +39,7 @@ class EventAdmin(KeysetAdmin, SessionRowAdmin):
     list_display_links = None
     list_filter = (KindFilter, AppFilter)
     has_rare_filters = True
+    filters_in_order = {"kind": RARE_KINDS}
     ordering = ("-id",)
     time_field = "happened_at"
     search_fields = ("text",)  # the search box needs one

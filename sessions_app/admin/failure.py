@@ -15,7 +15,6 @@ from django.contrib import admin, messages
 from django.contrib.auth import get_user_model
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
-from django.db.models import Max, Min, Q
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import URLPattern, reverse
 from django.utils.formats import date_format
@@ -161,12 +160,17 @@ class FailureAdmin(KeysetAdmin, SessionRowAdmin):
 
     def _days_of(self, request: HttpRequest, causes: list[Cause]) -> dict[Cause, tuple[date, date]]:
         """Return the first and the last day of each cause, among all stored failures."""
-        condition = Q(pk__in=())
+        failures = self.get_queryset(request).values_list("tool_name", "cause", "day")
+        ends = []
         for tool, cause in causes:
-            condition |= Q(tool_name=tool, cause=cause)
-        rows = self.get_queryset(request).filter(condition).order_by().values_list("tool_name", "cause")
-        days = rows.annotate(first=Min("day"), last=Max("day"))
-        return {(tool, cause): (first, last) for tool, cause, first, last in days}
+            own = failures.filter(tool_name=tool, cause=cause)
+            # Each by an index. Min and Max of all groups would read all of their failures.
+            ends += [own.order_by("day", "id")[:1], own.order_by("-day", "-id")[:1]]
+        found: dict[Cause, list[date]] = {}
+        if ends:
+            for tool, cause, day in ends[0].union(*ends[1:], all=True).order_by():
+                found.setdefault((tool, cause), []).append(day)
+        return {cause: (min(days), max(days)) for cause, days in found.items()}
 
     @admin.display(description=_("Tool"))
     def tool(self, failure: Failure) -> str:

@@ -5,6 +5,7 @@ PostgreSQL would read and drop all rows before the page; a count would read the 
 """
 
 import re
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import reduce
@@ -166,7 +167,8 @@ class KeysetChangeList(UncountedChangeList):
         # where a common value has enough matches.
         first = self.order[0]
         field = self._fields[0]
-        values = self.model._default_manager.filter(after).order_by(first).values_list(field, flat=True)
+        newest = self.model._default_manager.filter(after, **self._filters_in_order)
+        values = newest.order_by(first).values_list(field, flat=True)
         for number in RECENT_ROWS:
             oldest = values[number - 1 : number].first()
             if oldest is None:
@@ -175,6 +177,12 @@ class KeysetChangeList(UncountedChangeList):
             if len(found) == count:
                 return found
         return list(self._by_filters(within)[:count])
+
+    @property
+    def _filters_in_order(self) -> dict[str, str]:
+        """Return the chosen filters with an index in the order of the list: it has the newest rows that they match."""
+        indexed = self.model_admin.filters_in_order
+        return {name: value for name, value in self.params.items() if value in indexed.get(name, ())}
 
     def _by_filters(self, rows: QuerySet[Any]) -> QuerySet[Any]:
         """Return the rows in the order of the list, without the index of this order: only those of filters are left."""
@@ -237,11 +245,13 @@ class KeysetAdmin(ReadOnlyAdmin):
         large_fields: columns to leave out of the query of the list.
         has_rare_filters: True if filters or remits may match few rows, and their indexes are not in the order of the
             list. The first field of `ordering` must then be a time or a number.
+        filters_in_order: values of columns by which a filter has an index in the order of the list.
         search_columns: further columns that the search needs.
     """
 
     large_fields: ClassVar[tuple[str, ...]] = ()
     has_rare_filters = False
+    filters_in_order: ClassVar[Mapping[str, Collection[str]]] = {}
     search_columns: ClassVar[tuple[str, ...]] = ()
     change_list_template = "admin/sessions_app/keyset_list.html"
     sortable_by: ClassVar[tuple[str, ...]] = ()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import timedelta
 from io import StringIO
 from typing import Any
 
@@ -17,9 +18,13 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.formats import date_format
 
+from sessions_app.admin.framework import keyset_list
 from sessions_app.admin.framework.links import trace_url
-from sessions_app.models import Event, Invocation, LegalHold, Session
+from sessions_app.history import word_search
+from sessions_app.history.figures.days import local_day
+from sessions_app.models import Event, Failure, Invocation, LegalHold, Session
 from sessions_app.store.erasing import delete_session_row
 from tests.integration.admin.audit_rows import (
     append_event,
@@ -268,6 +273,55 @@ def test_the_first_page_reads_failed_invocations_alone(staff: Client, sample: No
     (failed,) = (sql for sql in statements if 'invocation"."status" = \'failed\'' in sql)
     plan = plan_of(failed)
     assert "invocation_not_completed" in plan and "Sort" not in plan
+
+
+def rows_read(statement: str, table: str) -> int:
+    """Return the number of rows of a table that the parts of the plan return, with an index where there is one."""
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL enable_seqscan = off")
+        cursor.execute("EXPLAIN (ANALYZE, FORMAT JSON) " + statement.replace("%", "%%"))
+        (plan,) = cursor.fetchone()
+        cursor.execute("SET LOCAL enable_seqscan = on")
+    parts = [plan[0]["Plan"]]
+    read = 0
+    while parts:
+        part = parts.pop()
+        parts += part.get("Plans", [])
+        if part.get("Relation Name") == table:
+            read = max(read, round(part["Actual Rows"] * part["Actual Loops"]))
+    return read
+
+
+def test_lists_and_searches_of_errors_read_no_more_rows_when_there_are_more(
+    staff: Client, session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for _ in range(130):
+        append_event(session, {"text": "a lamp"})
+        append_event(session, {"text": "no lamp"}, errorCode="OVERLOADED")
+    monkeypatch.setattr(word_search, "OTHER_FIRST_SLICE", 20)
+    monkeypatch.setattr(word_search, "SEARCH_SECONDS", 0)
+    for query, recent in (("?kind=error&q=lamp", (30, 36)), ("?kind=error", (110, 120))):
+        monkeypatch.setattr(keyset_list, "RECENT_ROWS", recent)
+        statements = [sql for sql in statements_of(staff, list_url("event", query)) if "'error'" in sql]
+        assert statements, query
+        for statement in statements:
+            assert rows_read(statement, "sessions_app_event") <= recent[0], statement
+
+
+def test_the_page_of_failures_reads_no_more_rows_of_old_days_when_there_are_more(
+    staff: Client, session: Session
+) -> None:
+    ages = [0, *range(31, 131)]
+    for cause in ("Order # is closed.", "No paper"):
+        Failure.objects.bulk_create(
+            Failure(session=session, seq=1, day=local_day() - timedelta(days=age), cause=cause)
+            for age in ages
+        )
+    statements = [sql for sql in statements_of(staff, list_url("failure")) if "No paper" in sql]
+    assert len(statements) == 1, statements
+    assert rows_read(statements[0], "sessions_app_failure") == 1
+    first = date_format(local_day() - timedelta(days=130), "j M Y")
+    assert read(staff, list_url("failure")).count(first) >= 2
 
 
 def test_a_statement_that_takes_too_long_ends_with_a_sentence(staff: Client, settings: Any) -> None:
