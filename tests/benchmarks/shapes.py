@@ -150,7 +150,10 @@ async def _readers(port: int, process: psutil.Process) -> list[str]:
         for _ in range(ANSWERS_READ):
             began = await _send(tabs[0], Work(1, words=200))
             await asyncio.gather(*(read_answer(tab, seen, began) for tab in tabs))
-        lines.append(f"{count} readers of answers of 200 words: words {summarize(seen.ages)} old")
+        lines.append(
+            f"{count} readers of answers of 200 words: first word {summarize(seen.first_words)}, "
+            f"words {summarize(seen.ages)} old"
+        )
         lines.append(f"  {await costs.line(count * ANSWERS_READ, 'an answer and reader')}")
         for tab in tabs:
             await tab.close()

@@ -80,11 +80,12 @@ class Measurements:
         return 1000 * self.postgres / len(self.turns)
 
     def __str__(self) -> str:
-        turns, ages = sorted(self.turns), sorted(self.ages)
+        turns, ages, first_words = sorted(self.turns), sorted(self.ages), sorted(self.first_words)
         return (
             f"CPU a turn: web {self.web_ms:5.1f} ms, PostgreSQL {self.postgres_ms:4.1f} ms; "
             f"turn {statistics.median(turns):.2f} s, 95 % within {percentile(turns, 0.95):.2f} s; "
-            f"first word {1000 * statistics.median(self.first_words):.0f} ms; "
+            f"first word {1000 * statistics.median(first_words):.0f} ms, "
+            f"95 % within {1000 * percentile(first_words, 0.95):.0f} ms; "
             f"words {1000 * statistics.median(ages):.0f} ms old, 95 % under {1000 * percentile(ages, 0.95):.0f} ms"
         )
 
