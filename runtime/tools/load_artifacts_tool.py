@@ -4,7 +4,9 @@ from typing import Any
 
 from runtime import types
 from runtime.models.llm_request import LlmRequest
+from runtime.sessions.state import State
 from runtime.tools.function_tool import FunctionTool
+from runtime.tools.sources import add_document
 from runtime.tools.tool_context import ToolContext
 
 _NAME = "load_artifacts"
@@ -23,13 +25,15 @@ def load_artifacts(artifact_names: list[str]) -> dict[str, Any]:
 class LoadArtifactsTool(FunctionTool):
     """Lists the session's files in the instruction, and appends files requested by the model to the contents.
 
-    File contents are part of one request only and never stored in the session's events.
+    File contents are part of one request only and never stored in the session's events. The files that the model has
+    seen are sources of its answer.
     """
 
     can_run_in_job = False
 
     def __init__(self) -> None:
         super().__init__(load_artifacts, title="Look at {artifact_names}")
+        self.propagate_grounding_metadata = True
 
     async def process_llm_request(self, *, tool_context: ToolContext, llm_request: LlmRequest) -> None:
         await super().process_llm_request(tool_context=tool_context, llm_request=llm_request)
@@ -53,6 +57,7 @@ async def _file_content(name: str, tool_context: ToolContext) -> types.Content:
     part = _as_model_input(artifact)
     if part is None:
         return _text_content(f"The file {name!r} is binary data that cannot be shown.")
+    add_document(tool_context, name.removeprefix(State.USER_PREFIX))
     return types.Content(role="user", parts=[types.Part(text=f"The file {name!r}:"), part])
 
 

@@ -3,8 +3,8 @@
 A document, a model or another server may have named the address, so neither it nor the answer is trusted. The limit of
 time is one for the whole exchange, as a server could send a byte now and then for ever. A body is cut at its limit and
 marked: each caller knows what a beginning is worth. Redirects stay on the server, as the request may hold credentials
-for it. Internal addresses are refused unless the author allows them; with our own transport the connection goes to the
-very address that was checked (`GuardedTransport`).
+for it, unless the caller sends none. Internal addresses are refused unless the author allows them; with our own
+transport the connection goes to the very address that was checked (`GuardedTransport`).
 """
 
 import asyncio
@@ -18,7 +18,11 @@ import httpx2
 from runtime.errors import AdkError
 from runtime.http_bodies import BodyTooLargeError, bounded_pieces
 from runtime.models.loop_clients import ssl_context
-from runtime.tools.openapi_tool.address_guard import GuardedTransport, public_addresses
+from runtime.tools.openapi_tool.address_guard import (
+    GuardedTransport,
+    InternalAddressError,
+    public_addresses,
+)
 
 DEFAULT_TIMEOUT = 60.0
 DEFAULT_MAX_RESPONSE_BYTES = 1_000_000
@@ -30,6 +34,10 @@ Verify = bool | str | ssl.SSLContext | None
 
 class ExchangeError(AdkError, ConnectionError):
     """No answer arrived. The message is for the model and holds no credential."""
+
+
+class ForbiddenHostError(ExchangeError):
+    """Requests to the host are not allowed: it is in an internal network."""
 
 
 @dataclass(frozen=True)
@@ -47,10 +55,12 @@ class HttpAnswer:
     """Answer of a server.
 
     Attributes:
+        url: address that answered, after redirects.
         body: body, up to `max_response_bytes`.
         is_cut: True if the body was longer.
     """
 
+    url: str = field(repr=False)
     status: int
     headers: Mapping[str, str]
     body: bytes
@@ -70,6 +80,7 @@ class HttpExchange:
         verify: certificates to trust, as httpx takes them; None: the default certificates.
         client_factory: makes the client for a request, for custom proxies and transports. Addresses are then checked
             before each request, but not pinned.
+        follows_everywhere: True to follow redirects to other servers, too; for requests without credentials.
     """
 
     timeout: float = DEFAULT_TIMEOUT
@@ -78,30 +89,34 @@ class HttpExchange:
     verify: Verify = None
     client_factory: ClientFactory | None = None
     internal_origins: frozenset[str] = frozenset()
+    follows_everywhere: bool = False
 
     async def send(self, request: HttpRequest) -> HttpAnswer:
         """Return the answer to a request.
 
         Raises:
-            ExchangeError: the server did not answer, or requests to it are not allowed.
+            ForbiddenHostError: the server has an internal address.
+            ExchangeError: the server did not answer.
         """
         try:
             async with asyncio.timeout(self.timeout), self._new_client(request.url) as client:
                 return await self._follow(client, _built(client, request))
         except (TimeoutError, httpx2.TimeoutException):
             raise ExchangeError(f"The service did not answer within {self.timeout:g} s.") from None
+        except InternalAddressError as error:
+            raise ForbiddenHostError(f"The request failed: {error}") from error
         except (httpx2.HTTPError, httpx2.InvalidURL) as error:
             raise ExchangeError(f"The request failed: {error or type(error).__name__}") from error
 
     async def _follow(self, client: httpx2.AsyncClient, request: httpx2.Request) -> HttpAnswer:
-        """Send a request and follow redirects on the same server."""
-        # The credentials must not reach another server.
+        """Send a request and follow redirects."""
         for _ in range(MAX_REDIRECTS):
             response = await client.send(request, stream=True, follow_redirects=False)
             try:
                 if response.next_request is None:
                     return await self._read(response)
-                if not _is_same_server(request.url, response.next_request.url):
+                # Credentials must not reach another server.
+                if not (self.follows_everywhere or _is_same_server(request.url, response.next_request.url)):
                     target = response.next_request.url.host
                     raise ExchangeError(f"The service redirects to another server, {target!r}.")
             finally:
@@ -117,7 +132,7 @@ class HttpExchange:
                 body += piece
         except BodyTooLargeError:
             is_cut = True
-        return HttpAnswer(response.status_code, response.headers, bytes(body), is_cut)
+        return HttpAnswer(str(response.url), response.status_code, response.headers, bytes(body), is_cut)
 
     def _new_client(self, url: str) -> httpx2.AsyncClient:
         allow_internal = self.allow_internal or origin_of(url) in self.internal_origins

@@ -8,13 +8,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from runtime import types
 from runtime.context import Context, ReadonlyContext
 from runtime.errors import ConfigurationError
-from runtime.sessions.state import GROUNDING_KEY
 from runtime.tools.base_tool import BaseTool
 from runtime.tools.base_toolset import BaseToolset
 from runtime.tools.retrieval.base_retrieval_tool import BaseRetrievalTool
+from runtime.tools.sources import add_document
 
 DEFAULT_LIMIT = 5
 NAME = "search_knowledge"
@@ -118,18 +117,6 @@ class SearchKnowledgeTool(BaseRetrievalTool):
             )
         query = str(args.get("query", "")).strip()
         found = await search(query=query, bases=self.bases, limit=self.limit, tool_context=tool_context)
-        _add_sources(found, tool_context)
+        for passage in found:
+            add_document(tool_context, passage.source, passage.uri)
         return {"passages": [{"text": passage.text, "source": passage.source} for passage in found]}
-
-
-def _add_sources(found: Sequence[Passage], tool_context: Context) -> None:
-    """Add the passages to the sources of the answer, after those of earlier calls in this invocation."""
-    earlier = tool_context.state.get(GROUNDING_KEY) or types.GroundingMetadata()
-    chunks = list(earlier.grounding_chunks or ())
-    for passage in found:
-        document = types.GroundingChunkRetrievedContext(title=passage.source, uri=passage.uri or None)
-        chunk = types.GroundingChunk(retrieved_context=document)
-        if chunk not in chunks:
-            chunks.append(chunk)
-    if chunks:
-        tool_context.state[GROUNDING_KEY] = earlier.model_copy(update={"grounding_chunks": chunks})

@@ -10,6 +10,7 @@ from runtime.agents import LlmAgent
 from runtime.agents.callback_context import CallbackContext
 from runtime.memory.memory_entry import MemoryEntry
 from runtime.tools import ToolContext, load_artifacts, load_memory, preload_memory
+from runtime.tools.load_web_page import load_web_page
 from tests.side_by_side.program import differing_program, program
 from tests.side_by_side.world import Turn, World, call
 
@@ -107,7 +108,7 @@ async def memory_without_a_match(world: World) -> None:
     await world.play(agent, "What do I like?", session_id="s2")
 
 
-@differing_program("`load_artifacts` requires", only_in=("required",))
+@differing_program("An answer after `load_artifacts`", only_in=("required", "grounding_metadata"))
 async def load_artifacts_shows_a_file(world: World) -> None:
     await world.save_file("note.txt", "Call Bert.")
     turns = (call("load_artifacts", artifact_names=["note.txt"]), "Call Bert.")
@@ -124,6 +125,11 @@ async def load_artifacts_of_a_missing_file(world: World) -> None:
     await world.save_file("note.txt", "Call Bert.")
     turns = (call("load_artifacts", artifact_names=["gone.txt"]), "Gone.")
     await world.play(clerk(world, *turns, tools=[load_artifacts]), "Read my note")
+
+
+@program
+async def load_web_page_is_declared(world: World) -> None:
+    await world.play(clerk(world, "Nothing.", tools=[load_web_page]), "What is on the page?")
 
 
 @program

@@ -105,6 +105,7 @@ NAMES = {
     "runtime.tools.google_search_tool": "google_search GoogleSearchTool",
     "runtime.tools.load_artifacts_tool": "load_artifacts_tool LoadArtifactsTool",
     "runtime.tools.load_memory_tool": "load_memory_tool",
+    "runtime.tools.load_web_page": "load_web_page",
     "runtime.tools.long_running_tool": "LongRunningFunctionTool",
     "runtime.tools.mcp_tool": "McpTool MCPTool McpToolset MCPToolset SseConnectionParams StdioConnectionParams"
     " StdioServerParameters StreamableHTTPConnectionParams",

@@ -227,6 +227,20 @@ async def test_missing_and_binary_files_are_reported_as_such(context: Context) -
     ]
 
 
+async def test_the_answer_names_the_files_that_the_model_has_seen() -> None:
+    asked = call("load_artifacts", artifact_names=["user:plan.txt", "gone.txt", "user:plan.txt", "list.txt"])
+    model = ScriptedModel(turns=[asked, "Buy tea.", "You are welcome."])
+    chat = Conversation(LlmAgent(name="clerk", model=model, tools=[load_artifacts]))
+    for name in ("user:plan.txt", "list.txt", "unread.txt"):
+        await chat.save_file(name, "Buy tea.")
+    [*_, answer] = await chat.say("What is to do?")
+    chunks = (answer.grounding_metadata and answer.grounding_metadata.grounding_chunks) or []
+    titles = [chunk.retrieved_context.title for chunk in chunks if chunk.retrieved_context]
+    assert titles == ["plan.txt", "list.txt"]
+    [thanks] = await chat.say("Thank you")
+    assert thanks.grounding_metadata is None
+
+
 async def remember(context: Context, text: str) -> None:
     service = context.invocation.memory_service
     assert service is not None

@@ -1,0 +1,92 @@
+"""The tool `load_web_page`: reads a web page (contract T9).
+
+A model names the address, and may have it from anybody: internal addresses are refused, also behind redirects, and
+time and size are limited. The page is a source of the answer.
+"""
+
+import re
+
+from runtime.tools.openapi_tool.http_exchange import (
+    ExchangeError,
+    ForbiddenHostError,
+    HttpAnswer,
+    HttpExchange,
+    HttpRequest,
+)
+from runtime.tools.page_text import PageText, read_page
+from runtime.tools.sources import add_page, finds_sources
+from runtime.tools.tool_context import ToolContext
+from runtime.tools.tool_threads import run_in_tool_thread
+
+MAX_BYTES = 2_000_000
+MAX_CHARACTERS = 50_000
+"""Characters of the text that the model gets."""
+TIMEOUT = 30.0
+_PAGES = frozenset({"text/html", "application/xhtml+xml"})
+_TEXTS = re.compile(r"text/|application/(?:[\w.-]+\+)?(?:json|xml|javascript|yaml)\b")
+# Python has decoders whose time grows with the square of the length: no page is written in these.
+_CHARSET = re.compile(
+    r"charset\s*=\s*[\"']?((?:utf|us-ascii|iso|latin|windows|cp|koi8|shift|s?jis|euc|gb|big5|mac|tis)[\w.:-]*)",
+    re.IGNORECASE,
+)
+_EXCHANGE = HttpExchange(timeout=TIMEOUT, max_response_bytes=MAX_BYTES, follows_everywhere=True)
+_HEADERS = {"Accept": "text/html, text/*;q=0.8, application/json;q=0.8, */*;q=0.1"}
+
+
+@finds_sources
+async def load_web_page(  # the docstring is sent to the model
+    url: str, tool_context: ToolContext | None = None
+) -> str | dict[str, str]:
+    """Read a web page: its title, its text, and the addresses of its links.
+
+    Args:
+        url: The address of the page, with https:// or http://.
+    """
+    if not url.lower().startswith(("https://", "http://")):
+        return _failure(url, "The address must begin with https:// or http://.")
+    try:
+        answer = await _EXCHANGE.send(HttpRequest("GET", url, _HEADERS))
+    except ForbiddenHostError:
+        return _failure(url, "Its host is in an internal network, which this tool does not reach.")
+    except ExchangeError as error:
+        return _failure(url, str(error))
+    if not 200 <= answer.status < 300:
+        return _failure(url, f"The server answered with the status {answer.status}.")
+    kind = answer.headers.get("content-type", "text/html").partition(";")[0].strip().lower()
+    if kind in _PAGES:
+        page = await run_in_tool_thread(read_page, html=_decoded(answer), url=answer.url)
+    elif _TEXTS.match(kind):
+        page = PageText(title="", text=_decoded(answer), links={})
+    else:
+        return _failure(url, f"It is a file of the type {kind}, which this tool does not read.")
+    if tool_context is not None:
+        add_page(tool_context, page.title or answer.url, answer.url)
+    return _shown(page, is_cut=answer.is_cut)
+
+
+def _failure(url: str, reason: str) -> dict[str, str]:
+    return {"error": f"The page {url} was not loaded. {reason}"}
+
+
+def _decoded(answer: HttpAnswer) -> str:
+    """Return the body by the encoding that the server or the page declares, by default as UTF-8."""
+    head = answer.body[:2048].decode("ascii", "replace")
+    declared = _CHARSET.search(answer.headers.get("content-type", "")) or _CHARSET.search(head)
+    encoding = declared[1] if declared else "utf-8"
+    try:
+        return answer.body.decode(encoding, "replace")
+    except LookupError:
+        return answer.body.decode("utf-8", "replace")
+
+
+def _shown(page: PageText, *, is_cut: bool) -> str:
+    parts = []
+    if page.title:
+        parts.append(f"Title: {page.title}")
+    parts.append(page.text[:MAX_CHARACTERS])
+    if is_cut or len(page.text) > MAX_CHARACTERS:
+        parts.append("(The page is longer: this is its beginning.)")
+    if page.links:
+        links = [f"- {title}: {address}" for address, title in page.links.items()]
+        parts.append("\n".join(["Links:", *links]))
+    return "\n\n".join(parts)
