@@ -45,7 +45,8 @@ class RetryConfig(BaseModel):
             return None
         # The exponent is bounded: a large one overflows, long after the delay has reached its maximum.
         factor = self.backoff_factor ** min(failed_attempts - 1, 64)
-        delay = min(self.initial_delay * factor, self.max_delay)
+        # `max_delay` bounds the delay with its jitter.
+        delay = min(self.initial_delay * factor, self.max_delay / (1 + self.jitter))
         return max(0.0, delay * (1 + random.uniform(-self.jitter, self.jitter)))  # noqa: S311  # no secret
 
     def _concerns(self, error: Exception) -> bool:

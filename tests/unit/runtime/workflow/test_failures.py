@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from runtime import _platform
+from runtime import _platform, types
 from runtime.events import Event
 from runtime.workflow import NodeContext, NodeTimeoutError, RetryConfig, Workflow, node
 from tests.fakes import say
@@ -33,9 +33,10 @@ async def test_a_node_is_tried_again_and_nothing_of_a_failed_attempt_is_stored(
 ) -> None:
     attempts: list[int] = []
 
-    def unsteady(ctx: NodeContext) -> str:
+    async def unsteady(ctx: NodeContext) -> str:
         attempts.append(ctx.attempt_count)
         ctx.state[f"attempt{ctx.attempt_count}"] = True
+        await ctx.save_artifact(f"attempt{ctx.attempt_count}.txt", types.Part(text="saved"))
         if ctx.attempt_count < 3:
             raise OSError
         return "done"
@@ -51,6 +52,7 @@ async def test_a_node_is_tried_again_and_nothing_of_a_failed_attempt_is_stored(
     ]
     assert [event.error_code for event in events] == [None, None, None]
     assert (await conversation.session()).state == {"attempt3": True}
+    assert [event.actions.artifact_delta for event in events] == [{}, {}, {"attempt3.txt": 0}]
 
 
 @pytest.mark.parametrize(
@@ -87,6 +89,18 @@ def test_delays_grow_to_a_limit() -> None:
         50,
         None,
     ]
+
+
+def test_jitter_shortens_and_lengthens_a_delay_by_at_most_its_part_and_never_below_zero() -> None:
+    half = RetryConfig(initial_delay=10, jitter=0.5)
+    delays = [half.delay_after(1, OSError()) or 0 for _ in range(500)]
+    assert 5 <= min(delays) < 6 and 14 < max(delays) <= 15
+    much = RetryConfig(initial_delay=10, jitter=3)
+    delays = [much.delay_after(1, OSError()) or 0 for _ in range(500)]
+    assert min(delays) == 0 and 30 < max(delays) <= 40
+    long = RetryConfig(initial_delay=100, max_delay=30, jitter=0.5)
+    delays = [long.delay_after(1, OSError()) or 0 for _ in range(500)]
+    assert 10 <= min(delays) < 12 and 28 < max(delays) <= 30
 
 
 async def test_the_wait_for_the_next_attempt_outlives_a_restart(monkeypatch: pytest.MonkeyPatch) -> None:
