@@ -31,6 +31,9 @@ def c() -> str:
     return "c"
 
 
+FIRST = node(a)
+
+
 def edges_of(*items: Any) -> list[tuple[str, str, Any]]:
     graph = Workflow(name="flow", edges=list(items)).graph
     return [
@@ -100,25 +103,40 @@ def test_an_edge_without_a_route_is_always_followed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("edges", "problem"),
+    ("edges", "problem", "remedy"),
     [
-        ([], "no edge begins at START"),
-        ([(a, b)], "no edge begins at START"),
-        ([("START", a), (b, c)], "Nodes 'b', 'c' cannot be reached"),
-        ([("START", a, "START")], "leads back to START"),
-        ([("START", {"x": a})], "START chooses none"),
-        ([("START", a, b, a)], "Nodes 'a', 'b' follow each other without end"),
-        ([("START", a, a)], "Node 'a' follow"),
-        ([("START", a, b), (a, b)], "two edges lead from 'a' to 'b'"),
-        ([("START", a, {1: b}), (a, {1: b})], "on the route 1"),
-        ([("START", a, FunctionNode(func=b, name="a"))], "two nodes called 'a'"),
-        ([("START", a, {None: b})], "The route None is a NoneType"),
-        ([("START",)], "is no edge"),
-        (["START"], "is no edge"),
+        ([], "no edge begins at START", "Begin with"),
+        ([(a, b)], "no edge begins at START", "Begin with"),
+        ([("START", a), (b, c)], "Nodes 'b', 'c' cannot be reached", "Add an edge to it, or remove it"),
+        ([("START", a, "START")], "leads back to START", "Let it lead to the first node"),
+        ([("START", {"x": a})], "START chooses none", "Leave it out"),
+        (
+            [("START", a, b, a)],
+            "Nodes 'a', 'b' follow each other without end",
+            "Give an edge of this cycle a route",
+        ),
+        ([("START", a, a)], "Node 'a' follow", "Give an edge of this cycle a route"),
+        ([("START", a, b), (a, b)], "two edges lead from 'a' to 'b'", "Remove one"),
+        ([("START", a, {1: b}), (a, {1: b})], "on the route 1", "Remove one"),
+        (
+            [("START", FIRST), Edge(from_node=FIRST, to_node=node(b), route=["x", DEFAULT_ROUTE])],
+            "an edge from 'a' has the default route among others",
+            "Give it an edge of its own",
+        ),
+        (
+            [("START", a, FunctionNode(func=b, name="a"))],
+            "two nodes called 'a'",
+            "Give one of them another name by",
+        ),
+        ([("START", a, {None: b})], "The route None is a NoneType", "Routes are texts, numbers or booleans"),
+        ([("START",)], "is no edge", "Write a tuple of nodes"),
+        (["START"], "is no edge", "Write a tuple of nodes"),
     ],
 )
-def test_a_graph_that_cannot_run_is_refused(edges: list[Any], problem: str) -> None:
-    with pytest.raises(ValueError, match=problem):
+def test_a_graph_that_cannot_run_is_refused_with_a_remedy(
+    edges: list[Any], problem: str, remedy: str
+) -> None:
+    with pytest.raises(ValueError, match=f"{problem}.*{remedy}"):
         Workflow(name="flow", edges=edges)
 
 
@@ -128,12 +146,12 @@ def test_a_loop_with_a_route_is_allowed() -> None:
 
 @pytest.mark.parametrize("wrong", [7, None, [a]])
 def test_a_node_is_made_of_functions_agents_and_tools_only(wrong: Any) -> None:
-    with pytest.raises(ValueError, match="A node cannot be"):
+    with pytest.raises(ValueError, match=r"A node cannot be .*Give a function, an agent"):
         Workflow(name="flow", edges=[("START", wrong)])
 
 
 def test_names_are_identifiers() -> None:
-    with pytest.raises(ValueError, match="'not one'"):
+    with pytest.raises(ValueError, match=r"'not one'.*Give the node one by"):
         node(a, name="not one")
 
 
@@ -145,7 +163,7 @@ def test_a_parameter_that_needs_a_position_is_refused() -> None:
 
 
 def test_limits_need_a_parallel_worker() -> None:
-    with pytest.raises(ConfigurationError, match="parallel_worker"):
+    with pytest.raises(ConfigurationError, match="needs parallel_worker=True"):
         node(a, max_parallel_workers=2)
 
 
@@ -153,7 +171,7 @@ def test_agents_become_sub_agents_and_belong_to_one_workflow() -> None:
     writer = LlmAgent(name="writer")
     flow = Workflow(name="flow", edges=[("START", writer)])
     assert flow.find_agent("writer") is writer
-    with pytest.raises(ValueError, match="'writer' already has a parent"):
+    with pytest.raises(ValueError, match=r"'writer' already has a parent.*Use clone\(\)"):
         Workflow(name="other", edges=[("START", writer)])
     with pytest.raises(ValueError, match="sub_agents"):
         Workflow(name="other", edges=[("START", a)], sub_agents=[LlmAgent(name="more")])
