@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import AsyncGenerator, Callable, Iterator
 from enum import Enum, StrEnum
 from typing import Any
@@ -11,8 +12,9 @@ import pytest
 from pydantic import BaseModel
 
 from runtime import types
-from runtime.agents import LlmAgent, SequentialAgent
+from runtime.agents import BaseAgent, LlmAgent, LoopAgent, ParallelAgent, SequentialAgent
 from runtime.agents.callback_context import CallbackContext
+from runtime.context import InvocationContext
 from runtime.errors import ConfigurationError
 from runtime.events import Event
 from runtime.run_config import RunConfig, StreamingMode
@@ -140,6 +142,21 @@ async def test_state_and_output_are_committed_in_one_event() -> None:
     assert (event.output, event.actions.state_delta, event.actions.route) == ("written", {"seen": [1]}, "on")
 
 
+async def test_an_artifact_is_committed_with_the_output() -> None:
+    async def write(ctx: NodeContext) -> AsyncGenerator[Any, None]:
+        await ctx.save_artifact("notes.txt", types.Part(text="on the way"))
+        yield Event(message="half of it")
+        await ctx.save_artifact("report.txt", types.Part(text="one"))
+        await ctx.save_artifact("report.txt", types.Part(text="two"))
+        yield "written"
+
+    events = await Conversation(Workflow(name="flow", edges=[("START", write)])).say("go")
+    assert [(event.output, event.actions.artifact_delta) for event in events] == [
+        (None, {"notes.txt": 0}),
+        ("written", {"report.txt": 1}),
+    ]
+
+
 async def test_a_stored_event_keeps_the_state_that_code_changes_afterwards() -> None:
     async def write(ctx: NodeContext) -> AsyncGenerator[Any, None]:
         ctx.state["seen"] = [1]
@@ -206,6 +223,24 @@ async def test_two_outputs_of_a_node_are_refused() -> None:
 
     with pytest.raises(NodeDataError, match="'twice' gave two outputs"):
         await outputs_of(("START", twice))
+
+
+async def test_a_synchronous_function_runs_in_a_thread_and_an_asynchronous_one_does_not() -> None:
+    threads: list[int] = []
+
+    def note() -> None:
+        threads.append(threading.get_ident())
+
+    def generate() -> Iterator[str]:
+        note()
+        yield "generated"
+
+    async def note_on_the_loop() -> None:
+        note()
+
+    await outputs_of(("START", note, generate, note_on_the_loop))
+    loop = threading.get_ident()
+    assert [thread == loop for thread in threads] == [False, False, True]
 
 
 async def test_routes_choose_what_runs() -> None:
@@ -439,6 +474,47 @@ async def test_an_agent_with_tools_and_a_sequence_are_nodes() -> None:
 
     outputs = await outputs_of(("START", clerk, pair, last))
     assert outputs["flow@1/last@1"] == "y says"
+
+
+class Greeter(BaseAgent):
+    """Agent of a program, without a model."""
+
+    async def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
+        [part] = (ctx.user_content and ctx.user_content.parts) or []
+        yield Event(author=self.name, content=types.ModelContent(f"Hello, {part.text}"))
+
+
+@pytest.mark.filterwarnings("ignore:.*deprecated")
+@pytest.mark.parametrize(
+    ("agent", "messages", "output"),
+    [
+        (Greeter(name="greeter"), ["Hello, Ada"], "HELLO, ADA"),
+        (
+            LoopAgent(
+                name="loop",
+                max_iterations=2,
+                sub_agents=[LlmAgent(name="x", model=ScriptedModel(turns=["one", "two"]))],
+            ),
+            ["one", "two"],
+            "TWO",
+        ),
+        (
+            ParallelAgent(name="both", sub_agents=[Greeter(name="greeter"), Greeter(name="other")]),
+            ["Hello, Ada", "Hello, Ada"],
+            "HELLO, ADA",
+        ),
+    ],
+)
+async def test_every_agent_is_a_node(agent: BaseAgent, messages: list[str], output: str) -> None:
+    def name() -> str:
+        return "Ada"
+
+    def shout(node_input: str) -> str:
+        return node_input.upper()
+
+    events = await Conversation(Workflow(name="flow", edges=[("START", name, agent, shout)])).say("go")
+    assert [event.text() for event in events if event.text()] == [*messages, output]
+    assert ended(events)["flow@1/shout@1"] == output
 
 
 async def test_a_tool_is_a_node() -> None:
