@@ -80,10 +80,17 @@ def node_end_event(
     actions: EventActions | None,
     *,
     output: Any,
+    output_for: list[str],
     is_message: bool,
 ) -> Event:
     """Return the last event of a run of a workflow's node; `is_message` says that its latest message is the output."""
-    info = construct(NodeInfo, path=ctx.node_path, has_ended=True, message_as_output=is_message or None)
+    info = construct(
+        NodeInfo,
+        path=ctx.node_path,
+        output_for=output_for or None,
+        has_ended=True,
+        message_as_output=is_message or None,
+    )
     return _event(
         ctx,
         ctx.agent.name,

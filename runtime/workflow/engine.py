@@ -45,7 +45,6 @@ class WorkflowEngine:
         ctx: context of the workflow's call.
         state_schema: model of the state's keys that nodes may write; None: any.
         max_concurrency: most nodes of the graph at once; None: no limit.
-        shows_output: True if a text that is the output of a last node is a message to the user, too.
     """
 
     def __init__(
@@ -54,13 +53,10 @@ class WorkflowEngine:
         plan: Plan,
         state_schema: type[BaseModel] | None,
         max_concurrency: int | None,
-        *,
-        shows_output: bool,
     ) -> None:
         self._ctx = ctx
         self._state_schema = state_schema
         self._plan = plan
-        self._shows_output = shows_output
         self._output_of = ""
         self._pool = TaskPool[Event]()
         self._slots: Slots = UNLIMITED
@@ -197,14 +193,35 @@ class WorkflowEngine:
 
     async def _emit_end(self, run: NodeRun, invocation: InvocationContext, end: "_NodeEnd") -> None:
         content = end.content
-        is_last = self._plan.is_last(run)
-        if is_last and (end.is_message or end.output is not None):
-            self._check_is_only_output(run.node.name)
-        is_shown = self._shows_output and is_last
-        if content is None and is_shown and isinstance(end.output, str):
+        output_for: list[str] = []
+        if end.is_message or end.output is not None:
+            output_for = self._output_for(run)
+        is_answer = self._plan.path in output_for
+        if content is None and is_answer and isinstance(end.output, str):
             content = types.Content(role="model", parts=[types.Part(text=end.output)])
-        event = node_end_event(invocation, content, end.actions, output=end.output, is_message=end.is_message)
+        event = node_end_event(
+            invocation,
+            content,
+            end.actions,
+            output=end.output,
+            output_for=output_for,
+            is_message=end.is_message,
+        )
         await self._pool.emit(event)
+
+    def _output_for(self, run: NodeRun) -> list[str]:
+        """Return the paths of the runs that the run gives their output, itself first.
+
+        Raises:
+            SeveralOutputsError: the run gives a second output of the workflow.
+        """
+        if not self._plan.is_last(run):
+            return [run.path]
+        self._check_is_only_output(run.node.name)
+        if self._ctx.node is not None:
+            # The workflow is a node, whose own last event has the output, converted to its schema.
+            return [run.path]
+        return [run.path, self._plan.path]
 
     def _check_is_only_output(self, name: str) -> None:
         """Check that the output of the node, which no edge leaves, is the workflow's only one.

@@ -73,7 +73,7 @@ class Plan:
     def __init__(self, graph: Graph, name: str, path: str, workflow_input: Any, branch: str | None) -> None:
         self._graph = graph
         self._name = name
-        self._path = path
+        self.path = path
         self._branch = branch
         self._queues = {name: _Queue(node, path) for name, node in graph.nodes.items()}
         self._arrivals: dict[str, dict[str, Any]] = {}
@@ -87,12 +87,12 @@ class Plan:
     def is_last(self, run: NodeRun) -> bool:
         """Return True if the run is of a node that no edge leaves."""
         # The code of a node may run such a node, too.
-        is_own = run.path.rpartition("/")[0] == self._path
+        is_own = run.path.rpartition("/")[0] == self.path
         return is_own and self._graph.is_terminal(run.node.name)
 
     def next_runs(self, log: InvocationLog) -> Iterator[NodeRun]:
         """Take in the runs that have ended since the last call; yield the runs that can begin now, each once."""
-        ended = log.ended_below(self._path)
+        ended = log.ended_below(self.path)
         for path in ended[self._position :]:
             self._end(path, log.run(path))
         self._position = len(ended)

@@ -98,7 +98,7 @@ class Workflow(BaseAgent):
         workflow_input = fit(given, self._input_adapter, f"The input of workflow {self.name!r}")
         plan = Plan(self._graph, self.name, path, workflow_input, ctx.branch)
         schema = self.state_schema or (ctx.node.state_schema if ctx.node else None)
-        engine = WorkflowEngine(ctx, plan, schema, self.max_concurrency, shows_output=ctx.node is None)
+        engine = WorkflowEngine(ctx, plan, schema, self.max_concurrency)
         async with aclosing(engine.events()) as events:
             async for event in events:
                 yield event

@@ -142,6 +142,28 @@ async def test_state_and_output_are_committed_in_one_event() -> None:
     assert (event.output, event.actions.state_delta, event.actions.route) == ("written", {"seen": [1]}, "on")
 
 
+async def test_an_event_names_the_runs_whose_output_it_gives() -> None:
+    def one() -> str:
+        return "1"
+
+    def nothing() -> None: ...
+
+    inner = Workflow(name="inner", edges=[("START", one)], output_schema=int)
+    writer = LlmAgent(name="writer", model=ScriptedModel(turns=["two"]))
+    flow = Workflow(name="flow", edges=[("START", nothing, inner, writer)])
+    events = await Conversation(flow).say("go")
+    found = []
+    for event in events:
+        if event.node_info and event.node_info.has_ended:
+            found.append((event.output, event.node_info.path, event.node_info.output_for))
+    assert found == [
+        (None, "flow@1/nothing@1", None),
+        ("1", "flow@1/inner@1/one@1", ["flow@1/inner@1/one@1"]),
+        (1, "flow@1/inner@1", ["flow@1/inner@1"]),
+        (None, "flow@1/writer@1", ["flow@1/writer@1", "flow@1"]),
+    ]
+
+
 async def test_an_artifact_is_committed_with_the_output() -> None:
     async def write(ctx: NodeContext) -> AsyncGenerator[Any, None]:
         await ctx.save_artifact("notes.txt", types.Part(text="on the way"))
