@@ -27,6 +27,7 @@ from tests.side_by_side.world import World
 
 Message = str | Callable[[Sequence[Event]], types.Content]
 """Text of the person, or a function from the events before to an answer."""
+KEY: dict[str, Any] = {"user_id": "ada", "session_id": "graph"}
 
 
 class Writer(BaseLlm):
@@ -46,31 +47,58 @@ class Writer(BaseLlm):
         yield LlmResponse(content=types.Content(role="model", parts=[part]))
 
 
-async def run(world: World, workflow: Any, *messages: Message, plugins: Sequence[BasePlugin] = ()) -> None:
-    """Send the messages and note what came of them."""
-    app = App(name="shop", root_agent=workflow, plugins=list(plugins))
-    runner = Runner(app=app, session_service=world.sessions)
-    key: dict[str, Any] = {"user_id": "ada", "session_id": "graph"}
-    await world.sessions.create_session(app_name="shop", **key)
-    events: list[Event] = []
-    notes: list[Any] = []
-    for message in messages:
+class Talk:
+    """Conversation with a workflow, and what came of it.
+
+    Attributes:
+        events: events of the latest message.
+    """
+
+    def __init__(self, world: World, workflow: Any, plugins: Sequence[BasePlugin] = ()) -> None:
+        app = App(name="shop", root_agent=workflow, plugins=list(plugins))
+        self.events: list[Event] = []
+        self._world = world
+        self._runner = Runner(app=app, session_service=world.sessions)
+        self._notes: list[Any] = []
+
+    async def begin(self) -> Talk:
+        await self._world.sessions.create_session(app_name="shop", **KEY)
+        return self
+
+    async def say(self, message: Message) -> None:
+        """Send a message."""
         if callable(message):
-            content = message(events)
+            content = message(self.events)
         else:
             content = types.Content(role="user", parts=[types.Part(text=message)])
-        events = []
+        self.events = []
         try:
-            async for event in runner.run_async(**key, new_message=content):
-                events.append(event)
-                notes += notes_of(event)
+            async for event in self._runner.run_async(**KEY, new_message=content):
+                self.events.append(event)
+                self._notes += notes_of(event)
         except Exception as error:  # noqa: BLE001  # Any failure is part of the outcome.
             kinds = [kind for kind in type(error).__mro__ if kind.__module__ == "builtins"]
-            notes.append({"raised": kinds[0].__name__})
-    session = await world.sessions.get_session(app_name="shop", **key)
-    asked = {note["asked_at"] for note in notes if "asked_at" in note}
-    kept = [json.dumps(note, sort_keys=True) for note in notes if note.get("path") not in asked]
-    world.note(seen=sorted(kept), state=dict(session.state) if session else {})
+            self._notes.append({"raised": kinds[0].__name__})
+
+    async def rewind(self) -> None:
+        """Take back the latest message."""
+        invocation_id = self.events[0].invocation_id
+        await self._runner.rewind_async(**KEY, rewind_before_invocation_id=invocation_id)
+
+    async def end(self) -> None:
+        """Note what came of it."""
+        session = await self._world.sessions.get_session(app_name="shop", **KEY)
+        asked = {note["asked_at"] for note in self._notes if "asked_at" in note}
+        kept = [json.dumps(note, sort_keys=True) for note in self._notes if note.get("path") not in asked]
+        self._world.note(seen=sorted(kept), state=dict(session.state) if session else {})
+
+
+async def run(world: World, workflow: Any, *messages: Message, plugins: Sequence[BasePlugin] = ()) -> None:
+    """Send the messages and note what came of them."""
+    talk = await Talk(world, workflow, plugins).begin()
+    for message in messages:
+        await talk.say(message)
+    await talk.end()
 
 
 def notes_of(event: Event) -> list[dict[str, Any]]:
@@ -81,10 +109,24 @@ def notes_of(event: Event) -> list[dict[str, Any]]:
     for part in (event.content.parts or []) if event.content and event.author != "user" else []:
         if part.text and part.text != event.output:
             notes.append({"text": part.text})
-        if part.function_call and part.function_call.name == "adk_request_input":
-            args = part.function_call.args or {}
-            notes.append({"asked_at": path, "question": args.get("message"), "payload": args.get("payload")})
+        if part.function_call and part.function_call.id in (event.long_running_tool_ids or ()):
+            notes += _question(path, part.function_call.name or "", part.function_call.args or {})
     return notes
+
+
+def _question(path: str, name: str, args: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the note of a question. The packages ask for the confirmation of a node by calls of different names."""
+    payload = args.get("payload")
+    if name == "adk_request_confirmation":
+        call = args["originalFunctionCall"]
+        return [{"confirm": call["name"], "args": call["args"]}]
+    if name == "adk_request_credential":
+        return [{"credential": path}]
+    if name != "adk_request_input":
+        return []
+    if isinstance(payload, dict) and "tool_name" in payload:
+        return [{"confirm": payload["tool_name"], "args": payload["args"]}]
+    return [{"asked_at": path, "question": args.get("message"), "payload": payload}]
 
 
 def ans(value: Any) -> Message:
