@@ -8,6 +8,7 @@ import sys
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Generator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from types import FrameType
 from typing import Annotated, Any
 
@@ -31,6 +32,7 @@ from runtime.models import BaseLlm, LlmRequest, LlmResponse
 from runtime.runners import Runner
 from runtime.sessions import InMemorySessionService, Session
 from runtime.tools import FunctionTool, LongRunningFunctionTool
+from runtime.tools.authenticated_function_tool import AuthenticatedFunctionTool
 from runtime.workflow import JoinNode, NodeContext, RetryConfig, Workflow, node
 from tests.fakes import ScriptedModel, call, pending_calls, requests_of, say, text_content
 from tests.unit.runtime.conversation import Conversation, answer_to
@@ -518,32 +520,83 @@ def graphs(draw: st.DrawFn) -> list[tuple[str, str]]:
     return edges
 
 
-@given(edges=graphs(), asking=st.sets(st.integers(0, 6)), data=st.data())
+ROUNDS = 3
+
+
+@dataclass(frozen=True)
+class Part:
+    """Nodes that stand for a node of a random graph: its entry, its exit, and what is between them.
+
+    A part that asks has a question as its output, one that fails fails in its first attempt, one that chooses has two
+    ways of which one is followed, and one that repeats runs some rounds.
+    """
+
+    entry: Any
+    exit: Any
+    edges: list[tuple[Any, ...]]
+
+
+def part_of_graph(name: str, traits: set[str]) -> Part:
+    def run(ctx: NodeContext) -> Any:
+        if "fails" in traits and ctx.attempt_count == 1:
+            raise OSError(name)
+        ctx.state[name] = ctx.state.get(name, 0) + 1
+        return RequestInput(message=name) if "asks" in traits else name
+
+    def choose(node_input: str) -> Event:
+        return Event(output=node_input, route="left" if name < "n3" else "right")
+
+    def repeat(node_input: str, ctx: NodeContext) -> Event:
+        return Event(output=node_input, route="again" if ctx.state[name] < ROUNDS else "on")
+
+    def step(suffix: str) -> Any:
+        return node(lambda node_input: f"{node_input}{suffix}", name=f"{name}{suffix}")
+
+    entry = node(run, name=name, retry_config=RetryConfig(initial_delay=0, jitter=0))
+    last = entry
+    edges: list[tuple[Any, ...]] = []
+    if "chooses" in traits:
+        left = step("_left")
+        right = step("_right")
+        last = step("_met")
+        edges.append((entry, node(choose, name=f"{name}_choose"), {"left": left, "right": right}))
+        edges.append(((left, right), last))
+    if "repeats" in traits:
+        on = step("_on")
+        edges.append((last, node(repeat, name=f"{name}_repeat"), {"again": entry, "on": on}))
+        last = on
+    return Part(entry, last, edges)
+
+
+TRAITS = st.sets(st.sampled_from(["asks", "fails", "chooses", "repeats"]))
+
+
+@given(edges=graphs(), traits=st.lists(TRAITS, min_size=7, max_size=7), data=st.data())
 @settings(max_examples=40)
 def test_an_interrupted_graph_ends_as_an_uninterrupted_one(
-    edges: list[tuple[str, str]], asking: set[int], data: st.DataObject
+    edges: list[tuple[str, str]], traits: list[set[str]], data: st.DataObject
 ) -> None:
     def make(process: Process) -> BaseAgent:
-        def step(number: int) -> Any:
-            def run(node_input: Any, ctx: NodeContext) -> Any:
-                ctx.state[f"n{number}"] = True
-                return RequestInput(message=f"n{number}") if number in asking else f"n{number}"
-
-            several = [one for one, other in edges if other == f"n{number}"]
-            if len(several) > 1:
-                return JoinNode(name=f"n{number}")
-            return node(run, name=f"n{number}")
-
+        names = sorted({other for _, other in edges})
+        parts = {name: part_of_graph(name, traits[int(name[1:])]) for name in names}
         # A last node takes in all ends, since a workflow has one output.
-        names = {other for _, other in edges}
         last = JoinNode(name="last")
-        nodes = {name: step(int(name[1:])) for name in sorted(names)}
-        inner = [(nodes.get(one, one), nodes[other]) for one, other in edges]
-        ends_of_graph = names - {one for one, _ in edges}
-        return Workflow(name="flow", edges=[*inner, *((nodes[name], last) for name in sorted(ends_of_graph))])
+        flow: list[tuple[Any, ...]] = []
+        for name, part in parts.items():
+            flow += part.edges
+            before = [one for one, other in edges if other == name]
+            into = part.entry
+            if len(before) > 1:
+                into = JoinNode(name=f"{name}_join")
+                flow.append((into, part.entry))
+            flow += [(parts[one].exit if one in parts else one, into) for one in before]
+            if name not in {one for one, _ in edges}:
+                flow.append((part.exit, last))
+        return Workflow(name="flow", edges=flow)
 
     async def run() -> None:
         expected = await (await uninterrupted(make)).session()
+        assert "flow@1/last@1" in ends(expected.events)
         count = data.draw(st.integers(1, len(expected.events)))
         process = await Process(make, expected.events[:count]).start()
         await process.send(invocation_id=expected.events[0].invocation_id)
@@ -695,19 +748,48 @@ async def test_a_function_that_is_tried_again_is_recorded_as_one_call() -> None:
     assert [call.name for event in events for call in event.get_function_calls()] == ["refund"]
 
 
-async def test_a_function_runs_with_the_credential_that_it_asked_for() -> None:
-    scheme = APIKey(in_=ApiKeyLocation.HEADER, name="X-Key")
-    config = AuthConfig(auth_scheme=scheme)
+HEADER_KEY = AuthConfig(auth_scheme=APIKey(in_=ApiKeyLocation.HEADER, name="X-Key"))
 
-    @node(auth_config=config)
+
+def function_with_a_credential() -> Any:
+    @node(auth_config=HEADER_KEY)
     def fetch(ctx: NodeContext) -> str:
-        credential = ctx.get_auth_response(config)
+        credential = ctx.get_auth_response(HEADER_KEY)
         assert credential is not None
         return f"fetched with {credential.api_key}"
 
-    conversation = Conversation(Workflow(name="flow", edges=[("START", fetch)]))
+    return fetch
+
+
+def tool_with_a_credential() -> Any:
+    def fetch(credential: AuthCredential) -> str:
+        """Fetch something."""
+        return f"fetched with {credential.api_key}"
+
+    return AuthenticatedFunctionTool(func=fetch, auth_config=HEADER_KEY)
+
+
+def tool_that_asks_for_a_credential() -> Any:
+    def fetch(tool_context: Context) -> str | None:
+        """Fetch something."""
+        credential = tool_context.get_auth_response(HEADER_KEY)
+        if credential is None:
+            tool_context.request_credential(HEADER_KEY)
+            return None
+        return f"fetched with {credential.api_key}"
+
+    return FunctionTool(fetch)
+
+
+@pytest.mark.parametrize(
+    "make", [function_with_a_credential, tool_with_a_credential, tool_that_asks_for_a_credential]
+)
+async def test_a_node_runs_with_the_credential_that_it_asked_for(make: Callable[[], Any]) -> None:
+    conversation = Conversation(Workflow(name="flow", edges=[("START", node(make(), name="fetch"))]))
     question = (await conversation.say("go"))[-1]
     given = AuthCredential(auth_type=AuthCredentialTypes.API_KEY, api_key="k")
-    answered = config.model_copy(update={"exchanged_auth_credential": given})
+    answered = HEADER_KEY.model_copy(update={"exchanged_auth_credential": given})
     events = await conversation.say(answer_to(question, answered.model_dump(mode="json", by_alias=True)))
     assert ends(events) == {"flow@1/fetch@1": "fetched with k"}
+    session = await conversation.session()
+    assert session.state == {}
