@@ -104,7 +104,7 @@ def _inbox_name(request: HttpRequest, name: object) -> object:
     """Return the name of the inbox with the number of requests that wait for the user, counted when it is shown."""
 
     def numbered() -> str:
-        from sessions_app.admin.inbox.requests import count_mine
+        from sessions_app.admin.inbox.answer_request_admin import count_mine
 
         number = count_mine(request)
         return f"{name} ({number})" if number else str(name)

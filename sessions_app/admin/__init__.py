@@ -28,9 +28,9 @@ from sessions_app.admin import (  # noqa: F401 (each registers its admins)
     user,
     webhooks,
 )
-from sessions_app.admin.acts import page as acts_page  # noqa: F401
+from sessions_app.admin.acts import staff_act_admin  # noqa: F401
 from sessions_app.admin.case_files import case_file_admin  # noqa: F401
-from sessions_app.admin.inbox import requests  # noqa: F401
-from sessions_app.admin.overview import page  # noqa: F401
-from sessions_app.admin.second_person import requests as second_person_requests  # noqa: F401
-from sessions_app.admin.session import page as session_page  # noqa: F401
+from sessions_app.admin.inbox import answer_request_admin  # noqa: F401
+from sessions_app.admin.overview import overview_admin  # noqa: F401
+from sessions_app.admin.second_person import act_request_admin  # noqa: F401
+from sessions_app.admin.session import session_admin  # noqa: F401

@@ -26,11 +26,11 @@ from sessions_app.admin.framework.permissions import (
     sums_within_remits,
     within_remits,
 )
-from sessions_app.admin.inbox.requests import answerable
+from sessions_app.admin.inbox.answer_request_admin import answerable
 from sessions_app.admin.overview.links import OverviewLinks
 from sessions_app.admin.records import links_to_rows
+from sessions_app.admin.second_person.act_request_admin import answerable_acts, answered_acts
 from sessions_app.admin.second_person.consent import act_url
-from sessions_app.admin.second_person.requests import answerable_acts, answered_acts
 from sessions_app.base.actors import ActorKind
 from sessions_app.conf import conf
 from sessions_app.history.figures.days import load_days, local_day

@@ -106,7 +106,7 @@ async def check_may_answer(
 
     When the tool asks staff, the owner of the session cannot approve, even with the permission (four eyes), but may
     withdraw the question by a no. Only the owner gives a credential. The inbox of staff offers requests by the same
-    rule, in SQL and in words: see `answerable` and `_reason_not_allowed` of `admin.inbox.requests`.
+    rule, in SQL and in words: see `answerable` and `_reason_not_allowed` of `admin.inbox.answer_request_admin`.
 
     Args:
         user: the owner of the session, or staff.

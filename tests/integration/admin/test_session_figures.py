@@ -18,7 +18,7 @@ from django.utils import timezone
 
 from sessions_app.admin.framework import keyset_list
 from sessions_app.admin.session import export as session_export
-from sessions_app.admin.session.page import SessionAdmin
+from sessions_app.admin.session.session_admin import SessionAdmin
 from sessions_app.history.figures.batches import count_figures
 from sessions_app.models import Invocation, Session, SessionFigures
 from tests.integration.admin.audit_rows import append_event, list_url, read
