@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from sessions_app.admin.framework.base import require_read_request
-from sessions_app.admin.framework.guarded_views import GuardedViewsMixin
+from sessions_app.admin.framework.guarded_views import GuardedAdmin
 from sessions_app.admin.framework.permissions import remits_of
 from sessions_app.agent_apps import registry
 from sessions_app.base.actors import NAME_LENGTH
@@ -34,7 +34,7 @@ class PersonForm(forms.Form):
     person = forms.CharField(required=False, max_length=NAME_LENGTH, label=gettext_lazy("Person"))
 
 
-class AgentAccessMixin(GuardedViewsMixin):
+class AgentAccessMixin(GuardedAdmin):
     """Admin of users with the page, which has people within the remits only."""
 
     class Media:

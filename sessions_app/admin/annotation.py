@@ -74,7 +74,7 @@ class AnnotationForm(forms.ModelForm):  # type: ignore[type-arg]
 class AnnotationAdmin(RecordedActsMixin, KeysetAdmin, SessionRowAdmin):
     """Annotations, newest first. Staff with the permissions add and delete annotations; nobody changes them."""
 
-    is_text = True
+    shows_text = True
     form = AnnotationForm
     list_display = ("id", "label", "short_note", "of_session", "app", "event", "by_name", "created_at")
     list_filter = (LabelFilter, AppFilter)

@@ -41,7 +41,7 @@ _BLOCK = '<pre class="audit-block" dir="auto" tabindex="0">{}</pre>'
 class ArtifactAdmin(KeysetAdmin, SessionRowAdmin):
     """Artifacts, newest first. Staff who may open an artifact may download its file."""
 
-    is_text = True
+    shows_text = True
     remit_paths = (REMIT_OF_ROW,)
     list_display = (
         "filename", "version", "of_session", "user", "mime_type", "readable_size", "short_sha256",

@@ -34,11 +34,11 @@ class KindFilter(ValueFilter):
 class EventAdmin(KeysetAdmin, SessionRowAdmin):
     """Events of all sessions, newest first."""
 
-    is_text = True
+    shows_text = True
     list_display = ("number", "happened_at", "of_session", "event_kind", "author", "summary", "tokens")
     list_display_links = None
     list_filter = (KindFilter, AppFilter)
-    has_rare_filters = True
+    may_match_few = True
     filters_in_order = {"kind": RARE_KINDS}
     ordering = ("-id",)
     time_field = "happened_at"

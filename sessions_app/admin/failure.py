@@ -76,7 +76,7 @@ CAUSE_WORDING = Wording(link="", title=_("Assign or resolve a cause"), confirm=_
 class FailureAdmin(KeysetAdmin, SessionRowAdmin):
     """Failures, newest first. Staff need the right to read texts, because a cause may quote a conversation."""
 
-    is_text = True
+    shows_text = True
     list_display = ("event", "day", "tool", "short_cause", "of_session", "app")
     list_display_links = None
     list_filter = (FailedToolFilter, CauseFilter, "day")

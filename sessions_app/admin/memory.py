@@ -37,7 +37,7 @@ class KindFilter(ValueFilter):
 class MemoryEntryAdmin(KeysetAdmin, SessionRowAdmin):
     """Memory entries, newest first."""
 
-    is_text = True
+    shows_text = True
     list_display = (
         "id",
         "short_text",

@@ -21,7 +21,7 @@ from sessions_app.rendering.audit_values import json_block
 class SharedStateAdmin(ReadOnlyAdmin):
     """Admin of rows of shared state. Keys are shown without the prefix of their scope."""
 
-    is_text = True
+    shows_text = True
     values = shown_column("state", _("State"), json_block)
 
     @admin.display(description=_("Keys"))

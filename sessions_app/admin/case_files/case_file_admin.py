@@ -81,7 +81,7 @@ UNOPENED = gettext_lazy("Open each session and event first: those that you have 
 class CaseFileAdmin(RecordedActsMixin, KeysetAdmin):
     """Case files, newest first. Titles and notes may quote conversations, so they need the right to read texts."""
 
-    is_text = True
+    shows_text = True
     list_display = ("title", "stage", "actor_name", "at")
     ordering = ("-id",)
     search_fields = ("title",)

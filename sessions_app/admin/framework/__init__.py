@@ -1,6 +1,6 @@
 """Parts of the audit admins:
 
-guarded_views.GuardedViewsMixin   time limit of statements, masked secrets, visible hidden characters
+guarded_views.GuardedAdmin      time limit of statements, masked secrets, visible hidden characters
 base.ReadOnlyAdmin              no changes; rights and remits decide about rows, columns and search
 keyset_list.KeysetAdmin       lists of large tables, without counting and skipping rows
 base.SessionRowAdmin          rows of a session

@@ -14,7 +14,7 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext_lazy as _
 
 from sessions_app.admin.framework.columns import exact_time, field_column
-from sessions_app.admin.framework.guarded_views import GuardedViewsMixin
+from sessions_app.admin.framework.guarded_views import GuardedAdmin
 from sessions_app.admin.framework.links import event_link, session_link
 from sessions_app.admin.framework.permissions import (
     REMIT_OF_SESSION,
@@ -64,12 +64,12 @@ def require_read_request(request: HttpRequest) -> None:
         raise PermissionDenied
 
 
-class ReadOnlyAdmin(GuardedViewsMixin):
+class ReadOnlyAdmin(GuardedAdmin):
     """Admin without adding, changing or deleting, for superusers too: such requests are answered with 403.
 
     Attributes:
         remit_paths: look-ups from a row to its app and its user; empty for rows not narrowed by remits.
-        is_text: True for rows with text of conversations. Staff need the right to read texts to see such rows.
+        shows_text: True for rows with text of conversations. Staff need the right to read texts to see such rows.
         text_columns: columns and fields with text of conversations, or with a link to them, and the column that
             replaces each for staff without the right to read texts; None to leave the column out.
         time_field: time of a row at which a search by `sessions_app.history.word_search` ends; empty for a list that is
@@ -77,7 +77,7 @@ class ReadOnlyAdmin(GuardedViewsMixin):
     """
 
     remit_paths: ClassVar[tuple[RemitPaths, ...]] = ()
-    is_text: ClassVar[bool] = False
+    shows_text: ClassVar[bool] = False
     text_columns: ClassVar[Mapping[str, str | None]] = {}
     time_field: ClassVar[str] = ""
     actions = None
@@ -144,12 +144,12 @@ class ReadOnlyAdmin(GuardedViewsMixin):
             raise PermissionDenied
 
     def rights_for(self, action: str) -> list[str]:
-        # Nobody adds, changes or deletes a row.
+        # Nobody adds, changes or deletes a row. Only the page "stop" needs more than to view it: `cancel_<model>`.
         rights = super().rights_for("cancel" if action == "stop" else "view")
-        return [*rights, Right.VIEW_TEXT] if self.is_text else rights
+        return [*rights, Right.VIEW_TEXT] if self.shows_text else rights
 
     def has_view_permission(self, request: HttpRequest, obj: object | None = None) -> bool:
-        may_read = not self.is_text or may(request, Right.VIEW_TEXT)
+        may_read = not self.shows_text or may(request, Right.VIEW_TEXT)
         return may_read and super().has_view_permission(request, obj)
 
     def has_add_permission(self, request: HttpRequest) -> bool:
@@ -174,7 +174,7 @@ class ReadOnlyAdmin(GuardedViewsMixin):
 
     def change_view(self, request: HttpRequest, object_id: str, *args: Any, **kwargs: Any) -> HttpResponse:
         response = super().change_view(request, object_id, *args, **kwargs)
-        if (self.is_text or self.text_columns) and may(request, Right.VIEW_TEXT):
+        if (self.shows_text or self.text_columns) and may(request, Right.VIEW_TEXT):
             self.note_access(request, AccessKind.OPEN, unquote(object_id))
         return response
 
@@ -206,6 +206,12 @@ def _parameters(list_filter: Any) -> tuple[str, ...]:
 
 
 class SessionRowAdmin(ReadOnlyAdmin):
+    """Admin of rows that belong to a session, narrowed by the remits of their sessions.
+
+    Staff without the right to read texts see no titles of sessions. A row's page shows masked values if the user has a
+    grant for the row's session.
+    """
+
     list_select_related: ClassVar[tuple[str, ...]] = ("session",)
     remit_paths: ClassVar[tuple[RemitPaths, ...]] = (REMIT_OF_SESSION,)
     text_columns: ClassVar[Mapping[str, str | None]] = SESSION_COLUMNS_WITHOUT_TEXT

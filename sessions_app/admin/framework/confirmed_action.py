@@ -15,7 +15,7 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
-from sessions_app.admin.framework.guarded_views import GuardedViewsMixin
+from sessions_app.admin.framework.guarded_views import GuardedAdmin
 from sessions_app.admin.framework.staff_records import RecordedActsMixin, staff_of
 from sessions_app.base.actors import Actor
 from sessions_app.models import ActionKind
@@ -59,7 +59,7 @@ def revoke_wording(title: Words, done: Words) -> Wording:
 
 
 def confirmation_page(
-    admin: GuardedViewsMixin,
+    admin: GuardedAdmin,
     request: HttpRequest,
     wording: Wording,
     form: forms.Form,

@@ -12,11 +12,9 @@ from functools import wraps
 from typing import Any, Never
 
 from django.contrib import admin
-from django.contrib.admin.options import IncorrectLookupParameters
-from django.contrib.admin.views.main import PAGE_VAR, ChangeList
+from django.contrib.admin.views.main import ChangeList
 from django.contrib.auth.models import Permission
 from django.core.exceptions import PermissionDenied
-from django.core.paginator import Paginator
 from django.db import OperationalError, transaction
 from django.http import Http404, HttpRequest, HttpResponseBase
 from django.template.response import TemplateResponse
@@ -27,6 +25,7 @@ from django.utils.translation import gettext_lazy as _
 from psycopg.errors import QueryCanceled
 
 from sessions_app.admin.framework.permissions import may
+from sessions_app.admin.framework.uncounted_list import UncountedChangeList
 from sessions_app.conf import conf
 from sessions_app.process.replica import (
     ReadFrom,
@@ -44,47 +43,9 @@ View = Callable[..., HttpResponseBase]
 WRITTEN_COOKIE = "adk_written"
 """Position of the last write of a member of staff, who must see it on the next page."""
 WRITTEN_SECONDS = 600
-MAX_PAGES = 1_000_000
 
 
-class UncountedChangeList(ChangeList):
-    """Page of a list without a count of its rows. Actions apply only to rows of this page.
-
-    Attributes:
-        next_page: query string of the next page; empty on the last page.
-        first_page: query string of the first page; empty on the first page itself.
-    """
-
-    def get_results(self, request: HttpRequest) -> None:
-        """Load the rows of the requested page.
-
-        Raises:
-            IncorrectLookupParameters: there is no such page.
-        """
-        if not 1 <= self.page_num <= MAX_PAGES:
-            raise IncorrectLookupParameters
-        begin = (self.page_num - 1) * self.list_per_page
-        end = self.page_num * self.list_per_page
-        shown = self.queryset[begin:end]
-        if begin and not shown:
-            raise IncorrectLookupParameters
-        next_page = self.page_num + 1 if self.queryset[end : end + 1].exists() else None
-        self.show_rows(shown, next_page, is_first=not begin)
-
-    def show_rows(self, shown: Any, next_position: int | str | None, *, is_first: bool) -> None:
-        """Show these rows on the page. The next page begins at a position; None for the last page."""
-        self.next_page = ""
-        if next_position is not None:
-            self.next_page = self.get_query_string({PAGE_VAR: next_position})
-        self.first_page = "" if is_first else self.get_query_string(remove=[PAGE_VAR])
-        self.result_list = shown
-        self.result_count = self.full_result_count = len(shown)
-        self.show_full_result_count = self.can_show_all = self.multi_page = False
-        self.show_admin_actions = bool(shown)
-        self.paginator = Paginator(shown, self.list_per_page)
-
-
-class GuardedViewsMixin(admin.ModelAdmin):  # type: ignore[type-arg]
+class GuardedAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     """Admin with guarded views, including the views of subclasses, and without a count of the rows of its list."""
 
     change_list_template = "admin/sessions_app/uncounted_list.html"

@@ -24,8 +24,8 @@ from django.utils.safestring import SafeString, mark_safe
 
 from sessions_app.admin.framework.base import ReadOnlyAdmin
 from sessions_app.admin.framework.columns import field_column, short_time
-from sessions_app.admin.framework.guarded_views import UncountedChangeList
 from sessions_app.admin.framework.permissions import Right, may, remits_of
+from sessions_app.admin.framework.uncounted_list import UncountedChangeList
 from sessions_app.base.timing import in_utc
 from sessions_app.history.word_search import END_OF_HIT, START_OF_HIT, Search, excerpts_of, search_list
 from sessions_app.process.replica import reading_connection
@@ -96,7 +96,7 @@ class KeysetChangeList(UncountedChangeList):
         """
         position = request.GET.get(PAGE_VAR, "")
         is_filtered = bool(self.has_active_filters or remits_of(request))
-        self.is_narrowed = self.model_admin.has_rare_filters and is_filtered
+        self.is_narrowed = self.model_admin.may_match_few and is_filtered
         self.may_read_causes = may(request, Right.VIEW_ERROR_DETAIL)
         page = self.page_after(position, self.list_per_page)
         self.show_rows(page.rows, page.next_position or None, is_first=not position)
@@ -243,14 +243,14 @@ class KeysetAdmin(ReadOnlyAdmin):
 
     Attributes:
         large_fields: columns to leave out of the query of the list.
-        has_rare_filters: True if filters or remits may match few rows, and their indexes are not in the order of the
+        may_match_few: True if filters or remits may match few rows, and their indexes are not in the order of the
             list. The first field of `ordering` must then be a time or a number.
         filters_in_order: values of columns by which a filter has an index in the order of the list.
         search_columns: further columns that the search needs.
     """
 
     large_fields: ClassVar[tuple[str, ...]] = ()
-    has_rare_filters = False
+    may_match_few = False
     filters_in_order: ClassVar[Mapping[str, Collection[str]]] = {}
     search_columns: ClassVar[tuple[str, ...]] = ()
     change_list_template = "admin/sessions_app/keyset_list.html"

@@ -14,7 +14,7 @@ from django.db.models import Model
 from django.http import HttpRequest
 
 from runtime.valid_text import storable
-from sessions_app.admin.framework.guarded_views import GuardedViewsMixin
+from sessions_app.admin.framework.guarded_views import GuardedAdmin
 from sessions_app.admin.framework.recorded_acts import staff_act_in_words
 from sessions_app.base import actors
 from sessions_app.base.client_address import client_address
@@ -64,7 +64,7 @@ def record_act(
     )
 
 
-class RecordedActsMixin(GuardedViewsMixin):
+class RecordedActsMixin(GuardedAdmin):
     """Admin with records of acts: of all acts in Django's log, and of the site's actions."""
 
     def construct_change_message(

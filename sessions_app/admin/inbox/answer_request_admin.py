@@ -93,7 +93,7 @@ def count_mine(request: HttpRequest) -> str:
 class AnswerRequestAdmin(RecordedActsMixin, SessionRowAdmin, KeysetAdmin):
     """Open requests, the oldest first. Their effects quote conversations."""
 
-    is_text = True
+    shows_text = True
 
     list_display = (
         "effect", "age", "deadline", "person", "kind_badge", "app", "answerers", "told", "of_session",

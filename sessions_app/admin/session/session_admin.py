@@ -77,7 +77,7 @@ class SessionAdmin(StateCorrectionMixin, SessionActionsMixin, SessionExportMixin
         SessionLabelFilter,
     )
     list_select_related = ("user", "figures")
-    has_rare_filters = True
+    may_match_few = True
     ordering = ("-updated_at", "-id")
     sortable_by = ("tokens", "cost")
     time_field = "updated_at"

@@ -263,7 +263,7 @@ class OutcomeFilter(ValueFilter):
 class KnowledgeSearchAdmin(KeysetAdmin, SessionRowAdmin):
     """Searches by agents, newest first."""
 
-    is_text = True
+    shows_text = True
     list_display = ("id", "short_query", "found", "bases", "of_session", "app", "agent_name", "at")
     list_filter = (OutcomeFilter, AppFilter, "at")
     ordering = ("-id",)
