@@ -160,28 +160,9 @@ def build_row(event: Event, stored: AuditEvent, *, gap: timedelta | None, links:
     Raises:
         TypeError: the event is no JSON object.
     """
-    waited = "" if gap is None else format_duration(gap)
-    rewound_by = links.rewound_by(event.seq)
-    undoes = links.undone_rewind(event.seq)
-    # Too large for the page: only columns computed by PostgreSQL are shown.
+    shown_gap = "" if gap is None else format_duration(gap)
     if not stored.is_parsed:
-        raw = ""
-        if stored.text is not None:
-            raw = format_beginning(stored.text, event.length or 0)  # type: ignore[attr-defined]
-        answers = links.large_answers.get(event.seq, {})
-        line = excerpt(" · ".join(answers.values()) or stored.line)
-        actor = links.actors.get(event.seq)
-        return Row(
-            event,
-            waited,
-            line,
-            rewound_by,
-            raw,
-            is_whole=False,
-            actor=actor,
-            answered=frozenset(answers),
-            large_delta=links.large_deltas.get(event.seq, ()),
-        )
+        return _large_row(event, stored, shown_gap, links)
     if not isinstance(stored.body, dict):
         raise TypeError("The event is no JSON object.")
     actions = stored.body.get("actions") or {}
@@ -196,13 +177,14 @@ def build_row(event: Event, stored: AuditEvent, *, gap: timedelta | None, links:
     if "groundingMetadata" in stored.body:
         sources = sources_of(event_to_show(stored.body)).listed
     items = (stored_parts, changes, artifacts)
+    undoes = links.undone_rewind(event.seq)
     return Row(
         event,
-        waited,
-        _summarize(stored.body, parts, changes[:MAX_ITEMS], artifacts[:MAX_ITEMS]),
-        rewound_by,
+        gap=shown_gap,
+        summary=_summarize(stored.body, parts, changes[:MAX_ITEMS], artifacts[:MAX_ITEMS]),
+        rewound_by=links.rewound_by(event.seq),
         # The stored text itself: parsed and written again, numbers would lose digits.
-        format_stored_json(stored.text or ""),
+        raw=format_stored_json(stored.text or ""),
         undoes=undoes,
         parts=parts,
         changes=changes[:MAX_ITEMS],
@@ -213,6 +195,25 @@ def build_row(event: Event, stored: AuditEvent, *, gap: timedelta | None, links:
         cause=links.causes.get(event.seq, {}).get("", ""),
         sources=sources,
         left_out=sum(max(0, len(found) - MAX_ITEMS) for found in items),
+    )
+
+
+def _large_row(event: Event, stored: AuditEvent, gap: str, links: EventLinks) -> Row:
+    """Build the row of an event too large for the page, from columns that PostgreSQL computed."""
+    raw = ""
+    if stored.text is not None:
+        raw = format_beginning(stored.text, event.length or 0)  # type: ignore[attr-defined]
+    answers = links.large_answers.get(event.seq, {})
+    return Row(
+        event,
+        gap=gap,
+        summary=excerpt(" · ".join(answers.values()) or stored.line),
+        rewound_by=links.rewound_by(event.seq),
+        raw=raw,
+        is_whole=False,
+        actor=links.actors.get(event.seq),
+        answered=frozenset(answers),
+        large_delta=links.large_deltas.get(event.seq, ()),
     )
 
 

@@ -1,7 +1,7 @@
 """Tools and branches of a session for the filters of its page, and the events in which its files were saved."""
 
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any
 
 from sessions_app.models import Session
 from sessions_app.process.replica import reading_connection
@@ -23,22 +23,22 @@ class Facets:
     branches: list[str] = field(default_factory=list)
     files: dict[tuple[str, int], int] = field(default_factory=dict)
 
-    @classmethod
-    def of(cls, session: Session) -> Self:
-        """Load the names and the files of a session in one query."""
-        facets = cls()
-        parameters: dict[str, Any] = {"session": session.pk, "bytes": MAX_BYTES, "names": MAX_NAMES}
-        with reading_connection().cursor() as cursor:
-            cursor.execute(_FACETS, parameters)
-            for kind, name, version, seq in cursor.fetchall():
-                match kind:
-                    case "tool":
-                        facets.tools.append(name)
-                    case "branch":
-                        facets.branches.append(name)
-                    case _:
-                        facets.files[name, int(version)] = seq
-        return facets
+
+def load_facets(session: Session) -> Facets:
+    """Load the names and the files of a session in one query."""
+    facets = Facets()
+    parameters: dict[str, Any] = {"session": session.pk, "bytes": MAX_BYTES, "names": MAX_NAMES}
+    with reading_connection().cursor() as cursor:
+        cursor.execute(_FACETS, parameters)
+        for kind, name, version, seq in cursor.fetchall():
+            match kind:
+                case "tool":
+                    facets.tools.append(name)
+                case "branch":
+                    facets.branches.append(name)
+                case _:
+                    facets.files[name, int(version)] = seq
+    return facets
 
 
 _FACETS = r"""

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Self
 
 from django.db.models import BigIntegerField, Count, ExpressionWrapper, F, Min
 
@@ -44,24 +43,24 @@ class Minimap:
     width: float
     height: int = HEIGHT
 
-    @classmethod
-    def of(cls, events: EventQuerySet, last_seq: int, shown: Sequence[int]) -> Self:
-        """Load the columns of a session's events in one query.
 
-        Args:
-            shown: the `seq` of each event on the page, in order.
-        """
-        size = -(-last_seq // MAX_COLUMNS) or 1
-        column = ExpressionWrapper((F("seq") - 1) / size, output_field=BigIntegerField())
-        groups = events.order_by().annotate(column=column).values("column", "kind")
-        counted = groups.annotate(number=Count("*"), first=Min("seq"))
-        parts: dict[int, dict[str, tuple[int, int]]] = {}
-        for group in counted:
-            parts.setdefault(group["column"], {})[group["kind"]] = (group["number"], group["first"])
-        columns = [_column(x, kinds, size) for x, kinds in sorted(parts.items())]
-        start = (shown[0] - 1) / size if shown else 0.0
-        end = shown[-1] / size if shown else 0.0
-        return cls(columns, start, end - start)
+def load_minimap(events: EventQuerySet, last_seq: int, shown: Sequence[int]) -> Minimap:
+    """Load the columns of a session's events in one query.
+
+    Args:
+        shown: the `seq` of each event on the page, in order.
+    """
+    size = -(-last_seq // MAX_COLUMNS) or 1
+    column = ExpressionWrapper((F("seq") - 1) / size, output_field=BigIntegerField())
+    groups = events.order_by().annotate(column=column).values("column", "kind")
+    counted = groups.annotate(number=Count("*"), first=Min("seq"))
+    parts: dict[int, dict[str, tuple[int, int]]] = {}
+    for group in counted:
+        parts.setdefault(group["column"], {})[group["kind"]] = (group["number"], group["first"])
+    columns = [_column(x, kinds, size) for x, kinds in sorted(parts.items())]
+    start = (shown[0] - 1) / size if shown else 0.0
+    end = shown[-1] / size if shown else 0.0
+    return Minimap(columns, start, end - start)
 
 
 def _column(x: int, kinds: dict[str, tuple[int, int]], size: int) -> Column:

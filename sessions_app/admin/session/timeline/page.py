@@ -12,8 +12,8 @@ from django.http import QueryDict
 from sessions_app.admin.framework.stored_events import with_stored
 from sessions_app.admin.session.timeline.event_links import EventLinks, load_event_links
 from sessions_app.admin.session.timeline.event_rows import build_row_or_none, read_stored_or_none
-from sessions_app.admin.session.timeline.facets import Facets
-from sessions_app.admin.session.timeline.minimap import Minimap
+from sessions_app.admin.session.timeline.facets import Facets, load_facets
+from sessions_app.admin.session.timeline.minimap import Minimap, load_minimap
 from sessions_app.admin.session.timeline.page_query import LAST_PAGE, VIEWS, SessionPageQuery
 from sessions_app.admin.session.timeline.person_view import SeenEvent, load_begun_nodes, load_seen_events
 from sessions_app.admin.session.timeline.related_rows import LARGE_COLUMNS, RelatedRows, load_related_rows
@@ -24,7 +24,7 @@ from sessions_app.admin.session.timeline.timeline import (
     gather_answers,
     group_by_invocation,
 )
-from sessions_app.admin.session.timeline.totals import SessionTotals, Totals
+from sessions_app.admin.session.timeline.totals import SessionTotals, Totals, load_totals
 from sessions_app.history.rewinds import find_rewinds
 from sessions_app.models import Event, Invocation, Session
 from sessions_app.models.event import EventQuerySet
@@ -84,13 +84,17 @@ class SessionPage:
 
 
 def load_session_page(session: Session, query: QueryDict) -> SessionPage:
+    """Load the data of the page in 32 queries at most.
+
+    The view of the person needs further queries for each workflow that begins on the page: those of its progress.
+    """
     parsed = SessionPageQuery.of(query)
     events: EventQuerySet = Event.objects.filter(session=session).order_by("seq")
     at = parsed.event_seq("at", session.last_seq)
     highlighted = parsed.event_seq("event", session.last_seq) or at
     page = _paginate(parsed.apply(events), parsed.requested_page, highlighted)
-    summary = SessionTotals.of(events)
-    facets = Facets.of(session)
+    totals = load_totals(events)
+    facets = load_facets(session)
     rows: dict[str, Any] = {}
     match parsed.shown_view:
         case "raw":
@@ -98,25 +102,25 @@ def load_session_page(session: Session, query: QueryDict) -> SessionPage:
         case "person":
             rows["seen"] = _load_seen(session, page)
         case _:
-            rows["groups"] = _load_groups(session, page, summary)
+            rows["groups"] = _load_groups(session, page, totals)
     return SessionPage(
         session=session,
-        totals=summary.totals,
-        is_dense=summary.totals.events == summary.last_seq == session.last_seq,
-        authors=summary.authors,
+        totals=totals.of_session,
+        is_dense=totals.of_session.events == totals.last_seq == session.last_seq,
+        authors=totals.authors,
         facets=facets,
-        related=load_related_rows(session, summary, facets),
+        related=load_related_rows(session, totals, facets),
         query=parsed,
         page=page,
         highlighted=highlighted,
         at=at,
         state=load_state_snapshot(session, at),
-        minimap=Minimap.of(events, session.last_seq, [event.seq for event in page.object_list]),
+        minimap=load_minimap(events, session.last_seq, [event.seq for event in page.object_list]),
         **rows,
     )
 
 
-def _load_groups(session: Session, page: Page[Event], summary: SessionTotals) -> list[InvocationGroup]:
+def _load_groups(session: Session, page: Page[Event], totals: SessionTotals) -> list[InvocationGroup]:
     loaded = [(event, read_stored_or_none(event)) for event in page.object_list]
     links = load_event_links(session, [(event, stored and stored.body) for event, stored in loaded])
     unlinked = []
@@ -126,9 +130,7 @@ def _load_groups(session: Session, page: Page[Event], summary: SessionTotals) ->
     entries = gather_answers(unlinked)
     named = {entry.event.invocation_id for entry in entries if entry.event.invocation_id}
     invocations = Invocation.objects.filter(session=session, invocation_id__in=named).defer(*LARGE_COLUMNS)
-    return group_by_invocation(
-        entries, {found.invocation_id: summary.view_of(found) for found in invocations}
-    )
+    return group_by_invocation(entries, {found.invocation_id: totals.view_of(found) for found in invocations})
 
 
 def _load_seen(session: Session, page: Page[Event]) -> list[SeenEvent]:

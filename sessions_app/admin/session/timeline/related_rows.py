@@ -45,11 +45,11 @@ class RelatedRows:
     files: list[FileView]
 
 
-def load_related_rows(session: Session, summary: SessionTotals, facets: Facets) -> RelatedRows:
+def load_related_rows(session: Session, totals: SessionTotals, facets: Facets) -> RelatedRows:
     """Load the rows, in nine queries."""
     invocations = _newest(Invocation.objects.filter(session=session).defer(*LARGE_COLUMNS).order_by("-id"))
     return RelatedRows(
-        invocations=Newest([summary.view_of(row) for row in invocations.rows], invocations.count),
+        invocations=Newest([totals.view_of(row) for row in invocations.rows], invocations.count),
         jobs=_newest(_without_large_columns(ToolJob.objects.filter(session=session)).order_by("-created_at")),
         scheduled_tasks=_newest(ScheduledTask.objects.filter(session=session).order_by("-id")),
         feedback=_newest(Feedback.objects.filter(session=session).order_by("-id")),

@@ -1,7 +1,6 @@
 """Sums over the events of a session, and over the events of each of its invocations."""
 
 from dataclasses import dataclass
-from typing import Self
 
 from django.db.models import Count, Max, Min, Sum
 from django.utils.translation import gettext_lazy as _
@@ -59,39 +58,39 @@ class InvocationView:
 
 @dataclass(frozen=True)
 class SessionTotals:
-    """Totals of a session and of each of its invocations, from one query."""
+    """Totals of a session and of each of its invocations."""
 
-    totals: Totals
+    of_session: Totals
     last_seq: int
     authors: list[str]
     by_invocation: dict[str, Totals]
 
-    @classmethod
-    def of(cls, events: EventQuerySet) -> Self:
-        """Add up the events of a session."""
-        # By author as well: the same pass over the log gives the authors for the filter of the page.
-        groups = list(
-            events.order_by()
-            .values("invocation_id", "author")
-            .annotate(
-                events=Count("*"),
-                prompt_tokens=Sum("prompt_tokens", default=0),
-                output_tokens=Sum("output_tokens", default=0),
-                first_seq=Min("seq"),
-                last_seq=Max("seq"),
-            )
-        )
-        by_invocation: dict[str, Totals] = {}
-        for group in groups:
-            part = Totals(group["events"], group["prompt_tokens"], group["output_tokens"], group["first_seq"])
-            name = group["invocation_id"] or ""
-            by_invocation[name] = by_invocation.get(name, Totals()) + part
-        return cls(
-            totals=sum(by_invocation.values(), Totals()),
-            last_seq=max((group["last_seq"] for group in groups), default=0),
-            authors=sorted({group["author"] for group in groups if group["author"]}),
-            by_invocation=by_invocation,
-        )
-
     def view_of(self, invocation: Invocation) -> InvocationView:
         return InvocationView(invocation, self.by_invocation.get(invocation.invocation_id, Totals()))
+
+
+def load_totals(events: EventQuerySet) -> SessionTotals:
+    """Add up the events of a session, in one query."""
+    # By author as well: the same pass over the log gives the authors for the filter of the page.
+    groups = list(
+        events.order_by()
+        .values("invocation_id", "author")
+        .annotate(
+            events=Count("*"),
+            prompt_tokens=Sum("prompt_tokens", default=0),
+            output_tokens=Sum("output_tokens", default=0),
+            first_seq=Min("seq"),
+            last_seq=Max("seq"),
+        )
+    )
+    by_invocation: dict[str, Totals] = {}
+    for group in groups:
+        part = Totals(group["events"], group["prompt_tokens"], group["output_tokens"], group["first_seq"])
+        name = group["invocation_id"] or ""
+        by_invocation[name] = by_invocation.get(name, Totals()) + part
+    return SessionTotals(
+        of_session=sum(by_invocation.values(), Totals()),
+        last_seq=max((group["last_seq"] for group in groups), default=0),
+        authors=sorted({group["author"] for group in groups if group["author"]}),
+        by_invocation=by_invocation,
+    )
