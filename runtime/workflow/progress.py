@@ -130,8 +130,8 @@ def progress_of(
     for path, own in _by_child("", numbered).items():
         agent = root.find_agent(name_of_run(path)) if root else None
         graph = agent.graph if isinstance(agent, Workflow) else None
-        walk = _Walk([event for _, event in own], is_running, jobs)
-        first = own[0][0]
+        first, first_event = own[0]
+        walk = _Walk(first_event.invocation_id, is_running, jobs)
         began_at = events[max(0, first - 1)].timestamp
         progress = NodeProgress(name_of_run(path), path, input=message, began_at=began_at)
         progress.children = walk.children(graph, path, _with_answers(own, answers), progress)
@@ -155,14 +155,10 @@ _BY_WEIGHT = (
 
 
 class _Walk:
-    """A walk through the events of an invocation.
+    """A walk through the events of an invocation."""
 
-    Args:
-        events: events with a path, of one workflow.
-    """
-
-    def __init__(self, events: Sequence[Event], is_running: bool, jobs: Mapping[str, NodeJob]) -> None:
-        self._invocation_id = events[0].invocation_id
+    def __init__(self, invocation_id: str, is_running: bool, jobs: Mapping[str, NodeJob]) -> None:
+        self._invocation_id = invocation_id
         self._is_running = is_running
         self._jobs = jobs
 
@@ -174,7 +170,8 @@ class _Walk:
         for _, event in numbered:
             level.add(event)
         answers = _answers_in(numbered)
-        for child, own in _by_child(path, numbered).items():
+        events_of = _by_child(path, numbered)
+        for child, own in events_of.items():
             progress = level.progress_at(child)
             node = level.nodes.get(child)
             inner = None
@@ -183,59 +180,73 @@ class _Walk:
             is_leaf = all(path_of(event) == child for _, event in own)
             if inner is not None or not is_leaf:
                 progress.children = self.children(inner, child, _with_answers(own, answers), progress)
-            self._note_events(progress, own)
+            progress.place = _place_of(child, own)
         for progress in level.begun:
-            record = level.log.run(progress.path)
-            self._settle(progress, record, level.log)
-            if isinstance(level.nodes.get(progress.path), ToolNode):
-                self._add_attempts_of_jobs(progress, record)
+            errors = [event for _, event in events_of.get(progress.path, ()) if event.error_code]
+            self._settle(progress, level, errors)
         return [*level.begun, *level.not_begun()]
 
-    def _note_events(self, progress: NodeProgress, own: Numbered) -> None:
-        errors = 0
-        for number, event in own:
-            if path_of(event) == progress.path:
-                progress.place = number
-            if event.error_code:
-                errors += 1
-                progress.error = event.error_code
-                progress.ended_at = event.timestamp
-                progress.place = number
-        progress.attempts += errors
+    def _settle(self, progress: NodeProgress, level: "_Level", errors: Sequence[Event]) -> None:
+        """Set the state of a node that has run, and what its last event says.
 
-    def _settle(self, progress: NodeProgress, record: RunRecord, log: InvocationLog) -> None:
-        """Set the state of a node that has run, and what its last event says."""
-        waiting = log.pending_calls(progress.path)
+        Args:
+            errors: errors in the run that ended an invocation, oldest first.
+        """
+        record = level.log.run(progress.path)
+        waiting = level.log.pending_calls(progress.path)
         progress.pending_calls = [made.call.id or "" for made in waiting]
-        has_failed = bool(progress.error)
-        progress.attempts += record.failed_attempts
-        if record.has_ended or not has_failed or self._is_running:
-            progress.attempts += 1
+        jobs_of_tool: list[NodeJob] = []
+        if isinstance(level.nodes.get(progress.path), ToolNode):
+            jobs_of_tool = self._jobs_of(made.call.id or "" for made in record.calls)
+        progress.attempts = _count_attempts(record, len(errors), self._is_running, jobs_of_tool)
+        if errors and not record.has_ended:
+            progress.error = errors[-1].error_code or ""
         if record.has_ended:
             progress.state = NodeState.DONE
             progress.output = record.output
             progress.route = record.route
-            progress.error = ""
         elif waiting:
             progress.state = NodeState.WAITING
-            jobs = [self._jobs[call_id] for call_id in progress.pending_calls if call_id in self._jobs]
-            in_background = [job for job in jobs if not job.asks]
+            in_background = [job for job in self._jobs_of(progress.pending_calls) if not job.asks]
             if in_background:
                 progress.state = NodeState.IN_BACKGROUND
                 progress.waits_until = in_background[0].begins_at
+        elif errors and not self._is_running:
+            progress.state = NodeState.FAILED
+            progress.ended_at = errors[-1].timestamp
         elif not self._is_running:
-            progress.state = NodeState.FAILED if has_failed else NodeState.STOPPED
+            progress.state = NodeState.STOPPED
         elif record.failed_attempts:
             progress.state = NodeState.RETRYING
         else:
             progress.state = NodeState.RUNNING
 
-    def _add_attempts_of_jobs(self, progress: NodeProgress, record: RunRecord) -> None:
-        """Count the attempts of a job after the first: the log has a single call for all of them."""
-        for made in record.calls:
-            job = self._jobs.get(made.call.id or "")
-            if job is not None and job.attempts > 1:
-                progress.attempts += job.attempts - 1
+    def _jobs_of(self, call_ids: Iterable[str]) -> list[NodeJob]:
+        return [self._jobs[call_id] for call_id in call_ids if call_id in self._jobs]
+
+
+def _count_attempts(record: RunRecord, errors: int, is_running: bool, jobs: Iterable[NodeJob]) -> int:
+    """Return the number of attempts of a run that have begun.
+
+    They are the failed attempts that the log records, the attempts that ended an invocation by an error, and the last
+    attempt unless it is one of these. The log has a single call for all attempts of a job, so those after the job's
+    first are added.
+
+    Args:
+        errors: number of errors in the run that ended an invocation.
+    """
+    attempts = record.failed_attempts + errors
+    if record.has_ended or is_running or not errors:
+        attempts += 1
+    return attempts + sum(max(0, job.attempts - 1) for job in jobs)
+
+
+def _place_of(path: str, own: Numbered) -> int | None:
+    """Return the place of the latest event of the run at `path`, or of the latest error below it."""
+    for number, event in reversed(own):
+        if path_of(event) == path or event.error_code:
+            return number
+    return None
 
 
 class _Level:

@@ -118,6 +118,41 @@ async def test_a_failed_node_is_failed_and_those_beside_it_are_stopped() -> None
     assert shown(flow, events[:-1])[1] == (1, "after", "pending")
 
 
+async def test_a_node_that_is_tried_again_ends_when_its_last_attempt_ends() -> None:
+    attempts: list[int] = []
+
+    def fail_once(ctx: NodeContext) -> str:
+        attempts.append(1)
+        if len(attempts) == 1:
+            raise RuntimeError
+        return "done"
+
+    flow = Workflow(name="flow", edges=[("START", fail_once)])
+    conversation = Conversation(flow)
+    with pytest.raises(RuntimeError):
+        await conversation.say("go")
+    failed_events = await all_events(conversation)
+    session = await conversation.session()
+    resumed = conversation.runner.run_async(
+        user_id="ada", session_id=session.id, invocation_id=failed_events[0].invocation_id
+    )
+    [*_, end] = [event async for event in resumed]
+    times = []
+    for events, is_running in (
+        (failed_events, False),
+        (failed_events, True),
+        (await all_events(conversation), False),
+    ):
+        [run] = progress_of(flow, events, is_running=is_running)
+        [step] = run.root.children
+        times.append((str(step.state), step.attempts, step.ended_at))
+    assert times == [
+        ("failed", 1, failed_events[-1].timestamp),
+        ("running", 2, None),
+        ("done", 2, end.timestamp),
+    ]
+
+
 async def test_nested_steps_stand_below_the_node_that_runs_them() -> None:
     async def outer(ctx: NodeContext) -> Any:
         return await ctx.run_node(stock)
