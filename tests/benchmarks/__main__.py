@@ -1,4 +1,7 @@
-"""`make bench`: run all benchmarks. `python -m tests.benchmarks appends turns` runs the named ones."""
+"""`make bench`: run all benchmarks. `python -m tests.benchmarks appends turns` runs the named ones.
+
+`partitions` runs only when it is named: it needs many events, and leaves some sessions without theirs.
+"""
 
 from __future__ import annotations
 
