@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from datetime import timedelta
+from html import unescape
 from io import StringIO
+from itertools import product
 from typing import Any
 
 import psycopg
@@ -23,6 +25,7 @@ from django.utils.formats import date_format
 from sessions_app.admin.framework import keyset_list
 from sessions_app.admin.framework.links import trace_url
 from sessions_app.history import word_search
+from sessions_app.history.figures.batches import count_figures
 from sessions_app.history.figures.days import local_day
 from sessions_app.models import Event, Failure, Invocation, LegalHold, Session
 from sessions_app.store.erasing import delete_session_row
@@ -205,6 +208,69 @@ def test_the_number_of_queries_of_a_search_does_not_grow(staff: Client, person: 
         counts.append(len(statements_of(staff, list_url(model, "?q=lamp"))))
     assert len(set(counts[1:])) == 1
     assert counts[-1] <= 16
+
+
+LONG_TEXT = "The lamp stands on the desk beside the window. " * 10
+
+
+def fill(session: Session, count: int) -> None:
+    """Append events with a text and, each tenth, a call, in one statement."""
+    call = {"functionCall": {"id": "c", "name": "look_up", "args": {"note": LONG_TEXT}}}
+    events = []
+    for seq in range(1, count + 1):
+        parts = [{"text": LONG_TEXT}, *([call] if seq % 10 == 0 else [])]
+        body = {
+            "id": f"id-{seq}",
+            "invocationId": f"e-{seq // 20}",
+            "author": "clerk",
+            "timestamp": seq * 1.0,
+        }
+        events.append(Event(session=session, seq=seq, body={**body, "content": {"parts": parts}}))
+    Event.objects.bulk_create(events)
+    Session.objects.filter(pk=session.pk).update(last_seq=count, updated_at=Now())
+
+
+def all_pages(client: Client, model: str, term: str) -> list[str]:
+    """Return the pages of a search, each of which must be shown; the last says that the search is complete."""
+    url = list_url(model, f"?q={term.replace(' ', '+')}")
+    pages = []
+    while url:
+        pages.append(read(client, url))
+        following = re.search(r'<a href="(\?[^"]*)" rel="next">Continue the search', pages[-1])
+        url = list_url(model, unescape(following[1])) if following else ""
+    return pages
+
+
+def test_no_search_fails_at_a_session_of_10_000_events_without_the_word(
+    staff: Client, session: Session, person: User
+) -> None:
+    older = Session.objects.create(app_name="shop", user=person, key="s-1", title="Older")
+    append_event(older, {"text": "a zebra"})
+    fill(session, 10_000)
+    # Before the words are in the index, the events are read.
+    for model in ("session", "event"):
+        pages = all_pages(staff, model, "lamp zebra")
+        assert len(pages) < 20 and f"/{session.pk}/change/" not in "".join(pages), model
+    while count_figures(60):
+        pass
+    found = {
+        (model, term): (f"/{session.pk}/change/" in html, f"/{older.pk}/change/" in html)
+        for model, term in product(("session", "event"), ("zeppelin", "zebra", "lamp", "lamp zebra"))
+        for html in ["".join(all_pages(staff, model, term))]
+    }
+    shown = {
+        "zeppelin": (False, False),
+        "zebra": (False, True),
+        "lamp": (True, False),
+        "lamp zebra": (False, False),
+    }
+    assert found == {(model, term): shown[term] for model, term in found}
+    for model, term in product(("invocation", "tooljob", *RECORDS), ("zeppelin", "lamp zebra")):
+        assert len(all_pages(staff, model, term)) == 1, (model, term)
+    for query in ("?q=zeppelin", "?q=lamp+zebra", "?q=lamp", "?page=50"):
+        html = read(staff, page_of(session, query))
+        columns = html.count('class="audit-minimap-room"')
+        assert 100 <= columns <= 120, (query, columns)
 
 
 def test_words_are_found_and_not_their_parts_and_the_hit_is_marked(staff: Client, session: Session) -> None:
