@@ -107,6 +107,10 @@ class _IgnoredSettings(BaseModel):
     include_thoughts_from_other_agents: bool = False
 
 
+def _allow_all(agent: Any) -> None:
+    """Let each agent run."""
+
+
 class RunConfig(_IgnoredSettings):
     """Settings of an invocation.
 
@@ -126,6 +130,8 @@ class RunConfig(_IgnoredSettings):
             is committed. For an agent that runs as a tool, this is the event with the tool's answer.
         choose_model: returns the model for the next call of an LLM agent, from the session's state; None for the
             agent's own model.
+        check_agent: callback with each agent, also one that runs as a tool, before it runs or goes on. An agent for
+            which it raises does not run.
         stage_wait: takes over the waits of workflows, whose calls are then answered from outside; None: the process
             waits.
         custom_metadata: metadata added to every event of the invocation.
@@ -149,6 +155,7 @@ class RunConfig(_IgnoredSettings):
     on_failure: Callable[[str, str | None, Exception], None] | None = None
     on_model_call: Callable[[ModelCall], None] | None = None
     choose_model: Callable[[Mapping[str, Any]], BaseLlm | None] | None = None
+    check_agent: Callable[[Any], None] = _allow_all
     stage_wait: StageWait | None = None
     save_input_blobs_as_artifacts: bool = False
     custom_metadata: dict[str, Any] | None = None

@@ -118,6 +118,8 @@ class BaseAgent(BaseModel):
         ctx = parent_context.for_agent(self)
         if ctx.has_ended(self):
             return
+        # Outside of the `try`: not the agent fails that does not run, but its caller.
+        ctx.run_config.check_agent(self)
         try:
             # A resumed agent has committed events, so its before callbacks have run.
             if not (ctx.resuming and has_begun(ctx)):

@@ -16,6 +16,7 @@ from django.template.defaultfilters import pluralize
 from django.utils.translation import gettext_noop
 
 from runtime import types
+from runtime.agents.base_agent import BaseAgent
 from runtime.agents.routing import reason_not_resumable
 from runtime.agents.run_config import RunConfig, StreamingMode
 from runtime.apps.app import App
@@ -35,7 +36,7 @@ from sessions_app.agent_apps.registry import get_app
 from sessions_app.agent_apps.toolset_use import using
 from sessions_app.base import client_ids
 from sessions_app.conf import conf
-from sessions_app.errors import LimitExceededError, NotResumableError
+from sessions_app.errors import AgentClosedError, LimitExceededError, NotResumableError
 from sessions_app.history.event_marks import RECALLED
 from sessions_app.invocations.answer_requests import sync_answer_requests, waiting_invocations
 from sessions_app.invocations.call_errors import CallErrors
@@ -62,7 +63,7 @@ from sessions_app.live.hub import Hub
 from sessions_app.models import InvocationStatus
 from sessions_app.process.process_metrics import count_take_over
 from sessions_app.secrets.error_detail import masked
-from sessions_app.sessions.agent_access import require_use
+from sessions_app.sessions.agent_access import closed_agents, require_use
 from sessions_app.store.artifact_service import DjangoArtifactService
 from sessions_app.store.credential_service import DjangoCredentialService
 from sessions_app.store.memory_service import DjangoMemoryService
@@ -102,6 +103,7 @@ class Execution:
         self._events: list[RuntimeEvent] = []
         self._usage = InvocationUsage(self._conf)
         self._model_calls = 0
+        self._closed_agents: list[BaseAgent] = []
         self._origin = FailureOrigin()
 
     @cached_property
@@ -130,6 +132,7 @@ class Execution:
         if self.claim.exceeds:
             raise error_of(self.claim.exceeds)
         await require_use(self.claim.user_id, self.claim.app_name)
+        self._closed_agents = await closed_agents(self.claim.user_id)
         limit = self._conf.invocation_seconds
         timeout = asyncio.timeout(limit)
         try:
@@ -216,6 +219,7 @@ class Execution:
             on_model_call=self._model_call_log.note,
             on_failure=self._note_failure,  # `ending` records failures, with a sentence of the site.
             choose_model=partial(chosen_model, claim.app_name),
+            check_agent=self._check_agent,
             stage_wait=stage_wait,
         )
         # Assigned: the constructor would copy the marks, and events after a search of the memory have one more.
@@ -238,6 +242,11 @@ class Execution:
                     await self._publisher.let_others_run()
                 else:
                     self._record(event)
+
+    def _check_agent(self, agent: BaseAgent) -> None:
+        """Refuse the root agent of an app that the session's user may not use: other apps may have it below theirs."""
+        if any(agent is closed for closed in self._closed_agents):
+            raise AgentClosedError
 
     async def close_log(self, outcome: Outcome) -> None:
         """Commit the closing events of an outcome that the agent could not write."""

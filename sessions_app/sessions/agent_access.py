@@ -13,6 +13,7 @@ from django.contrib.auth.models import Permission, PermissionsMixin
 from django.contrib.contenttypes.models import ContentType
 from django.db.models import QuerySet
 
+from runtime.agents.base_agent import BaseAgent
 from runtime.apps.app import App
 from sessions_app.agent_apps import registry
 from sessions_app.conf import EVERYONE, PERMISSION, conf
@@ -69,6 +70,15 @@ async def require_use(user_pk: Any, app_name: str) -> None:
     """
     if not await may_use(user_pk, app_name):
         raise AgentClosedError
+
+
+async def closed_agents(user_pk: Any) -> list[BaseAgent]:
+    """Return the root agents of the apps that the user may not use now."""
+    if not conf().closes_apps:
+        return []
+    apps = registry.apps()
+    usable = await in_thread(usable_names, user_pk, apps)
+    return [app.root_agent for name, app in apps.items() if name not in usable]
 
 
 async def own_usable_session(user: User, session_id: UUID) -> Session:

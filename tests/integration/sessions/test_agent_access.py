@@ -14,6 +14,7 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from runtime.agents import LlmAgent
+from runtime.tools import AgentTool
 from sessions_app import use_cases
 from sessions_app.base import actors
 from sessions_app.errors import AgentClosedError, NotFoundError
@@ -78,6 +79,44 @@ async def test_a_running_invocation_is_stopped_with_the_next_heartbeat(
     with pytest.raises(NotFoundError, match=r"no app 'shop'\. The apps of this site: none"):
         await use_cases.create_session(person, "shop")
     assert await Event.objects.filter(session=session).aexists()
+
+
+@pytest.mark.usefixtures("loop_end")
+@pytest.mark.parametrize("access", ["permission", "hidden"])
+@pytest.mark.parametrize("way", ["transfer", "tool"])
+async def test_no_other_agent_leads_to_an_agent_that_the_person_may_not_use(
+    person: User, served: Served, settings: Settings, way: str, access: str
+) -> None:
+    close(settings, "payroll", access)
+    permission = await sync_to_async(admit)(person, "payroll") if access == "permission" else None
+    secrets = ScriptedModel()
+    payroll = LlmAgent(name="payroll", model=secrets, description="Knows salaries.")
+    clerk = ScriptedModel()
+    if way == "transfer":
+        turns = [call("transfer_to_agent", agent_name="payroll"), "I do not know."]
+        shop = LlmAgent(name="shop", model=clerk, sub_agents=[payroll])
+    else:
+        turns = [call("payroll", request="How much?"), "I do not know."]
+        shop = LlmAgent(name="shop", model=clerk, tools=[AgentTool(payroll)])
+    served(shop, payroll)
+    session = await use_cases.create_session(person, "shop")
+
+    async def ask(client_id: str) -> Invocation:
+        clerk.turns = [*turns]
+        await use_cases.send_message(actors.person(person), session.pk, client_id, "How much?")
+        await worker().wait_until_idle()
+        return await Invocation.objects.aget(client_id=client_id)
+
+    if permission:
+        secrets.turns = ["A thousand."]
+        assert (await ask("m1")).status == "completed"
+        assert len(secrets.requests) == 1
+        await person.user_permissions.aremove(permission)
+    asked = len(secrets.requests)
+    row = await ask("m2")
+    assert len(secrets.requests) == asked
+    assert (row.status, row.error_code) == ("failed", "AGENT_CLOSED")
+    assert row.error_message.startswith(SENTENCE)
 
 
 def test_a_job_that_has_not_begun_and_its_answer_do_not_run(
