@@ -18,6 +18,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
+from runtime.artifacts.referenced_artifacts import ArtifactReference
 from sessions_app.models import (
     Event,
     LegalHold,
@@ -37,8 +38,10 @@ from tests.integration.admin.audit_rows import (
     page_of,
     read,
     sign_in,
+    text_of,
     tool_url,
 )
+from tests.integration.admin.test_session_page import append_refund
 from tests.integration.tampering import tamper
 
 pytestmark = pytest.mark.usefixtures("transactional_db", "background_end")
@@ -90,6 +93,35 @@ def test_a_record_is_one_inert_page_whose_name_has_its_hash(client: Client, sess
     assert "Hello" in html and "hunter2" not in html
     assert "href=" not in html and "default-src 'none'" in html
     assert "not as it was written" in html
+
+
+def test_a_record_tells_what_happened_in_its_order_and_names_the_picture_of_a_model(
+    client: Client, session: Session
+) -> None:
+    append_refund(session)
+    picture = ArtifactReference("lamp.png", 0, "image/png")
+    part = {"fileData": {"fileUri": picture.uri, "mimeType": picture.mime_type}}
+    append_event(session, {"text": "This lamp."}, part, actions={"artifactDelta": {"lamp.png": 0}})
+    append_event(session, {"text": "Taken back"}, author="user", invocationId="e-3")
+    append_event(session, author="user", invocationId="r", actions={"rewindBeforeInvocationId": "e-3"})
+    append_event(session, {"text": "The end"}, author="user", invocationId="e-4")
+    file = make_artifact(session, "lamp.png")
+    sign_in(client, "session", "artifact", rights=("view_text", "export_data"))
+    record = downloaded(
+        client.post(tool_url(session, "export"), {"form": "record", "reason": "A court asked."})
+    )
+    seen = read(client, page_of(session, "?view=person"))
+    told = ["Hello", "Refund", "Approved by", "This lamp.", "lamp.png", "Taken back", "The end"]
+    for html in (record.decode(), seen):
+        conversation = html.split("<h2>Conversation</h2>")[-1].split('id="timeline"')[-1]
+        places = [conversation.index(words) for words in told]
+        assert places == sorted(places)
+        assert "Taken back" in conversation.split("<del>")[1].split("</del>")[0]
+        assert "Refund" in conversation[places[2] : places[3]]  # done, after its approval
+    row = reverse("admin:sessions_app_artifact_change", args=[file.pk])
+    assert f'<a href="{row}"><bdi>lamp.png</bdi></a>' in text_of(
+        read(client, page_of(session)), 'id="event-7"'
+    )
 
 
 @pytest.mark.parametrize("length", range(36, 62, 5))
