@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import sys
 import tempfile
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any, ClassVar
@@ -120,7 +120,10 @@ def turn(message: str = "How much?", answer: str | None = ANSWER, *items: str) -
 
 def install(*turns: Any) -> None:
     """Make the module with an agent whose model gives these turns."""
-    agent = LlmAgent(name="clerk", model=Clerk(model="clerk", turns=list(turns)), tools=[price])
+    install_agent(LlmAgent(name="clerk", model=Clerk(model="clerk", turns=list(turns)), tools=[price]))
+
+
+def install_agent(agent: LlmAgent) -> None:
     module = ModuleType(MODULE)
     vars(module)["agent"] = SimpleNamespace(root_agent=agent)
     sys.modules[MODULE] = module
@@ -249,3 +252,105 @@ async def verdicts_on_files(world: World) -> None:
                     world.note(file=name, passed=False)
                 else:
                     world.note(file=name, passed=True)
+
+
+EMPTY_FIELDS = dict.fromkeys(("video_metadata", "thought", "inline_data", "file_data", "function_response"))
+"""Fields that the eval sets of public samples have without a value."""
+TRANSFER = {"id": None, "name": "transfer_to_agent", "args": {"agent_name": "guide"}}
+
+
+def sample_turn(message: str, answer: str, *calls: dict[str, Any]) -> dict[str, Any]:
+    """Return a message as the eval sets of public samples write it."""
+    return {
+        "invocation_id": f"e-{message}",
+        "user_content": {"parts": [{**EMPTY_FIELDS, "text": message}], "role": "user"},
+        "final_response": {"parts": [{**EMPTY_FIELDS, "text": answer}], "role": "model"},
+        "intermediate_data": {"tool_uses": list(calls), "intermediate_responses": []},
+        "creation_timestamp": 1747946425.614513,
+    }
+
+
+@program
+async def verdicts_on_a_set_with_two_agents_and_a_state(world: World) -> None:
+    """A set of the shape of a travel agency's sample, with its criteria in a file beside it."""
+    lamp = {"id": None, "name": "price", "args": {"item": "lamp"}}
+    eval_set = {
+        "eval_set_id": "s",
+        "name": "s",
+        "description": None,
+        "eval_cases": [
+            {
+                "eval_id": "inspire",
+                "conversation": [
+                    sample_turn("Guide me", "Look at the lamp.", TRANSFER, lamp),
+                    sample_turn("And now?", "Buy the lamp now."),
+                ],
+                "session_input": {
+                    "app_name": "agency",
+                    "user_id": "",
+                    "state": {"town": "Rome", "likes": []},
+                },
+                "creation_timestamp": 1747946425.61458,
+            }
+        ],
+        "creation_timestamp": 1747946425.614588,
+    }
+    transfer = call("transfer_to_agent", agent_name="guide")
+    for criteria in (
+        {"tool_trajectory_avg_score": 1.0},
+        {"tool_trajectory_avg_score": 0.5},
+        {"response_match_score": 0.6},
+        {"tool_trajectory_avg_score": 0.1, "response_match_score": 0.2},
+    ):
+        for turns in (
+            [transfer, LAMP, "Look at the lamp.", "Buy the lamp now."],
+            [transfer, DESK, "Look at the desk.", "Buy the lamp now."],
+            [transfer, "I cannot help.", "I cannot help."],
+        ):
+            with tempfile.TemporaryDirectory() as folder:
+                Path(folder, "inspire.test.json").write_text(json.dumps(eval_set))
+                Path(folder, "test_config.json").write_text(json.dumps({"criteria": criteria}))
+                model = Clerk(model="clerk", turns=turns)
+                guide = LlmAgent(name="guide", model=model, tools=[price], instruction="You know {town}.")
+                install_agent(LlmAgent(name="desk", model=model, sub_agents=[guide]))
+                evaluated = AgentEvaluator.evaluate(MODULE, folder, num_runs=1, print_detailed_results=False)
+                await note_passed(world, evaluated)
+
+
+@program
+async def verdicts_on_rubrics_of_messages(world: World) -> None:
+    """A set of the shape of a sample without answers, whose messages have rubrics of their own."""
+    name = "rubric_based_final_response_quality_v1"
+    for kind in (None, "FINAL_RESPONSE_QUALITY", "TOOL_USE_QUALITY"):
+        own = [{**rubric, "type": kind} if kind else rubric for rubric in rubrics("b")]
+        message = {
+            "user_content": {"parts": [{"text": "How much?"}]},
+            "intermediate_data": {"tool_uses": [], "tool_responses": []},
+            "rubrics": own,
+        }
+        begin = {"app_name": "app", "user_id": "eval", "state": {"halted": "price failed"}}
+        case = {"eval_id": "lamp", "conversation": [message], "session_input": begin}
+        for of_criterion in ([], rubrics("a")):
+            for words in ({"a": "yes", "b": "yes"}, {"a": "yes", "b": "no"}, {"a": "no", "b": "yes"}):
+                known = {rubric["rubric_id"] for rubric in [*of_criterion, *own]}
+                options = judge(on_rubrics(**{key: word for key, word in words.items() if key in known}))
+                criterion = {"threshold": 0.8, "judge_model_options": options, "rubrics": of_criterion}
+                install(ANSWER)
+                evaluated = AgentEvaluator.evaluate_eval_set(
+                    agent_module=MODULE,
+                    eval_set=EvalSet.model_validate({"eval_set_id": "halts", "eval_cases": [case]}),
+                    eval_config=EvalConfig.model_validate({"criteria": {name: criterion}}),
+                    num_runs=1,
+                    print_detailed_results=False,
+                )
+                await note_passed(world, evaluated)
+
+
+async def note_passed(world: World, evaluated: Awaitable[None]) -> None:
+    """Note if an evaluation passes. One without a verdict does not."""
+    try:
+        await evaluated
+    except Exception:  # noqa: BLE001
+        world.note(passed=False)
+    else:
+        world.note(passed=True)
