@@ -20,7 +20,7 @@ from tests.ag_ui_page import page_of, write_durable
 from tests.browser.model import Model
 from tests.free_port import free_port
 from tests.integration.contrib.mcp.clients import HANDLE_ONLY, Task, Tasks, client_with_key, until
-from tests.model_server import Turn
+from tests.model_server import Call, Turn
 from tests.stack.crowd import most_connections, talk_while_a_process_stops
 from tests.stack.fleet import Fleet
 from tests.stack.receiver import SECONDS, Receiver
@@ -235,6 +235,27 @@ async def test_the_task_of_an_mcp_client_outlives_the_client_and_its_process(
         got = await until(later.session, task.task_id, "completed")
     assert got["result"]["content"][0]["text"] == "It takes two days."
     fleet.start("web1")
+
+
+async def test_the_task_of_an_mcp_client_outlives_a_restart_of_the_site(fleet: Fleet, model: Model) -> None:
+    """All processes die while the task waits for its job; a process that knows nothing of the call has the result."""
+    with program(fleet) as client:
+        key = client.post("/api/v1/keys", json={"name": "mcp", "scopes": ["run", "read"]}).json()["key"]
+    answers = {"queued": Turn(text=["Soon."]), "summary": Turn(text=["The report is ready."])}
+    model.play(rules={"Report": Turn(calls=[Call(name="write_report", args={})]), **answers})
+    fleet.kill("jobs1")
+    async with client_with_key(f"{fleet.url('web1')}/mcp", key, extensions=[Tasks()]) as caller:
+        task = await caller.session.call_tool("help_desk", {"message": "Report"}, allow_claimed=True)
+        assert isinstance(task, Task)
+        await asyncio.to_thread(model.wait_until_asked, "queued")
+    others = ("web1", "web2", "worker1", "beat")
+    for name in others:
+        fleet.kill(name)
+    fleet.start("jobs1", *others)
+    async with client_with_key(f"{fleet.url('web2')}/mcp", key, extensions=[HANDLE_ONLY]) as later:
+        got = await until(later.session, task.task_id, "completed")
+    texts = [block["text"] for block in got["result"]["content"] if block["type"] == "text"]
+    assert texts[:-1] == ["Soon.", "The report is ready."]
 
 
 def stage_delivery(fleet: Fleet, url: str) -> str:
