@@ -36,6 +36,7 @@ from runtime.invocation_scope import InvocationScope
 from runtime.memory.base_memory_service import BaseMemoryService, SearchMemoryResponse
 from runtime.memory.memory_entry import MemoryEntry
 from runtime.models.llm_request import ContextCacheConfig
+from runtime.models.llm_response import LlmResponse
 from runtime.run_config import RunConfig
 from runtime.sessions.base_session_service import BaseSessionService
 from runtime.sessions.session import Session
@@ -278,7 +279,7 @@ class Context(ReadonlyContext):
         function_call_id: id of the tool's call; None in callbacks.
         tool_confirmation: the person's answer to a confirmation request (contract T7), or None.
         allowed_at: time of the earlier allowance that confirms the call (seconds since the epoch), or None.
-        child_responses: events, with usage, of agents run as tools in this call.
+        child_responses: answers, with usage, of models that the tool has asked, and of agents run as tools.
     """
 
     def __init__(
@@ -294,7 +295,7 @@ class Context(ReadonlyContext):
         self.function_call_id = function_call_id
         self.tool_confirmation = tool_confirmation
         self.allowed_at: float | None = None
-        self.child_responses: list[Event] = []
+        self.child_responses: list[LlmResponse] = []
         self._state = State(invocation_context.session.state, self.actions.state_delta)
 
     @property

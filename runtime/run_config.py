@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
-from typing import Any, Self
+from typing import Any, Protocol, Self, runtime_checkable
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
@@ -17,6 +17,14 @@ from runtime.models.base_llm import BaseLlm
 logger = logging.getLogger(__name__)
 StageWait = Callable[[str, Any, datetime], dict[str, Any]]
 """Function of the name of a wait, the context of its call, and its end. Returns the pending response to the call."""
+
+
+@runtime_checkable
+class HasModel(Protocol):
+    """Agent with a model."""
+
+    @property
+    def canonical_model(self) -> BaseLlm: ...
 
 
 @dataclass(frozen=True)
@@ -163,6 +171,11 @@ class RunConfig(_IgnoredSettings):
     user_instructions_limit: int = 0
     http_options: types.HttpOptions | None = None
     labels: dict[str, str] | None = None
+
+    def model_of(self, agent: HasModel, state: Mapping[str, Any]) -> BaseLlm:
+        """Return the model for the next call of an agent: the model chosen in the state, else the agent's own."""
+        chosen = self.choose_model(state) if self.choose_model else None
+        return chosen or agent.canonical_model
 
     def for_child(self, call_id: str | None) -> "RunConfig":
         """Return the settings of an agent that runs as a tool. Its text is returned to its caller as a whole.

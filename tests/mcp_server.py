@@ -16,14 +16,19 @@ from urllib.request import urlopen
 import anyio
 import anyio.to_thread
 import uvicorn
-from mcp.server.mcpserver import Context, Elicit, Image, MCPServer, Resolve
+from mcp.server.mcpserver import Context, Elicit, Image, MCPServer, Resolve, Sample
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.shared.exceptions import UrlElicitationRequiredError
 from mcp.types import (
     CallToolResult,
+    CreateMessageRequest,
+    CreateMessageRequestParams,
+    CreateMessageResult,
     ElicitRequest,
+    ElicitRequestFormParams,
     ElicitRequestURLParams,
     ElicitResult,
+    ImageContent,
     InputRequiredResult,
     SamplingMessage,
     TextContent,
@@ -78,12 +83,15 @@ def ask_colour(colour: Annotated[Colour, Resolve(colour_question)]) -> str:
 
 
 @server.tool(structured_output=False)
-async def open_page(context: Context, run_log: str, refuses: bool = False, url: str = PAGE) -> Any:
-    """Return a text after the user has opened a page.
+async def open_page(
+    context: Context, run_log: str, refuses: bool = False, form: bool = False, url: str = PAGE
+) -> Any:
+    """Return a text after the user has opened a page, or has filled in a form.
 
     Args:
         run_log: gets a line for each call. While there is no file of this name with `.go` behind, the call waits.
         refuses: True to ask for the page by an error, as servers of protocol 2025-11-25 do.
+        form: True to ask for a folder by a form in place of the page.
     """
     note(run_log, "called")
     while not os.path.exists(f"{run_log}.go"):
@@ -92,12 +100,39 @@ async def open_page(context: Context, run_log: str, refuses: bool = False, url: 
     answer = (context.input_responses or {}).get("page")
     if isinstance(answer, ElicitResult) and answer.action != "accept":
         return "Not opened."
+    if is_open and isinstance(answer, ElicitResult) and answer.content:
+        return f"Your files in {answer.content['folder']}."
     if is_open and (answer or refuses):
         return "Your files."
+    if form:
+        schema = {"type": "object", "properties": {"folder": {"type": "string", "default": "letters"}}}
+        asked = ElicitRequestFormParams(message="Open your files:", requested_schema=schema)
+        return InputRequiredResult(input_requests={"page": ElicitRequest(params=asked)})
     page = ElicitRequestURLParams(message="Open your files:", url=url, elicitation_id="page")
     if refuses:
         raise UrlElicitationRequiredError([page])
     return InputRequiredResult(input_requests={"page": ElicitRequest(params=page)})
+
+
+def words_wanted() -> Sample:
+    asked = SamplingMessage(role="user", content=TextContent(type="text", text="Say something."))
+    return Sample([asked], max_tokens=10, system_prompt="Be short.")
+
+
+@server.tool()
+def write_words(words: Annotated[CreateMessageResult, Resolve(words_wanted)]) -> str:
+    """Return what the client's model says."""
+    return f"{words.model}: {words.content}"
+
+
+@server.tool()
+async def sample_picture(context: Context) -> Any:
+    """Ask the client what is on a picture."""
+    picture = ImageContent(type="image", data="YWJj", mime_type="image/png")
+    params = CreateMessageRequestParams(
+        messages=[SamplingMessage(role="user", content=picture)], max_tokens=10
+    )
+    return InputRequiredResult(input_requests={"picture": CreateMessageRequest(params=params)})
 
 
 @server.tool()

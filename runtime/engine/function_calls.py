@@ -32,6 +32,7 @@ from runtime.events.allowances import with_used_allowances
 from runtime.events.calls import with_call_seconds
 from runtime.events.event import Event
 from runtime.events.event_actions import EventActions, merge_actions
+from runtime.models.llm_response import LlmResponse
 from runtime.run_config import CallEnd
 from runtime.tools.base_tool import BaseTool
 from runtime.tools.task_tools import TaskAgentTool
@@ -59,7 +60,7 @@ class CallResult:
         display_text: text for the person, if no model will sum up the response.
         allowed_at: time of the allowance that confirmed the call (seconds since the epoch), or None.
         seconds: duration; None if it is not recorded.
-        child_responses: events, with usage, of agents run as tools.
+        child_responses: answers, with usage, of models that the tool has asked, and of agents run as tools.
     """
 
     call: types.FunctionCall
@@ -68,7 +69,7 @@ class CallResult:
     display_text: str | None = None
     allowed_at: float | None = None
     seconds: float | None = None
-    child_responses: Sequence[Event] = ()
+    child_responses: Sequence[LlmResponse] = ()
 
     @property
     def waits_for_person(self) -> bool:
@@ -100,7 +101,7 @@ class Batch:
         parts: list[types.Part] = []
         used: dict[str, float] = {}
         seconds: dict[str, float] = {}
-        child_responses: list[Event] = []
+        child_responses: list[LlmResponse] = []
         for result in self.results:
             call_id = result.call.id or ""
             parts += result.response_parts()
@@ -121,12 +122,12 @@ class Batch:
         return any(result.response is None for result in self.results)
 
 
-def _add_usage(event: Event, responses: Sequence[Event]) -> None:
-    """Add the usage of agents run as tools to the event with the responses.
+def _add_usage(event: Event, responses: Sequence[LlmResponse]) -> None:
+    """Add the usage of models asked by tools to the event with the responses.
 
     The event names the model of the last response. A count is None if no response has it.
     """
-    # The events of such agents are not stored (contract T6): their usage would be lost.
+    # These answers are not stored (contract T6): their usage would be lost.
     if not responses:
         return
     sums: dict[str, int] = {}

@@ -49,7 +49,6 @@ from runtime.engine.resume.decide import (
 from runtime.engine.tasks import group_calls, has_finished_task, is_task, open_tasks
 from runtime.engine.tools import resolve_tools
 from runtime.events.event import Event
-from runtime.models.base_llm import BaseLlm
 from runtime.tools.base_tool import BaseTool
 from runtime.tools.task_tools import TaskAgentTool, finishes_task
 
@@ -201,7 +200,8 @@ async def run_resumed_step(step: Step) -> AsyncGenerator[Event, None]:
             yield request_event(step.ctx, requests_to_person(calls, actions))
         case Replay(calls):
             # The request is built only for its tools: `resolve_tools` lacks tools such as `set_model_response`.
-            request = (await build_request(step.agent, step.ctx, _model_of(step.agent, step.ctx))).request
+            model = step.ctx.run_config.model_of(step.agent, step.ctx.session.state)
+            request = (await build_request(step.agent, step.ctx, model)).request
             async with aclosing(run_calls(step, calls, callable_tools(request))) as events:
                 async for event in events:
                     yield event
@@ -211,7 +211,7 @@ async def run_step(step: Step) -> AsyncGenerator[Event, None]:
     """Call the model once, then run the function calls of its response."""
     agent = step.agent
     ctx = step.ctx
-    model = _model_of(agent, ctx)
+    model = ctx.run_config.model_of(agent, ctx.session.state)
     built = await build_request(agent, ctx, model)
     async with aclosing(stream_model_events(agent, ctx, model, built)) as events:
         async for event in events:
@@ -228,13 +228,6 @@ async def run_step(step: Step) -> AsyncGenerator[Event, None]:
                         yield answer
             if code is not None:
                 yield await execute_code(step, code)
-
-
-def _model_of(agent: LlmAgentProtocol, ctx: InvocationContext) -> BaseLlm:
-    choose = ctx.run_config.choose_model
-    if choose is None:
-        return agent.canonical_model
-    return choose(ctx.session.state) or agent.canonical_model
 
 
 async def execute_code(step: Step, code: CodeToRun) -> Event:

@@ -30,6 +30,7 @@ from mcp.types import CONNECTION_CLOSED, REQUEST_TIMEOUT, SamplingCapability
 from runtime.errors import AdkError
 from runtime.http_logs import without_secrets_of_urls
 from runtime.tools.mcp_tool.elicitation import cancel_question
+from runtime.tools.mcp_tool.sampling import refuse_sample
 
 T = TypeVar("T")
 Send = Callable[[Client], Awaitable[T]]
@@ -77,14 +78,14 @@ class SessionEndedError(McpConnectionError):
 
 @dataclass(frozen=True, eq=False)
 class ClientHandlers:
-    """Answers of the author's program to questions of a server; without them, requests for samples are refused."""
+    """Answers of the author's program to questions of a server."""
 
     elicitation_callback: ElicitationFnT | None = None
     sampling_callback: SamplingFnT | None = None
     sampling_capabilities: SamplingCapability | None = None
 
 
-PERSON_ANSWERS = ClientHandlers(cancel_question)
+PERSON_ANSWERS = ClientHandlers(cancel_question, refuse_sample)
 """Without functions of the author: the person answers, by `elicitation`."""
 
 

@@ -1,4 +1,4 @@
-"""Questions of a server about a call (elicitation) as questions to the person, which wait like confirmations.
+"""Questions of a server about a call (elicitation, sampling) as questions to the person, which wait like confirmations.
 
 The server answers the call with what it needs, in place of a result. The call then waits (contract T7) with the
 server's message, and inputs for the fields that it asks for. The answer runs the call again in any process, also days
@@ -6,6 +6,8 @@ later, and the server continues by its own `request_state`, which the question k
 
 A server may also want the person to open a page of its own (URL mode). One of protocol 2025-11-25 then refuses the call
 with an error that names the page, and takes the same call later.
+
+A server that wants a model's answer (sampling) gets it once the person has agreed to the texts that the model reads.
 """
 
 from collections.abc import Mapping
@@ -14,6 +16,8 @@ from typing import Any
 from mcp import MCPError
 from mcp.types import (
     URL_ELICITATION_REQUIRED,
+    CreateMessageRequest,
+    CreateMessageRequestParams,
     ElicitRequest,
     ElicitRequestFormParams,
     ElicitRequestURLParams,
@@ -23,25 +27,32 @@ from mcp.types import (
 )
 from pydantic import BaseModel, ValidationError
 
+from runtime import types
 from runtime.context import Context
+from runtime.events.calls import REQUEST_CONFIRMATION, id_of_requested_call
+from runtime.events.tool_confirmation import question_in
+from runtime.tools.mcp_tool.sampling import answer_of_model, prompt_of
 
 PENDING = {"status": "The server asks the user something. The call goes on with the answer."}
 MAX_MESSAGE_CHARACTERS = 4_000
 MAX_FIELDS = 30
 NOT_OPENED = "The user did not open the page that the server asks for."
+NOT_ALLOWED = "The user did not let the server ask the model."
 _ASKED = "adk_mcp_question"
 _REFUSAL = ""
 """Key of a question that the server has asked by refusing the call: the answer is not sent to it."""
+_NO_FIELDS: Mapping[str, Any] = {}
 _WEB = ("https://", "http://")
 _EMPTY: Mapping[str, Any] = {"string": "", "integer": 0, "number": 0, "boolean": False}
 
 
 class _Question(BaseModel):
-    """Data that the answer needs: the server's key of the question, its fields, and the server's state."""
+    """Data that the answer needs: the server's key of the question, its fields or texts, and the server's state."""
 
     key: str
-    fields: list[str]
-    state: str | None
+    fields: list[str] = []
+    state: str | None = None
+    sample: CreateMessageRequestParams | None = None
 
 
 class _Refusal(BaseModel):
@@ -55,13 +66,21 @@ async def cancel_question(context: Any, params: Any) -> ElicitResult:
     return ElicitResult(action="cancel")
 
 
-def given_answers(context: Context) -> tuple[InputResponses | None, str | None]:
-    """Return the person's answers for the server, and the state from which it continues; None for a new call."""
+async def given_answers(context: Context) -> tuple[InputResponses | None, str | None]:
+    """Return the answers for the server, and the state from which it continues; None for a new call.
+
+    Raises:
+        ModelError: the model, which the person lets the server ask, failed.
+        LlmCallsLimitExceededError: the invocation has asked models too often.
+    """
     confirmation = context.tool_confirmation
     asked = _answered_question(context)
     if confirmation is None or asked is None or asked.key == _REFUSAL:
         return None, None
-    values: Mapping[str, Any] = confirmation.payload or {}
+    if asked.sample:
+        sample = await answer_of_model(context, asked.sample)
+        return ({asked.key: sample}, asked.state) if sample else (None, None)
+    values = confirmation.payload if isinstance(confirmation.payload, dict) else {}
     fields = {name: values[name] for name in asked.fields if name in values}
     answer = ElicitResult(action="decline")
     if confirmation.confirmed:
@@ -72,31 +91,42 @@ def given_answers(context: Context) -> tuple[InputResponses | None, str | None]:
     return {asked.key: answer}, asked.state
 
 
-def was_declined(context: Context) -> bool:
-    """Return True if the person did not open the page that a refused call needs."""
+def why_declined(context: Context) -> str | None:
+    """Return why the call does not go on if the person has declined what it needs and the server cannot be told."""
     asked = _answered_question(context)
     confirmation = context.tool_confirmation
-    return asked is not None and asked.key == _REFUSAL and not (confirmation and confirmation.confirmed)
+    if asked is None or (confirmation and confirmation.confirmed):
+        return None
+    if asked.sample:
+        return NOT_ALLOWED
+    return NOT_OPENED if asked.key == _REFUSAL else None
 
 
 def ask_person(context: Context, server_name: str, result: InputRequiredResult) -> bool:
     """Ask the person what the server needs; return False if it is not one question to a person that fits in a form."""
     requests = list((result.input_requests or {}).items())
-    if len(requests) != 1 or not isinstance(requests[0][1], ElicitRequest):
+    if len(requests) != 1:
         return False
     key, request = requests[0]
-    match request.params:
-        case ElicitRequestFormParams(message=message, requested_schema=schema):
+    asked = _Question(key=key, state=result.request_state)
+    match request:
+        case ElicitRequest(params=ElicitRequestFormParams(message=message, requested_schema=schema)):
             properties = schema.get("properties")
             if not isinstance(properties, dict):
                 properties = {}
             fields = {name: _beginning(property_) for name, property_ in properties.items() if name != _ASKED}
-        case ElicitRequestURLParams() as page:
-            if not page.url.startswith(_WEB):
-                return False
-            message = _words_of(page)
-            fields = {}
-    return _ask(context, server_name, message, fields, key, result.request_state)
+            asked.fields = list(fields)
+            return _ask(context, f"{server_name} asks: {message}", asked, fields)
+        case ElicitRequest(params=ElicitRequestURLParams() as page):
+            return page.url.startswith(_WEB) and _ask(
+                context, f"{server_name} asks: {_words_of(page)}", asked
+            )
+        case CreateMessageRequest(params=sample):
+            prompt = prompt_of(context, sample)
+            asked.sample = sample
+            words = f"{server_name} wants the answer of the agent's model to this text:\n{prompt}"
+            return prompt is not None and _ask(context, words, asked)
+    return False
 
 
 def ask_to_open_pages(context: Context, server_name: str, error: MCPError) -> bool:
@@ -109,33 +139,42 @@ def ask_to_open_pages(context: Context, server_name: str, error: MCPError) -> bo
         return False
     if not pages or not all(page.url.startswith(_WEB) for page in pages):
         return False
-    return _ask(context, server_name, "\n".join(map(_words_of, pages)), {}, _REFUSAL, None)
+    words = "\n".join(map(_words_of, pages))
+    return _ask(context, f"{server_name} asks: {words}", _Question(key=_REFUSAL))
 
 
 def _answered_question(context: Context) -> _Question | None:
-    """Return the question of the server that the person has answered; None for a new call."""
-    payload = context.tool_confirmation.payload if context.tool_confirmation else None
+    """Return the question of the server that the person has answered; None for a new call.
+
+    From the log: many answers, above all a no, have no payload, and none may change what was asked.
+    """
+    if context.tool_confirmation is None:
+        return None
+    for event in reversed(context.session.events):
+        for request in event.get_function_calls():
+            if (
+                request.name == REQUEST_CONFIRMATION
+                and id_of_requested_call(request) == context.function_call_id
+            ):
+                return _question_in(request)
+    return None
+
+
+def _question_in(request: types.FunctionCall) -> _Question | None:
+    payload = question_in(request.args or {}).get("payload")
     if not isinstance(payload, dict) or _ASKED not in payload:
         return None
     try:
         return _Question.model_validate(payload[_ASKED])
-    except ValidationError:  # A program may answer anything: the server asks again.
+    except ValidationError:  # A log may be imported: the server asks again.
         return None
 
 
-def _ask(
-    context: Context,
-    server_name: str,
-    message: str,
-    fields: Mapping[str, Any],
-    key: str,
-    state: str | None,
-) -> bool:
-    if len(message) > MAX_MESSAGE_CHARACTERS or len(fields) > MAX_FIELDS:
+def _ask(context: Context, words: str, asked: _Question, fields: Mapping[str, Any] = _NO_FIELDS) -> bool:
+    if len(words) > MAX_MESSAGE_CHARACTERS or len(fields) > MAX_FIELDS:
         return False
-    asked = _Question(key=key, fields=list(fields), state=state).model_dump()
-    # The person must know that the words are not the site's.
-    context.request_confirmation(hint=f"{server_name} asks: {message}", payload={**fields, _ASKED: asked})
+    kept = asked.model_dump(mode="json", by_alias=True, exclude_none=True)
+    context.request_confirmation(hint=words, payload={**fields, _ASKED: kept})
     return True
 
 

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from runtime import types
 from runtime.artifacts.named_files import name_prefix
 from runtime.context import Context, ReadonlyContext
-from runtime.errors import AdkError
+from runtime.errors import AdkError, ModelError
 from runtime.events.answer_rules import PERSON
 from runtime.events.calls import REQUEST_CREDENTIAL, CallFailure
 from runtime.models.llm_response import parts_in
@@ -23,12 +23,11 @@ from runtime.tools.base_tool import BaseTool
 from runtime.tools.callables import underlying_function
 from runtime.tools.mcp_tool.connection import ConnectionLostError, McpConnectionError, SignInNeededError
 from runtime.tools.mcp_tool.elicitation import (
-    NOT_OPENED,
     PENDING,
     ask_person,
     ask_to_open_pages,
     given_answers,
-    was_declined,
+    why_declined,
 )
 from runtime.tools.mcp_tool.server import McpServer
 from runtime.tools.openapi_tool.http_exchange import ExchangeError
@@ -141,8 +140,8 @@ class McpTool(BaseTool):
         Raises:
             ConfigurationError: the server is not on the process's list of MCP servers.
         """
-        if was_declined(tool_context):
-            return CallFailure.REJECTED.response(NOT_OPENED)
+        if reason := why_declined(tool_context):
+            return CallFailure.REJECTED.response(reason)
         try:
             result = await self._call(args, tool_context)
         except SignInNeededError as error:
@@ -150,6 +149,10 @@ class McpTool(BaseTool):
         except (McpConnectionError, ExchangeError) as error:
             logger.warning("MCP tool %r: %s", self.name, error)
             return {"error": str(error)}
+        except ModelError as error:
+            return {
+                "error": f"The model did not answer the MCP server {self._server.name!r}: {error.message}"
+            }
         except MCPError as error:
             if self._server.asks_person and ask_to_open_pages(tool_context, self._server.name, error):
                 return dict(PENDING)
@@ -199,7 +202,7 @@ class McpTool(BaseTool):
         self, args: dict[str, Any], tool_context: Context
     ) -> CallToolResult | InputRequiredResult:
         callback = on_progress(self._progress_callback, self.name, tool_context)
-        responses, state = given_answers(tool_context)
+        responses, state = await given_answers(tool_context)
 
         # Not in a header: all invocations share a connection, and MCP has a place in each request.
         meta = RequestParamsMeta(**trace_headers()) or None  # type: ignore[typeddict-item]

@@ -1,10 +1,12 @@
-"""An agent whose MCP server wants a page to be opened, and a program in which it takes a message or an answer.
+"""An agent whose MCP server wants a page to be opened or a form filled in, and a program with a message or an answer.
 
 `test_killed_elicitation.py` kills the program.
 """
 
 from __future__ import annotations
 
+import json
+import re
 import sys
 from typing import Any
 from unittest.mock import patch
@@ -14,7 +16,6 @@ import django
 
 from runtime.agents import LlmAgent
 from runtime.apps import App
-from runtime.events.calls import REQUEST_CONFIRMATION
 from runtime.tools.mcp_tool import McpToolset
 from tests.fakes import ScriptedModel, call
 from tests.mcp_process import http_params
@@ -22,12 +23,12 @@ from tests.mcp_process import http_params
 NAME = "clerk"
 
 
-def page_opener(port: int, run_log: str) -> App:
+def page_opener(port: int, run_log: str, form: bool) -> App:
     """Return the app, for the server at a port."""
 
     def next_turn(request: Any) -> Any:
         response = request.contents[-1].parts[0].function_response
-        return str(response.response) if response else call("open_page", run_log=run_log)
+        return str(response.response) if response else call("open_page", run_log=run_log, form=form)
 
     model = ScriptedModel(rule=next_turn)
     return App(
@@ -37,10 +38,11 @@ def page_opener(port: int, run_log: str) -> App:
 
 
 async def act(session_id: UUID) -> None:
-    """Answer the question of the session with yes; without one, send a message."""
+    """Answer the question of the session with yes on the page of the person's inbox; without one, send a message."""
+    from django.test import AsyncClient
+
     from sessions_app import use_cases
     from sessions_app.base import actors
-    from sessions_app.invocations.answers.form_answers import ConfirmationForm
     from sessions_app.invocations.worker import worker
     from sessions_app.models import AnswerRequest, Session
 
@@ -50,8 +52,15 @@ async def act(session_id: UUID) -> None:
     if asked is None:
         await use_cases.send_message(by, session_id, "m1", "My files?")
     else:
-        yes = ConfirmationForm(confirmed=True, changes={})
-        await use_cases.answer_call(by, session_id, asked.call_id, REQUEST_CONFIRMATION, yes)
+        browser = AsyncClient()
+        await browser.aforce_login(session.user)
+        page = (await browser.get("/activity/")).content.decode()
+        [address] = re.findall('data-asked data-frames="(.+?)"', page)
+        [call_id] = re.findall('data-call-id="(.+?)"', page)
+        filled_in = dict.fromkeys(re.findall('<input dir="auto" name="(.+?)"', page), "notes")
+        frame = {"v": 1, "type": "confirm", "call_id": call_id, "confirmed": True, "changes": filled_in}
+        answered = await browser.post(address, json.dumps(frame), content_type="text/plain")
+        assert answered.status_code == 204, answered.content
     await worker().wait_until_idle()
 
 
@@ -59,8 +68,8 @@ def main() -> None:
     from sessions_app.agent_apps import registry
     from sessions_app.process import threads
 
-    session_id, port, run_log = sys.argv[1:]
-    app = page_opener(int(port), run_log)
+    session_id, port, run_log, form = sys.argv[1:]
+    app = page_opener(int(port), run_log, form == "form")
     with patch.object(registry, "apps", lambda: {app.name: app}):
         threads.run(act(UUID(session_id)))
 

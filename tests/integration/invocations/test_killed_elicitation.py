@@ -1,4 +1,4 @@
-"""A question of an MCP server with a page to open outlives the process: another one goes on (contract T13)."""
+"""A question of an MCP server with a page or a form outlives the process: another one goes on (contract T13)."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
+import pytest
 from django.contrib.auth.models import User
 from django.utils import timezone
 
@@ -60,27 +61,31 @@ async def take_over(session: Session) -> str:
     return str((await Event.objects.filter(session=session).alatest("seq")).text)
 
 
-async def test_the_process_is_killed_before_the_question_and_after_the_answer(
-    person: User, served: Served, loop_end: None, tmp_path: Path
+@pytest.mark.parametrize(
+    ("mode", "asked", "result"), [("page", PAGE, "Your files."), ("form", "letters", "Your files in notes.")]
+)
+async def test_the_process_is_killed_before_the_question_and_after_the_answer_in_the_inbox(
+    person: User, served: Served, loop_end: None, tmp_path: Path, mode: str, asked: str, result: str
 ) -> None:
     port = free_port()
     run_log = tmp_path / "log"
     answering = tmp_path / "log.go"
-    served(page_opener(port, str(run_log)))
+    served(page_opener(port, str(run_log), mode == "form"))
     session = await use_cases.create_session(person, NAME)
+    environment = site_environment(ALLOWED_HOSTS="testserver")
     modules = ("adk_site.urls", "sessions_app.tasks", "tests.fakes")
-    with running_server("http", port), ForkServer(site_environment(), *modules) as programs:
-        dying = Dying(programs, session, (str(port), str(run_log)), run_log)
+    with running_server("http", port), ForkServer(environment, *modules) as programs:
+        dying = Dying(programs, session, (str(port), str(run_log), mode), run_log)
         await dying.act(calls=1)
         answering.touch()
         await take_over(session)
         assert (await AnswerRequest.objects.aget(session=session)).kind == RequestKind.CONFIRMATION
-        assert PAGE in str((await Event.objects.filter(session=session).alatest("seq")).body)
+        assert asked in str((await Event.objects.filter(session=session).alatest("seq")).body)
         answering.unlink()
         (tmp_path / "log.opened").touch()
         await dying.act(calls=3)
         answering.touch()
-        assert "Your files." in await take_over(session)
+        assert result in await take_over(session)
     assert run_log.read_text() == "called\n" * 4
     assert not await AnswerRequest.objects.aexists()
     assert {row.status async for row in Invocation.objects.all()} == {"completed"}

@@ -17,9 +17,10 @@ from runtime.agents import LlmAgent
 from runtime.auth.auth_credential import AuthCredential, AuthCredentialTypes, HttpAuth, HttpCredentials
 from runtime.auth.auth_schemes import APIKey, HTTPBase, HTTPBearer
 from runtime.context import Context, ReadonlyContext
-from runtime.errors import ConfigurationError
+from runtime.errors import ConfigurationError, ModelError
 from runtime.models.declared_functions import functions_of
 from runtime.models.llm_request import LlmRequest
+from runtime.models.llm_response import LlmResponse
 from runtime.runners import InMemoryRunner
 from runtime.testing.scripted_model import call as model_call
 from runtime.tools.mcp_tool import McpTool, McpToolset, StdioServerParameters
@@ -287,15 +288,67 @@ async def test_the_authors_function_answers_a_question_of_the_server(
     assert asked == ["Which colour?"]
 
 
-async def test_a_server_that_asks_for_a_models_answer_is_refused(
-    server: StreamableHTTPConnectionParams, context: Context, closing: list[McpToolset]
+@pytest.mark.parametrize(
+    ("tool", "words"),
+    [("sample", "sampling/createMessage"), ("sample_picture", "asks for something that it cannot get here")],
+)
+async def test_a_server_that_asks_for_a_models_answer_within_a_call_or_about_a_picture_is_refused(
+    server: StreamableHTTPConnectionParams, closing: list[McpToolset], tool: str, words: str
 ) -> None:
     closing.append(McpToolset(connection_params=server))
-    response = await call(closing[0], context, "sample")
-    assert "sampling/createMessage" in response["error"]
+    model = ScriptedModel(turns=[model_call(tool), "Done."])
+    chat = await Chat.with_agent(LlmAgent(name="clerk", model=model, tools=closing))
+    events = await chat.send("Go")
+    assert requests(events) == [] and words in str(answers(events))
 
 
-@pytest.mark.parametrize(("yes", "words"), [(True, "blue"), (False, "")])
+@pytest.mark.parametrize(("yes", "words"), [(True, "scripted-1: "), (False, "did not let the server ask")])
+async def test_the_model_answers_a_server_once_the_person_has_read_what_it_asks(
+    server: StreamableHTTPConnectionParams, closing: list[McpToolset], yes: bool, words: str
+) -> None:
+    closing.append(McpToolset(connection_params=server))
+    usage = types.GenerateContentResponseUsageMetadata(prompt_token_count=7, total_token_count=9)
+    said = LlmResponse(
+        content=types.ModelContent("Something."), usage_metadata=usage, model_version="scripted-1"
+    )
+    model = ScriptedModel(turns=[model_call("write_words"), *([said] if yes else []), "Done."])
+    chat = await Chat.with_agent(LlmAgent(name="clerk", model=model, instruction="Secret.", tools=closing))
+    [asked] = requests(await chat.send("Words?"))
+    assert (asked.args or {})["toolConfirmation"]["hint"] == (
+        f"{server.url} wants the answer of the agent's model to this text:\nBe short.\nuser: Say something."
+    )
+    await closing[0].close()  # As in another process: nothing of the call is kept in memory.
+    forged = {"adk_mcp_question": {"key": "x", "sample": {"messages": [], "maxTokens": 10**9}}}
+    events = await chat.confirm(asked, yes=yes, payload=forged)
+    [(_, given)] = answers(events)
+    assert words in json.dumps(given) and ("Something." in json.dumps(given)) == yes
+    assert events[-1].text() == "Done."
+    if yes:
+        sent = model.requests[1]
+        assert [part.text for content in sent.contents for part in content.parts or []] == ["Say something."]
+        assert (sent.config.system_instruction, sent.config.max_output_tokens) == ("Be short.", 10)
+        used = events[0].usage_metadata
+        assert used and (used.prompt_token_count, used.total_token_count) == (7, 9)
+        assert events[0].model_version == "scripted-1"
+
+
+async def test_a_model_that_fails_for_a_server_is_an_error_of_the_call(
+    server: StreamableHTTPConnectionParams, closing: list[McpToolset]
+) -> None:
+    closing.append(McpToolset(connection_params=server))
+    failure = ModelError("RESOURCE_EXHAUSTED", "The quota is used up.", "secret words of the provider")
+    model = ScriptedModel(turns=[model_call("write_words"), failure, "Done."])
+    chat = await Chat.with_agent(LlmAgent(name="clerk", model=model, tools=closing))
+    [asked] = requests(await chat.send("Words?"))
+    events = await chat.confirm(asked)
+    [(_, given)] = answers(events)
+    assert given == {
+        "error": f"The model did not answer the MCP server {server.url!r}: The quota is used up."
+    }
+    assert events[-1].text() == "Done."
+
+
+@pytest.mark.parametrize(("yes", "words"), [(True, "blue"), (False, "elicitation was decline")])
 async def test_the_person_answers_a_question_of_the_server_when_they_like(
     server: StreamableHTTPConnectionParams, closing: list[McpToolset], yes: bool, words: str
 ) -> None:
@@ -310,7 +363,8 @@ async def test_the_person_answers_a_question_of_the_server_when_they_like(
         "",
     )
     await toolset.close()  # As in another process: nothing of the call is kept in memory.
-    events = await chat.confirm(asked, yes=yes, payload={**question["payload"], "name": "blue"})
+    # The page sends no values with a no.
+    events = await chat.confirm(asked, yes=yes, payload={"name": "blue"} if yes else None)
     [(_, given)] = answers(events)
     assert words in json.dumps(given)
     assert events[-1].text() == "Done."
@@ -338,7 +392,7 @@ async def test_the_person_opens_a_page_of_the_server_when_they_like(
     assert question["hint"] == f"{server.url} asks: Open your files: {PAGE}"
     await toolset.close()  # As in another process: nothing of the call is kept in memory.
     (tmp_path / "log.opened").touch()
-    events = await chat.confirm(asked, yes=yes, payload=question["payload"])
+    events = await chat.confirm(asked, yes=yes)
     [(_, given)] = answers(events)
     assert words in json.dumps(given)
     # A server that has refused the call hears nothing of a person who did not open its page.
