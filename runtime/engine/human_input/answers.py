@@ -37,7 +37,7 @@ class NoAnswers:
 
 @dataclass(frozen=True)
 class AlreadyAnswered:
-    """The message answers only settled requests: do nothing."""
+    """All answers in the message came too late, or match no request: do nothing."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ def decide_answers(
     # Rewound requests and answers must not let a call run.
     for event in drop_rewound(events):
         log.add(event)
-    if log.is_already_answered(message):
+    if log.has_only_void_answers(message):
         return AlreadyAnswered()
     calls = log.calls_to_run(caller)
     if not calls:
@@ -121,7 +121,7 @@ class _RequestLog:
         self._invocation_id = invocation_id
         self._requests: dict[str, _Request] = {}
         self._calls: dict[tuple[Caller, str], types.FunctionCall] = {}
-        self._late_answers: set[tuple[str, str | None]] = set()
+        self._void_answers: set[tuple[str, str | None]] = set()
 
     def add(self, event: Event) -> None:
         caller = (event.author, path_of(event))
@@ -135,12 +135,12 @@ class _RequestLog:
             if event.author == "user" and _is_answer(response):
                 self._record_answer(event, response)
             else:
-                self._record_rerun(response)
+                self._record_rerun(caller, response)
 
-    def is_already_answered(self, message: Event) -> bool:
+    def has_only_void_answers(self, message: Event) -> bool:
         """Return True if the message holds only answers that came too late or match no request."""
         answered = [part.function_response for part in parts_of(message)]
-        return all(response and (message.id, response.id) in self._late_answers for response in answered)
+        return all(response and (message.id, response.id) in self._void_answers for response in answered)
 
     def calls_to_run(self, caller: Caller) -> list[types.FunctionCall]:
         """Return the caller's answered calls that were not rerun yet, in the order of their requests."""
@@ -174,14 +174,19 @@ class _RequestLog:
     def _record_answer(self, event: Event, response: types.FunctionResponse) -> None:
         request = self._requests.get(response.id or "")
         if request is None or request.is_settled or request.kind != response.name:
-            self._late_answers.add((event.id, response.id))
+            self._void_answers.add((event.id, response.id))
             return
         request.answer = response
         request.is_fresh = event.invocation_id == self._invocation_id
 
-    def _record_rerun(self, response: types.FunctionResponse) -> None:
+    def _record_rerun(self, caller: Caller, response: types.FunctionResponse) -> None:
+        # Agents may use the same id: a response belongs to its author's call, if the author has made a call with the
+        # id. Any other response, such as one from outside, settles all requests about calls with the id: in doubt a
+        # call does not run rather than twice.
+        is_own = (caller, response.id or "") in self._calls
         for request in self._requests.values():
-            if request.answer and request.call and request.call.id == response.id:
+            is_same_id = request.call is not None and request.call.id == response.id
+            if request.answer and is_same_id and (request.caller == caller or not is_own):
                 request.is_settled = True
 
 

@@ -67,6 +67,18 @@ TABLE: dict[str, tuple[list[Event], Any]] = {
     "a question that was replaced": ([*QUESTION, asked("q2"), given()], SPENT),
     "the question that replaced it": ([*QUESTION, asked("q2"), given("q2")], {"c1": True}),
     "a rewound question": ([*QUESTION, rewound(), given()], SPENT),
+    "another agent has run its call of the same id": (
+        [
+            *QUESTION,
+            made(author="other"),
+            asked("q2", author="other"),
+            given(),
+            given("q2"),
+            result(author="other"),
+        ],
+        {"c1": True},
+    ),
+    "a result from outside": ([*QUESTION, given(), result(author="user")], NOTHING),
     "an id that was used again": ([*QUESTION, made(), result(), given()], {"c1": True}),
 }
 
