@@ -56,8 +56,8 @@ class Watcher(Protocol):
         """End: the session was deleted."""
 
 
-class Outbox(Protocol):
-    """Messages to the hubs of other processes."""
+class SessionRelay(Protocol):
+    """Messages to the hubs of other processes: `Relay`."""
 
     def send_log_position(self, session_id: UUID, seq: int) -> None:
         """Report that the log has reached `seq`."""
@@ -66,7 +66,7 @@ class Outbox(Protocol):
         """Send streamed text."""
 
     def send_notice(self, session_id: UUID, notice: Notice) -> None:
-        """Send a change of an invocation, a job or a scheduled task."""
+        """Send a change of an invocation, a job, a scheduled task or a call."""
 
     def follow(self, session_id: UUID) -> None:
         """Ask for the news of the session from now on, and for its text so far. A repeated call asks for the text."""
@@ -86,8 +86,8 @@ class Hub:
         lateness: seconds by which the last flush began late, a measure of the load of the event loop.
     """
 
-    def __init__(self, outbox: Outbox) -> None:
-        self._outbox = outbox
+    def __init__(self, relay: SessionRelay) -> None:
+        self._relay = relay
         self._watchers: dict[UUID, tuple[Watcher, ...]] = {}
         self._texts: defaultdict[UUID, dict[StreamKey, GrowingText]] = defaultdict(dict)
         self._unflushed: set[UUID] = set()
@@ -102,7 +102,7 @@ class Hub:
         """Add a watcher. The watcher itself reads the text streamed so far: see `growing_texts`."""
         watchers = self.watchers(session_id)
         if not watchers:
-            self._outbox.follow(session_id)
+            self._relay.follow(session_id)
         # A new tuple: a watcher may be added while a loop over the old tuple calls the others.
         if watcher not in watchers:
             self._watchers[session_id] = (*watchers, watcher)
@@ -126,7 +126,7 @@ class Hub:
         """Call `on_created` once, at the first news of a session that does not exist yet. Idempotent."""
         # The news itself is not passed on: another person may create the session under this id.
         self._expecting[session_id].add(on_created)
-        self._outbox.follow(session_id)
+        self._relay.follow(session_id)
 
     def stop_expecting(self, session_id: UUID, on_created: Callable[[], None]) -> None:
         """Undo `expect`. Idempotent."""
@@ -138,7 +138,7 @@ class Hub:
 
     def _unfollow_unused(self, session_id: UUID) -> None:
         if session_id not in self._watchers and session_id not in self._expecting:
-            self._outbox.unfollow(session_id)
+            self._relay.unfollow(session_id)
 
     def expected(self) -> list[UUID]:
         """Return the expected sessions of this process."""
@@ -161,7 +161,7 @@ class Hub:
         self._note_existence(session_id)
         # Before the watchers are called: a feed that reads the growing texts must not get the text after its event.
         self._keep_texts(session_id, lambda stream: stream.event_id != committed.event.id)
-        self._outbox.send_log_position(session_id, seq)
+        self._relay.send_log_position(session_id, seq)
         update = EventUpdate(seq, committed.body, committed, rewound_from)
         for watcher in self.watchers(session_id):
             watcher.on_event(update)
@@ -188,9 +188,9 @@ class Hub:
         self._schedule_flush()  # After a first piece, too: a flush bounds the memory.
 
     def publish_notice(self, session_id: UUID, notice: Notice) -> None:
-        """Publish a change of an invocation, a job or a scheduled task."""
+        """Publish a change of an invocation, a job, a scheduled task or a call."""
         self.receive_notice(session_id, notice)
-        self._outbox.send_notice(session_id, notice)
+        self._relay.send_notice(session_id, notice)
         if self.on_notice:
             self.on_notice(session_id, notice)
 
@@ -216,7 +216,7 @@ class Hub:
         """Send the text of this process to the others, because a process has begun to follow the session."""
         for text in self._texts.get(session_id, {}).values():
             if text.is_local:
-                self._outbox.send_text(session_id, text.whole())
+                self._relay.send_text(session_id, text.whole())
 
     def receive_log_position(self, session_id: UUID, seq: int) -> None:
         """Tell the watchers that the log has reached `seq`."""
@@ -238,7 +238,7 @@ class Hub:
             _drop_superseded(texts, stream)
             texts[stream] = GrowingText(stream, is_local=False)
         if not texts[stream].receive(chunk):
-            self._outbox.follow(session_id)  # A repeated `follow` asks for the text from its beginning.
+            self._relay.follow(session_id)  # A repeated `follow` asks for the text from its beginning.
             return
         unseen = texts[stream].take_pending()
         if unseen:
@@ -259,7 +259,7 @@ class Hub:
         self._note_existence(session_id)
         # The `follow` may have been lost, so the streaming process does not know of the watchers here.
         if session_status.invocation and session_id not in self._texts:
-            self._outbox.follow(session_id)
+            self._relay.follow(session_id)
         for watcher in self.watchers(session_id):
             watcher.on_status(session_status)
 
@@ -305,8 +305,8 @@ class Hub:
         chunk = text.take_pending()
         if chunk:
             self._show_text(session_id, text, chunk)
-            if self._outbox.is_followed(session_id):
-                self._outbox.send_text(session_id, chunk)
+            if self._relay.is_followed(session_id):
+                self._relay.send_text(session_id, chunk)
 
     def _bound_memory(self) -> None:
         """Cut the longest texts until the memory of all is within `streamed_bytes`."""

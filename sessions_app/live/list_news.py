@@ -31,8 +31,8 @@ class ListChange(StrEnum):
 Tell = Callable[[ListChange], None]
 
 
-class ListOutbox(Protocol):
-    """Messages to other processes."""
+class ListRelay(Protocol):
+    """Messages to the lists of other processes: `Relay`."""
 
     def send_list_change(self, user_id: str, change: ListChange) -> None:
         """Report a change of a person's list of sessions, or of the activity."""
@@ -50,8 +50,8 @@ class ListOutbox(Protocol):
 class ListNews:
     """Watchers of lists, by person. A notice of a session may change the list of the session's owner."""
 
-    def __init__(self, outbox: ListOutbox) -> None:
-        self._outbox = outbox
+    def __init__(self, relay: ListRelay) -> None:
+        self._relay = relay
         self._watchers: defaultdict[str, set[Tell]] = defaultdict(set)
         self._changed: defaultdict[ListChange, set[UUID]] = defaultdict(set)
         self._active: set[str] = set()
@@ -60,7 +60,7 @@ class ListNews:
     def watch(self, user_id: Any, tell: Tell) -> None:
         """Call `tell` after each change of the person's list, and at intervals while the activity changes."""
         if str(user_id) not in self._watchers:
-            self._outbox.follow_list(str(user_id))
+            self._relay.follow_list(str(user_id))
         self._watchers[str(user_id)].add(tell)
 
     def unwatch(self, user_id: Any, tell: Tell) -> None:
@@ -71,12 +71,12 @@ class ListNews:
         watchers.discard(tell)
         if not watchers:
             del self._watchers[str(user_id)]
-            self._outbox.unfollow_list(str(user_id))
+            self._relay.unfollow_list(str(user_id))
 
     def publish(self, user_id: Any, change: ListChange = ListChange.SESSIONS) -> None:
         """Tell the person's tabs in all processes."""
         self.receive(str(user_id), change)
-        self._outbox.send_list_change(str(user_id), change)
+        self._relay.send_list_change(str(user_id), change)
 
     def receive(self, user_id: str, change: ListChange) -> None:
         """Tell the person's tabs in this process; of activity at most once in `ACTIVITY_SECONDS`."""
@@ -97,7 +97,7 @@ class ListNews:
     def on_notice(self, session_id: UUID, notice: Notice) -> None:
         """Report to the owner of the session soon, if the notice changes the list or the activity."""
         # The activity does not show single calls.
-        if isinstance(notice, CallNotice) or not (self._watchers or self._outbox.follows_lists()):
+        if isinstance(notice, CallNotice) or not (self._watchers or self._relay.follows_lists()):
             return
         self._changed[_change_of(notice)].add(session_id)
         if self._gathering is None or self._gathering.done():

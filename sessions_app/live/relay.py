@@ -26,8 +26,8 @@ from channels.layers import get_channel_layer
 
 from sessions_app.conf import conf
 from sessions_app.live.followers import Followers, person_topic, session_of, session_topic
-from sessions_app.live.hub import Hub, Outbox
-from sessions_app.live.list_news import ListChange, ListOutbox
+from sessions_app.live.hub import Hub, SessionRelay
+from sessions_app.live.list_news import ListChange, ListRelay
 from sessions_app.live.notices import Notice, notice_from, values_of
 from sessions_app.live.streamed_text import StreamKey, TextChunk
 from sessions_app.process.threads import wait_until_set
@@ -44,8 +44,8 @@ LIST_SECONDS = 30.0
 """Interval at which a process sends its topics to all others, in case messages were lost."""
 
 
-class Relay(Outbox, ListOutbox):
-    """Outbox of a hub and of the news of lists, and listener for the news of other processes.
+class Relay(SessionRelay, ListRelay):
+    """Connection to the other processes: sends them the news of a hub and of lists, and passes on theirs.
 
     Attributes:
         on_cancel: called with the id of an invocation to cancel, requested in another process.

@@ -16,7 +16,7 @@ SESSION = uuid4()
 
 
 class OtherProcesses:
-    """Outbox that records the text chunks for other processes."""
+    """Relay that records the text chunks for other processes."""
 
     def __init__(self) -> None:
         self.chunks: list[tuple[int, str]] = []

@@ -37,12 +37,12 @@ async def test_text_of_another_process_is_dropped_with_the_last_watcher() -> Non
 
 
 async def test_a_watcher_that_returns_asks_for_the_text_again() -> None:
-    outbox, watcher = Mock(), Mock()
-    hub = Hub(outbox)
+    relay, watcher = Mock(), Mock()
+    hub = Hub(relay)
     hub.watch(SESSION, watcher)
     hub.receive_text(SESSION, TextChunk(REMOTE, 0, "from another process"))
     hub.unwatch(SESSION, watcher)
     hub.watch(SESSION, watcher)
-    assert outbox.mock_calls == [call.follow(SESSION), call.unfollow(SESSION), call.follow(SESSION)]
+    assert relay.mock_calls == [call.follow(SESSION), call.unfollow(SESSION), call.follow(SESSION)]
     hub.receive_text(SESSION, TextChunk(REMOTE, 0, "from another process, and more"))
     assert texts(hub) == ["from another process, and more"]

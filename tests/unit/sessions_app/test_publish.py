@@ -23,13 +23,13 @@ COMMITTED = CommittedEvent(uuid4(), "help_desk", 7, EVENT, event_to_json(EVENT),
 
 
 @pytest.fixture
-def outbox() -> Mock:
+def relay() -> Mock:
     return Mock()
 
 
 @pytest.fixture
-def hub(outbox: Mock) -> Hub:
-    return Hub(outbox)
+def hub(relay: Mock) -> Hub:
+    return Hub(relay)
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def rendered(monkeypatch: pytest.MonkeyPatch) -> Mock:
 
 
 async def test_an_event_is_rendered_once_for_all_who_read_alike(
-    hub: Hub, outbox: Mock, rendered: Mock
+    hub: Hub, relay: Mock, rendered: Mock
 ) -> None:
     tabs = [Mock(), Mock()]
     for tab in tabs:
@@ -62,19 +62,19 @@ async def test_an_event_is_rendered_once_for_all_who_read_alike(
         "rewound_from": 3,
     }
     rendered.assert_called_once()
-    outbox.send_log_position.assert_called_once_with(COMMITTED.session_id, 7)
+    relay.send_log_position.assert_called_once_with(COMMITTED.session_id, 7)
 
 
-def test_an_event_that_nobody_watches_is_not_rendered(hub: Hub, outbox: Mock, rendered: Mock) -> None:
+def test_an_event_that_nobody_watches_is_not_rendered(hub: Hub, relay: Mock, rendered: Mock) -> None:
     publish_committed(hub, COMMITTED)
     rendered.assert_not_called()
-    outbox.send_log_position.assert_called_once_with(COMMITTED.session_id, 7)
+    relay.send_log_position.assert_called_once_with(COMMITTED.session_id, 7)
 
 
 def test_a_failure_is_logged_and_other_processes_still_learn_of_the_event(
-    hub: Hub, outbox: Mock, caplog: pytest.LogCaptureFixture
+    hub: Hub, relay: Mock, caplog: pytest.LogCaptureFixture
 ) -> None:
     hub.watch(COMMITTED.session_id, Mock(**{"on_event.side_effect": ValueError("broken tab")}))
     publish_committed(hub, COMMITTED)
     assert f"Event 7 of session {COMMITTED.session_id} was not shown live" in caplog.text
-    outbox.send_log_position.assert_called_once_with(COMMITTED.session_id, 7)
+    relay.send_log_position.assert_called_once_with(COMMITTED.session_id, 7)
