@@ -98,7 +98,9 @@ class InvocationConf:
     lease_seconds: float = 30.0
     """Duration of a lease. Another process takes over an invocation this long after its process died."""
     heartbeat_seconds: float = 5.0
-    """Interval at which a process renews its leases and polls the sessions it watches."""
+    """Interval at which a process renews its leases, polls the sessions and checks the sign-ins that it watches, and
+    joins the other processes in Redis again. Also the longest wait for Redis to take news for other processes, and the
+    pause before the next attempt."""
     invocation_attempts: int = 5
     """Claims of an invocation. When the process of the last claim dies, the invocation fails."""
     invocation_seconds: float = 600.0
