@@ -32,7 +32,7 @@ LIFETIMES = {
     "": gettext_lazy("No end"),
 }
 """Lifetimes that the page offers, by number of days; the empty string is for keys without an end."""
-RIGHTS = {
+SCOPE_WORDS = {
     Scope.READ.value: gettext_lazy("Read chats, files and jobs"),
     Scope.RUN.value: gettext_lazy("Send messages and files, stop and retry"),
     Scope.ANSWER.value: gettext_lazy("Answer questions and approvals"),
@@ -47,7 +47,7 @@ class KeyForm(forms.Form):
     """Validates a user's choices for a new key. The template has its own markup and does not render the form."""
 
     name = forms.CharField(max_length=NAME_LENGTH)
-    scopes = forms.MultipleChoiceField(choices=tuple(RIGHTS.items()))
+    scopes = forms.MultipleChoiceField(choices=tuple(SCOPE_WORDS.items()))
     days = forms.ChoiceField(choices=tuple(LIFETIMES.items()), required=False)
 
     def properties(self) -> KeyProperties:
@@ -97,13 +97,13 @@ async def revoke(request: HttpRequest, key_id: UUID) -> HttpResponse:
 def _page(request: HttpRequest, user: User, form: KeyForm, **made: Any) -> HttpResponse:
     rows = list(ApiKey.objects.filter(user=user.pk).order_by("-created_at", "pk")[:MAX_SHOWN_KEYS])
     for row in rows:
-        row.rights = [RIGHTS[scope] for scope in row.scopes if scope in RIGHTS]  # type: ignore[attr-defined]
+        row.rights = [SCOPE_WORDS[scope] for scope in row.scopes if scope in SCOPE_WORDS]  # type: ignore[attr-defined]
     context = {
         "person": user,
         "form": form,
         "chosen_scopes": form["scopes"].value() or (),
         "chosen_days": form["days"].value() or "",
-        "rights": RIGHTS.items(),
+        "rights": SCOPE_WORDS.items(),
         "lifetimes": LIFETIMES.items(),
         "name_length": NAME_LENGTH,
         "in_force": [row for row in rows if row.is_in_force],

@@ -54,18 +54,18 @@ NO_SOURCES = Sources()
 
 
 @dataclass(frozen=True)
-class _Passage:
-    """A passage of an answer and what it is based on.
+class _CitedText:
+    """A piece of an answer's text and what it is based on.
 
     Attributes:
-        part: index of the part of the answer; -1 if the answer does not have the passage.
-        end: bytes of the part up to the end of the passage.
-        found: indexes of sources.
+        part: index of the part of the answer; -1 if the answer does not have the text.
+        end: bytes of the part up to the end of the text.
+        chunks: indexes of the chunks of the metadata that it is based on.
     """
 
     part: int
     end: int
-    found: Sequence[int]
+    chunks: Sequence[int]
 
 
 def sources_of(event: RuntimeEvent) -> Sources:
@@ -80,22 +80,22 @@ def sources_of(event: RuntimeEvent) -> Sources:
     texts = _texts_of(event)
     if not texts:
         return NO_SOURCES
-    found = _found(metadata.grounding_chunks or ())
+    available = _sources_of_chunks(metadata.grounding_chunks or ())
     supports = islice(metadata.grounding_supports or (), MAX_CITATIONS)
-    passages = sorted((_passage(support, texts) for support in supports), key=_place)
+    cited_texts = sorted((_cited_text(support, texts) for support in supports), key=_place)
     numbered: dict[Source, Source] = {}
     used: dict[Source, None] = {}
     citations: dict[int, list[Citation]] = {}
-    for passage in passages:
-        sources = [found[index] for index in passage.found if 0 <= index < len(found)]
+    for cited in cited_texts:
+        sources = [available[index] for index in cited.chunks if 0 <= index < len(available)]
         named = list(dict.fromkeys(source for source in sources if source))
         used.update(dict.fromkeys(named))
-        if passage.part in texts:
+        if cited.part in texts:
             marks = _numbered(named, numbered)
-            position = len(texts[passage.part][: passage.end].decode())
+            position = len(texts[cited.part][: cited.end].decode())
             if marks:
-                citations.setdefault(passage.part, []).append(Citation(position, marks))
-    listed = [numbered.get(source, source) for source in used or dict.fromkeys(filter(None, found))]
+                citations.setdefault(cited.part, []).append(Citation(position, marks))
+    listed = [numbered.get(source, source) for source in used or dict.fromkeys(filter(None, available))]
     return Sources(listed[:MAX_SOURCES], citations, _suggestions(metadata))
 
 
@@ -114,27 +114,27 @@ def _texts_of(event: RuntimeEvent) -> dict[int, bytes]:
     }
 
 
-def _passage(support: types.GroundingSupport, texts: Mapping[int, bytes]) -> _Passage:
+def _cited_text(support: types.GroundingSupport, texts: Mapping[int, bytes]) -> _CitedText:
     segment = support.segment or types.Segment()
-    found = support.grounding_chunk_indices or ()
+    chunks = support.grounding_chunk_indices or ()
     part = segment.part_index or 0
     start = max(segment.start_index or 0, 0)
     end = max(segment.end_index or 0, 0)
-    passage = storable(segment.text or "").encode()
+    cited = storable(segment.text or "").encode()
     if not end:
-        return _Passage(-1, 0, found)
-    if not passage:
+        return _CitedText(-1, 0, chunks)
+    if not cited:
         part = part if part in texts else min(texts)
-        return _Passage(part, _end_of_character(texts[part], end), found)
+        return _CitedText(part, _end_of_character(texts[part], end), chunks)
     # A streamed answer has other parts than those that the model counts, such as one for all thoughts.
     for index in (part, *texts):
-        if texts.get(index, b"")[start:end] == passage:
-            return _Passage(index, end, found)
+        if texts.get(index, b"")[start:end] == cited:
+            return _CitedText(index, end, chunks)
     for index, text in texts.items():
-        position = text.find(passage)
+        position = text.find(cited)
         if position >= 0:
-            return _Passage(index, position + len(passage), found)
-    return _Passage(-1, 0, found)
+            return _CitedText(index, position + len(cited), chunks)
+    return _CitedText(-1, 0, chunks)
 
 
 def _end_of_character(text: bytes, position: int) -> int:
@@ -145,12 +145,12 @@ def _end_of_character(text: bytes, position: int) -> int:
     return position
 
 
-def _place(passage: _Passage) -> tuple[bool, int, int]:
-    return passage.part < 0, passage.part, passage.end
+def _place(cited: _CitedText) -> tuple[bool, int, int]:
+    return cited.part < 0, cited.part, cited.end
 
 
 def _numbered(sources: Iterable[Source], numbered: dict[Source, Source]) -> tuple[Source, ...]:
-    """Return the sources of a passage with their numbers. Sources that are new get the next ones."""
+    """Return the sources of a cited text with their numbers. Sources that are new get the next ones."""
     marks = []
     for source in sources:
         if source in numbered or len(numbered) < MAX_SOURCES:
@@ -158,16 +158,16 @@ def _numbered(sources: Iterable[Source], numbered: dict[Source, Source]) -> tupl
     return tuple(marks)
 
 
-def _found(chunks: Iterable[types.GroundingChunk]) -> list[Source | None]:
+def _sources_of_chunks(chunks: Iterable[types.GroundingChunk]) -> list[Source | None]:
     """Return the source of each chunk. Chunks of one page have the same source."""
     known: dict[str, Source] = {}
-    found = []
+    sources = []
     for chunk in chunks:
         source = _source_of(chunk)
         if source:
             source = known.setdefault(source.url or source.title, source)
-        found.append(source)
-    return found
+        sources.append(source)
+    return sources
 
 
 def _source_of(chunk: types.GroundingChunk) -> Source | None:

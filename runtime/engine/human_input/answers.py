@@ -24,7 +24,7 @@ from runtime.events.invocation_log import path_of
 from runtime.events.rewound import drop_rewound
 from runtime.events.tool_confirmation import ToolConfirmation
 
-Caller = tuple[str, str]
+AgentRun = tuple[str, str]
 """Name of an agent, and the path of its node's run: the runs of a node share the agent. Empty outside workflows."""
 Confirmations = Mapping[str, ToolConfirmation | None]
 """Confirmations by the id of the call to rerun; None for a call that needed only a credential."""
@@ -61,7 +61,7 @@ def requests_to_person(
 
 
 def decide_answers(
-    events: Sequence[Event], invocation_id: str, caller: Caller
+    events: Sequence[Event], invocation_id: str, run: AgentRun
 ) -> NoAnswers | AlreadyAnswered | Rerun:
     """Decide which calls the agent reruns, by the answers in the invocation's latest message.
 
@@ -80,7 +80,7 @@ def decide_answers(
         log.add(event)
     if log.has_only_void_answers(message):
         return AlreadyAnswered()
-    calls = log.calls_to_run(caller)
+    calls = log.calls_to_run(run)
     if not calls:
         return NoAnswers()
     return Rerun(calls, {call.id or "": log.confirmation(call) for call in calls})
@@ -99,7 +99,7 @@ class _Request:
 
     Attributes:
         kind: name of the framework call.
-        caller: agent that made the call, and the path of its node's run in a workflow.
+        made_by: agent that made the call, and the path of its node's run in a workflow.
         call: the call; None if the agent made no such call. Compared by identity, because models may reuse ids.
         answer: the latest answer before the rerun.
         is_fresh: True if the answer came in this invocation.
@@ -107,7 +107,7 @@ class _Request:
     """
 
     kind: str
-    caller: Caller
+    made_by: AgentRun
     call: types.FunctionCall | None
     answer: types.FunctionResponse | None = None
     is_fresh: bool = False
@@ -120,33 +120,33 @@ class _RequestLog:
     def __init__(self, invocation_id: str) -> None:
         self._invocation_id = invocation_id
         self._requests: dict[str, _Request] = {}
-        self._calls: dict[tuple[Caller, str], types.FunctionCall] = {}
+        self._calls: dict[tuple[AgentRun, str], types.FunctionCall] = {}
         self._void_answers: set[tuple[str, str | None]] = set()
 
     def add(self, event: Event) -> None:
-        caller = (event.author, path_of(event))
+        author = (event.author, path_of(event))
         for call in event.get_function_calls():
             if call.id and call.name not in FRAMEWORK_CALLS:
-                self._calls[caller, call.id] = call
+                self._calls[author, call.id] = call
             # A model may make a call of the same name, but only the framework's calls are long-running.
             elif call.id and event.is_long_running(call.id):
-                self._record_request(caller, call)
+                self._record_request(author, call)
         for response in event.get_function_responses():
             if event.author == "user" and _is_answer(response):
                 self._record_answer(event, response)
             else:
-                self._record_rerun(caller, response)
+                self._record_rerun(author, response)
 
     def has_only_void_answers(self, message: Event) -> bool:
         """Return True if the message holds only answers that came too late or match no request."""
         answered = [part.function_response for part in parts_of(message)]
         return all(response and (message.id, response.id) in self._void_answers for response in answered)
 
-    def calls_to_run(self, caller: Caller) -> list[types.FunctionCall]:
-        """Return the caller's answered calls that were not rerun yet, in the order of their requests."""
+    def calls_to_run(self, run: AgentRun) -> list[types.FunctionCall]:
+        """Return the run's answered calls that were not rerun yet, in the order of their requests."""
         calls: list[types.FunctionCall] = []
         for request in self._requests.values():
-            if request.caller == caller and request.is_fresh and not request.is_settled:
+            if request.made_by == run and request.is_fresh and not request.is_settled:
                 # A call may have two answered requests: for a confirmation and for a credential.
                 if request.call and not any(request.call is call for call in calls):
                     calls.append(request.call)
@@ -162,14 +162,14 @@ class _RequestLog:
                 return read_confirmation(request.answer)
         return None
 
-    def _record_request(self, caller: Caller, request_call: types.FunctionCall) -> None:
+    def _record_request(self, author: AgentRun, request_call: types.FunctionCall) -> None:
         """Record a request in place of an earlier request of the same kind for the same call."""
-        call = self._calls.get((caller, id_of_requested_call(request_call) or ""))
+        call = self._calls.get((author, id_of_requested_call(request_call) or ""))
         kind = request_call.name or ""
         for request_id, earlier in list(self._requests.items()):
             if call is not None and earlier.call is call and earlier.kind == kind:
                 del self._requests[request_id]
-        self._requests[request_call.id or ""] = _Request(kind, caller, call)
+        self._requests[request_call.id or ""] = _Request(kind, author, call)
 
     def _record_answer(self, event: Event, response: types.FunctionResponse) -> None:
         request = self._requests.get(response.id or "")
@@ -179,14 +179,14 @@ class _RequestLog:
         request.answer = response
         request.is_fresh = event.invocation_id == self._invocation_id
 
-    def _record_rerun(self, caller: Caller, response: types.FunctionResponse) -> None:
+    def _record_rerun(self, author: AgentRun, response: types.FunctionResponse) -> None:
         # Agents may use the same id: a response belongs to its author's call, if the author has made a call with the
         # id. Any other response, such as one from outside, settles all requests about calls with the id: in doubt a
         # call does not run rather than twice.
-        is_own = (caller, response.id or "") in self._calls
+        is_own = (author, response.id or "") in self._calls
         for request in self._requests.values():
             is_same_id = request.call is not None and request.call.id == response.id
-            if request.answer and is_same_id and (request.caller == caller or not is_own):
+            if request.answer and is_same_id and (request.made_by == author or not is_own):
                 request.is_settled = True
 
 

@@ -5,7 +5,7 @@ from typing import Any, Self
 
 from runtime.events.tool_confirmation import call_to_confirm, own_hint, question_in
 from sessions_app.admin.framework.stored_events import with_stored
-from sessions_app.admin.session.timeline.calls import MAX_ARGUMENT_BYTES, parse_object, parts_of
+from sessions_app.admin.session.timeline.calls import MAX_ARGUMENT_BYTES, parse_object, parts_in_json
 from sessions_app.admin.session.timeline.event_links import find_call
 from sessions_app.admin.session.timeline.event_rows import read_stored_or_none
 from sessions_app.base.codec import json_object
@@ -79,7 +79,7 @@ class StoredCall:
 
 
 def _args_in(body: Any, call_id: str) -> Mapping[str, Any]:
-    for part in parts_of(body):
+    for part in parts_in_json(body):
         call = json_object(part, "functionCall")
         if call.get("id") == call_id:
             return json_object(call, "args")

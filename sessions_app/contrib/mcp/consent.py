@@ -18,7 +18,7 @@ from django.shortcuts import render
 from django.views.decorators.http import require_http_methods
 from pydantic import BaseModel, Field, ValidationError
 
-from sessions_app.chat.key_views import RIGHTS
+from sessions_app.chat.key_views import SCOPE_WORDS
 from sessions_app.contrib.mcp.authorization import KEY_DAYS, issuer, server_address
 from sessions_app.contrib.mcp.programs import SCOPES, Grant, program_of
 from sessions_app.errors import InvalidInputError
@@ -63,7 +63,7 @@ def authorize_program(request: HttpRequest) -> HttpResponseBase:
         "program": program,
         "address": address,
         "is_on_own_computer": address.startswith("http:"),
-        "rights": [RIGHTS[scope] for scope in scopes],
+        "rights": [SCOPE_WORDS[scope] for scope in scopes],
         "days": KEY_DAYS,
     }
     # Browsers apply `form-action` to the redirect that answers the form, too.

@@ -91,7 +91,7 @@ class CallView:
         return format_duration(self.outcome.at - self.made_at)
 
 
-def parts_of(body: object) -> list[dict[str, Any]]:
+def parts_in_json(body: object) -> list[dict[str, Any]]:
     """Return the parts of an event's content, in order."""
     parts = json_object(body, "content").get("parts")
     if not isinstance(parts, list):
@@ -107,16 +107,16 @@ def parse_object(text: str | None) -> Mapping[str, Any]:
         return {}
 
 
-def call_ids(body: object, key: PartName) -> list[str]:
+def call_ids_in_json(body: object, key: PartName) -> list[str]:
     """Return the call ids of the event's function calls or function responses."""
-    found = (json_object(part, key).get("id") for part in parts_of(body))
+    found = (json_object(part, key).get("id") for part in parts_in_json(body))
     return [call_id for call_id in found if call_id and isinstance(call_id, str)]
 
 
 def confirmation_requests(body: object) -> dict[str, str]:
     """Return the ids of the calls to confirm, by the id of the confirmation request in the event."""
     asked: dict[str, str] = {}
-    for part in parts_of(body):
+    for part in parts_in_json(body):
         request = json_object(part, "functionCall")
         request_id = request.get("id")
         call_id = asking_call_id(request)
@@ -136,7 +136,7 @@ def asking_call_id(call: Mapping[str, Any]) -> str | None:
 def answers_in(event: Event, body: object) -> Iterator[tuple[str, CallResponse]]:
     """Yield the answers of an event with the ids of their calls."""
     durations = json_object(body, "customMetadata", SECONDS_KEY)
-    for part in parts_of(body):
+    for part in parts_in_json(body):
         response = json_object(part, "functionResponse")
         call_id = response.get("id")
         if not call_id or not isinstance(call_id, str):

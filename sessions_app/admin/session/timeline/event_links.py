@@ -18,7 +18,7 @@ from sessions_app.admin.session.timeline.calls import (
     CallView,
     answer_state,
     answers_in,
-    call_ids,
+    call_ids_in_json,
     confirmation_requests,
 )
 from sessions_app.base.codec import json_object
@@ -108,7 +108,7 @@ class EventLinks:
 
 def load_event_links(session: Session, shown: Sequence[tuple[Event, Any]]) -> EventLinks:
     """Look up the rows and events related to these events with their bodies, in twelve queries at most."""
-    calls = _seqs_by_id((event.seq, call_ids(body, "functionCall")) for event, body in shown)
+    calls = _seqs_by_id((event.seq, call_ids_in_json(body, "functionCall")) for event, body in shown)
     answers_here: list[tuple[str, CallResponse]] = []
     requests: dict[str, str] = {}
     bodies: dict[int, Any] = {}

@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 
 from runtime.events.node_info import NodeInfo
 from sessions_app.admin.framework.stored_events import AuditEvent
-from sessions_app.admin.session.timeline.calls import CallView, answer_state, asking_call_id, parts_of
+from sessions_app.admin.session.timeline.calls import CallView, answer_state, asking_call_id, parts_in_json
 from sessions_app.admin.session.timeline.event_links import EventLinks
 from sessions_app.base.codec import event_to_show
 from sessions_app.history.state_changes import StateChange, state_changes
@@ -166,7 +166,7 @@ def build_row(event: Event, stored: AuditEvent, *, gap: timedelta | None, links:
     if not isinstance(stored.body, dict):
         raise TypeError("The event is no JSON object.")
     actions = stored.body.get("actions") or {}
-    stored_parts = parts_of(stored.body)
+    stored_parts = parts_in_json(stored.body)
     parts = [_part_view(event, part, links) for part in stored_parts[:MAX_ITEMS]]
     changes = state_changes(actions.get("stateDelta") or {}, stored.before)
     artifacts = [

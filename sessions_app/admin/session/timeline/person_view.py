@@ -7,7 +7,7 @@ from typing import Any
 
 from django.db.models import Min
 
-from sessions_app.admin.session.timeline.calls import CallResponse, answers_in, call_ids
+from sessions_app.admin.session.timeline.calls import CallResponse, answers_in, call_ids_in_json
 from sessions_app.admin.session.timeline.event_links import find_later_answers
 from sessions_app.admin.session.timeline.event_rows import UNREADABLE, read_stored_or_none
 from sessions_app.base.codec import event_to_show
@@ -63,7 +63,7 @@ def load_seen_events(
     for event in events:
         if stored := read_stored_or_none(event):
             bodies[event.seq] = stored.body
-            calls.update(call_ids(stored.body, "functionCall"))
+            calls.update(call_ids_in_json(stored.body, "functionCall"))
             answers += answers_in(event, stored.body)
     pending = {call_id for call_id, answer in answers if answer.state == "pending"}
     answered = _answered(answers)

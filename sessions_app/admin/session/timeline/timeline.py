@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 
-from sessions_app.admin.session.timeline.calls import call_ids, confirmation_requests, parts_of
+from sessions_app.admin.session.timeline.calls import call_ids_in_json, confirmation_requests, parts_in_json
 from sessions_app.admin.session.timeline.event_rows import Row
 from sessions_app.admin.session.timeline.totals import InvocationView
 from sessions_app.models import Event
@@ -104,13 +104,16 @@ def gather_answers(entries: Iterable[TimelineEntry]) -> list[TimelineEntry]:
         body = entry.row.body if entry.row else {}
         requests = confirmation_requests(body)
         large = entry.row.answered if entry.row else frozenset()
-        answered = {*call_ids(body, "functionResponse"), *requests.values(), *large}
+        answered = {*call_ids_in_json(body, "functionResponse"), *requests.values(), *large}
         found = {id(callers[call_id]): callers[call_id] for call_id in answered if call_id in callers}
         # An event with a text, or with answers to calls of two entries, keeps its own line: nothing is hidden.
         is_only_answer = (
             len(found) == 1
             and answered <= callers.keys()
-            and (large or len(parts_of(body)) == len(call_ids(body, "functionResponse")) + len(requests))
+            and (
+                large
+                or len(parts_in_json(body)) == len(call_ids_in_json(body, "functionResponse")) + len(requests)
+            )
         )
         caller = entry
         if is_only_answer:
@@ -119,5 +122,5 @@ def gather_answers(entries: Iterable[TimelineEntry]) -> list[TimelineEntry]:
         else:
             remaining.append(entry)
         # A request to confirm is a call, too: its answer goes to the entry of the call in question.
-        callers |= dict.fromkeys(call_ids(body, "functionCall"), caller)
+        callers |= dict.fromkeys(call_ids_in_json(body, "functionCall"), caller)
     return remaining
