@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from html import unescape
 from typing import Any
 
 import pytest
@@ -32,6 +33,13 @@ def states_of(html: str) -> dict[str, str]:
     """Return the states in the drawing, by node."""
     [drawing] = re.findall(r'<script type="application/json">(.*?)</script>', html)
     return {drawn["id"]: drawn["state"] for drawn in json.loads(drawing)["nodes"]}
+
+
+def cells_of(html: str, node_name: str) -> list[str]:
+    """Return the texts of the row of a node."""
+    row = html.split(f'<tr id="node-{node_name}">', 1)[1].split("</tr>", 1)[0]
+    cells = re.findall(r"<t[hd].*?>(.*?)</t[hd]>", row, re.DOTALL)
+    return [unescape(" ".join(re.sub(r"<.*?>", " ", cell).split())) for cell in cells]
 
 
 def end(session: Session, path: str, output: Any = "ok") -> None:
@@ -88,12 +96,49 @@ def test_each_node_has_its_state_and_the_event_that_it_stands_in(auditor: Client
     assert trace_of(refunds).replace("&", "&amp;") in html
 
 
+def test_the_row_of_a_node_has_its_attempts_duration_input_output_and_event(
+    auditor: Client, session: Session, served: Served
+) -> None:
+    def look_up() -> None: ...
+    def pay() -> None: ...
+
+    served(Workflow(name="help_desk", edges=[("START", look_up, pay)]))
+    append_event(session, {"text": "Order 1001"}, author="user")
+    end(session, "look_up@1", {"order": 1001})
+    for attempts in (1, 2):
+        failed = {"path": "help_desk@1/pay@1", "failedAttempts": attempts, "retryAt": 0}
+        append_event(session, nodeInfo=failed, author="help_desk")
+    html = read(auditor, graph_of(session))
+    order = '{ "order": 1001 }'
+    assert cells_of(html, "look_up") == [
+        *("help_desk@1/look_up@1", "Done", "1", "2.5 s"),
+        *('"Order 1001" "Order 1001"', f"{order} {order}", "#2"),
+    ]
+    assert cells_of(html, "pay")[1:4] == ["Stopped", "3", ""]
+    end(session, "pay@1", "Paid.")
+    assert cells_of(read(auditor, graph_of(session)), "pay") == [
+        *("help_desk@1/pay@1", "Done", "3", "7.5 s"),
+        *(f"{order} {order}", '"Paid." "Paid."', "#5"),
+    ]
+    assert re.search(r'<a href="[^"]*event=5#event-5">#5</a>', read(auditor, graph_of(session)))
+
+
 def test_a_failed_node_is_listed_however_many_runs_there_are(
     auditor: Client, refunds: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sessions_app.admin.session.workflow_graph.page.MAX_RUNS", 1)
     html = read(auditor, graph_of(refunds))
     assert re.findall(r'<tr id="node-(\w+)"', html) == ["look_up", "pay"]
+    assert "1 more run" in html
+
+
+def test_a_node_that_the_drawing_leads_to_is_listed_however_many_runs_there_are(
+    auditor: Client, refunds: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sessions_app.admin.session.workflow_graph.page.MAX_RUNS", 2)
+    end(refunds, "look_up@2")
+    html = read(auditor, graph_of(refunds))
+    assert re.findall(r'<tr id="node-(\w+)"', html) == ["look_up", "pay", "mail"]
     assert "1 more run" in html
 
 

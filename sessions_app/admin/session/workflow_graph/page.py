@@ -1,5 +1,6 @@
 """Data of the graph page of an invocation, as it was after any of its events."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -17,7 +18,7 @@ from sessions_app.rendering.audit_values import format_duration, format_json
 from sessions_app.rendering.workflow_card import words_of
 
 MAX_RUNS = 200
-"""Largest number of runs in the list of a page, and of later ones that staff may act on."""
+"""Largest number of runs in the list of a page, and of later ones that are listed, too."""
 
 
 @dataclass(frozen=True)
@@ -120,19 +121,31 @@ def load_graph_page(session: Session, query: QueryDict) -> GraphPage | None:
 def _workflow(session: Session, loaded: InvocationProgress, number: int, node: str) -> DrawnWorkflow:
     run = loaded.runs[number]
     runs = [each for child in run.root.children for each in child.walk() if node in ("", each.name)]
+    drawing = draw(run.graph, run.root.children)
     rows: list[RunRow] = []
     anchored: set[str] = set()
-    later = [each for each in runs[MAX_RUNS:] if each.state in OPEN_STATES or each.state is NodeState.FAILED]
-    for each in [*runs[:MAX_RUNS], *later[:MAX_RUNS]]:
+    for each in _listed(runs, {drawn["id"] for drawn in drawing["nodes"]}):
         rows.append(_row(session, loaded, each, "" if each.name in anchored else f"node-{each.name}"))
         anchored.add(each.name)
     return DrawnWorkflow(
         progress=run.root,
         words=words_of(run.root),
-        drawing=draw(run.graph, run.root.children),
+        drawing=drawing,
         rows=rows,
         hidden=len(runs) - len(rows),
     )
+
+
+def _listed(runs: Sequence[NodeProgress], drawn: set[str]) -> list[NodeProgress]:
+    """Return the first runs, and of the later ones those that staff may act on or that a drawn node leads to."""
+    first = runs[:MAX_RUNS]
+    missing = drawn - {run.name for run in first}
+    later = []
+    for run in runs[MAX_RUNS:]:
+        if run.name in missing or run.state in OPEN_STATES or run.state is NodeState.FAILED:
+            missing.discard(run.name)
+            later.append(run)
+    return [*first, *later[:MAX_RUNS]]
 
 
 def _row(session: Session, loaded: InvocationProgress, progress: NodeProgress, anchor: str) -> RunRow:
