@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from datetime import timedelta
 from typing import Any
@@ -14,19 +15,23 @@ from django.test import Client
 from django.urls import reverse
 from pytest_django import Settings
 
-from runtime.events.calls import REQUEST_INPUT
+from runtime.agents import LlmAgent
+from runtime.events.calls import REQUEST_INPUT, CallFailure
 from runtime.events.request_input import RequestInput
 from runtime.workflow import JoinNode, WaitNode, Workflow, node
 from sessions_app import use_cases
 from sessions_app.base import actors
 from sessions_app.errors import InvalidInputError, NotFoundError
 from sessions_app.history.effective_events import effective_events
+from sessions_app.history.event_marks import INTERRUPTED_CALL
 from sessions_app.history.workflow_progress import load_progress
 from sessions_app.invocations.rewind import rewind_before
 from sessions_app.jobs import job_tool
 from sessions_app.models import AnswerRequest, Invocation, Session, StaffAct, ToolJob
 from sessions_app.process import threads
 from sessions_app.sessions import sharing
+from sessions_app.use_cases.messages import start_again
+from tests.fakes import ScriptedModel, call
 from tests.integration.chat.pages.page_helpers import body_of, page
 from tests.integration.jobs.job_helpers import run_queue, run_task, sweep_jobs, talk
 from tests.served_agents import Served
@@ -303,6 +308,40 @@ def test_staff_skip_a_question_and_try_a_failed_node_again_with_a_reason(
     assert "This did not fail" in act(failed=failed[1], reason="again")
     client.force_login(person)
     assert "Skipped by <bdi>admin</bdi> (staff)" in client.get(page(session)).content.decode()
+
+
+def test_a_failed_node_seals_the_open_call_of_an_agent_beside_it_and_the_agent_goes_on_in_a_retry(
+    person: User, served: Served, background_end: None
+) -> None:
+    failures = ["The bank is closed."]
+    begun: list[str] = []
+
+    async def count_shelves() -> None:
+        """Count the shelves."""
+        begun.append("count_shelves")
+        await asyncio.Event().wait()
+
+    async def pay() -> str:
+        while not begun:
+            await asyncio.sleep(0.01)
+        if failures:
+            raise OSError(failures.pop())
+        return "Paid."
+
+    model = ScriptedModel(turns=[call("count_shelves", "c-1"), "Nobody has counted."])
+    clerk = LlmAgent(name="clerk", model=model, tools=[count_shelves])
+    served(Workflow(name="refunds", edges=[("START", (clerk, pay), JoinNode(name="both"))]))
+    session = Session.objects.get(pk=talk(person, "refunds", "1001"))
+    assert statuses(session) == ["failed"]
+    events = threads.run(effective_events(session))
+    [sealed] = [response for event in events for response in event.get_function_responses()]
+    assert (sealed.id, sealed.response) == ("c-1", CallFailure.INTERRUPTED.response(INTERRUPTED_CALL))
+    invocation = Invocation.objects.get(session=session)
+    threads.run(start_again(session, invocation.invocation_id, actors.person(person)))
+    run_queue(session.pk)
+    ended = threads.run(effective_events(session))[-1]
+    assert ended.output == {"clerk": "Nobody has counted.", "pay": "Paid."}
+    assert begun == ["count_shelves"]
 
 
 def wait_a_day(person: User, served: Served) -> Session:
