@@ -6,6 +6,7 @@ import html as html_module
 import re
 from datetime import timedelta
 from typing import Any
+from urllib.parse import urlencode, urljoin
 
 import pytest
 from django.contrib.auth.models import Group, User
@@ -13,10 +14,14 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
+from adk_site.embedded.paths import CHECKOUT
+from sessions_app.base import actors
+from sessions_app.history.figures.batches import count_figures
 from sessions_app.models import (
     AnswerRequest,
     DayFigure,
     DayMetric,
+    Evaluation,
     Failure,
     Invocation,
     Remit,
@@ -198,3 +203,104 @@ def test_the_models_stand_in_four_groups_and_the_menu_counts_what_the_user_may_a
     assert "Approvals inbox (" not in read(client, HOME)
     settings.ADK = {**settings.ADK, "site_name": "The <shop>"}
     assert "| The &lt;shop&gt;</title>" in read(client, HOME)
+
+
+class Reader:
+    """Member of staff at the first page, who sends searches and clicks links."""
+
+    def __init__(self, client: Client) -> None:
+        self.client = client
+        self.open(HOME)
+
+    def open(self, url: str) -> None:
+        self.url = url
+        self.page = read(self.client, url)
+
+    def search(self, words: str) -> None:
+        """Send the search of the page."""
+        form = re.search(r'<form [^>]*action="([^"]*)" role="search"', self.page)
+        assert form, "The page has no search."
+        self.open(f"{form[1]}?{urlencode({'q': words})}")
+
+    def click(self, name: str) -> None:
+        """Follow the first link with this name, or the number of the tile with this title."""
+        tiles = re.findall(r'<dt>([^<]*)</dt><dd><a href="([^"]*)"', self.page)
+        links = re.findall(r'<a [^>]*?href="([^"]*)"[^>]*>(.*?)</a>', self.page, re.DOTALL)
+        named = [(" ".join(re.sub("<[^>]*>", "", content).split()), url) for url, content in links]
+        found = [url for title, url in tiles + named if title == name]
+        assert found, f"The page has no link {name!r}."
+        self.open(urljoin(self.url, html_module.unescape(found[0])))
+
+
+WAYS = {
+    "What did the agent tell this person, and why?": (
+        ("search: ada", "Broken lamp", "As the person saw it"),
+        ("Approved by", "It is refunded."),
+    ),
+    "Which agent said this?": (("Invocations",), ("help_desk:1.4@3fa9c2d1b0e4",)),
+    "Who approved this refund?": (("search: ada", "Broken lamp"), ("approved #4 by <bdi>grace</bdi>",)),
+    "Which tool failed most today?": (("Overview",), ("Tools that fail", "refund")),
+    "Which sessions, apps and people cost most?": (("Cost",), ("Cost by app and person", "help_desk", "ada")),
+    "Who mentioned order 1001?": (("search: order 1001",), ("Broken lamp", "<mark>1001</mark>")),
+    "Is it still running?": (("Tool jobs",), ("Follow changes", 'data-status="running"')),
+    "How is runaway work stopped?": (("Tool jobs", "report", "Stop…"), ('name="reason"',)),
+    "What was the state when it went wrong?": (
+        ("search: ada", "Broken lamp", "State after this event"),
+        ("refunded",),
+    ),
+    "How is a conversation exported?": (("Sessions", "Export…"), ('name="reason"',)),
+    "How is a person's data deleted?": (("Users", "Delete…"), ('name="reason"',)),
+    "Has the agent become worse?": (("Evaluations",), ("refunds",)),
+}
+"""Clicks and searches from the first page to the answer of each question of `docs/audit.md`, and what is there."""
+
+
+def test_each_of_the_twelve_questions_is_answered_after_at_most_three_clicks(
+    client: Client, session: Session
+) -> None:
+    table = re.findall(
+        r"^\| ([^|]*\?) \| (\d) \|", (CHECKOUT / "docs" / "audit.md").read_text(), re.MULTILINE
+    )
+    documented = {question: int(clicks) for question, clicks in table}
+    assert documented.keys() == WAYS.keys() and max(documented.values()) <= 3
+    fill(session)
+    refund_by_staff(session)
+    while count_figures(60):
+        pass
+    client.force_login(User.objects.create_superuser("root"))
+    for question, (steps, answers) in WAYS.items():
+        assert len(steps) <= documented[question], question
+        reader = Reader(client)
+        for step in steps:
+            if step.startswith("search: "):
+                reader.search(step.removeprefix("search: "))
+            else:
+                reader.click(step)
+        missing = [answer for answer in answers if answer not in reader.page]
+        assert missing == [], (question, reader.url)
+
+
+def refund_by_staff(session: Session) -> None:
+    """Append a message, a refund that staff have approved, and the answer; store figures and an evaluation."""
+    call = {"id": "c-0", "name": "refund", "args": {"order": "1001", "amount": 40}}
+    asked = {"id": "r-0", "name": "adk_request_confirmation", "args": {"originalFunctionCall": call}}
+    reason = "It is under guarantee"
+    by = actors.Actor(actors.ActorKind.STAFF, "grace").columns()
+    for name, columns in (("e-0", {}), ("e-1-answer", by | {"reason": reason})):
+        Invocation.objects.create(
+            session=session, invocation_id=name, client_id=name, message={}, status="completed",
+            agent_version="help_desk:1.4@3fa9c2d1b0e4", **columns,
+        )  # fmt: skip
+    given = {"id": "r-0", "name": asked["name"], "response": {"confirmed": True, "reason": reason}}
+    done = {"id": "c-0", "name": "refund", "response": {"result": "ok"}}
+    append_event(session, {"text": "Where is order 1001?"}, author="user", invocationId="e-0")
+    append_event(session, {"functionCall": call}, invocationId="e-0")
+    append_event(session, {"functionCall": asked}, invocationId="e-0", longRunningToolIds=["r-0"])
+    append_event(session, {"functionResponse": given}, author="user", invocationId="e-1-answer")
+    delta = {"stateDelta": {"refunded": 40}}
+    append_event(session, {"functionResponse": done}, invocationId="e-0", actions=delta)
+    append_event(session, {"text": "It is refunded."}, invocationId="e-0")
+    for metric in (DayMetric.CALLS, DayMetric.FAILURES):
+        figure = {"day": timezone.localdate(), "app_name": session.app_name, "name": "refund"}
+        DayFigure.objects.create(metric=metric, amount=1, **figure)
+    Evaluation.objects.create(app_name=session.app_name, set_id="refunds", config={}, case_count=1)
