@@ -91,3 +91,24 @@ def test_07_staff_approve_a_call_in_the_inbox_and_correct_the_state_while_the_ch
     # Of the many columns of the last list the status is in sight.
     expect(admin.locator("#result_list .field-badge").first).to_be_in_viewport(ratio=1)
     tab.errors.clear()  # axe itself sets inline styles, which the content security policy refuses
+
+
+def test_a_request_appears_in_the_open_inbox_and_leaves_it_when_the_person_answers(
+    chat: ChatPage, open_tab: OpenTab, model: Model
+) -> None:
+    model.play(
+        Turn(calls=[Call(name="get_user_choice", args={"options": ["Tea", "Coffee"]})]),
+        Turn(text=["Tea it is."]),
+    )
+    admin = open_tab(STAFF).page
+    admin.goto(f"{chat.base_url}/admin/sessions_app/answerrequest/")
+    admin.evaluate("window.isSameLoad = true")
+    chat.open_new_chat("questions")
+    chat.send("Something to drink")
+    request = admin.locator(f"#result_list tr:has(a[href*='{chat.session_id}'])")
+    expect(request).to_contain_text("Choose one: Tea, Coffee")
+    chat.log.locator(".question").get_by_role("button", name="Tea").click()
+    chat.wait_for_answer("Tea it is.")
+    chat.wait_until_idle()
+    expect(request).to_have_count(0)
+    assert admin.evaluate("window.isSameLoad")
