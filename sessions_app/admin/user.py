@@ -10,11 +10,12 @@ from typing import Any
 
 from django.contrib import admin
 from django.contrib.admin.utils import unquote
+from django.contrib.admin.widgets import AdminSplitDateTime
 from django.contrib.auth import get_user_model
 from django.contrib.auth.admin import GroupAdmin
 from django.contrib.auth.models import Group
 from django.core.exceptions import PermissionDenied
-from django.db.models import Model, QuerySet
+from django.db.models import DateTimeField, Model, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect, QueryDict
 from django.urls import URLPattern
 from django.utils.html import format_html
@@ -39,6 +40,7 @@ USER_MODEL: type[Model] = get_user_model()
 BASE: Any = (
     type(admin.site.get_model_admin(USER_MODEL)) if admin.site.is_registered(USER_MODEL) else admin.ModelAdmin
 )
+SCRIPT = "sessions_app/admin/accounts.js"
 EXPORT = Wording(
     link=_("Export…"),
     title=_("Export all data of the person?"),
@@ -48,14 +50,27 @@ EXPORT = Wording(
 NAMES_OF_KINDS = {"credentials": "credentials that tools saved", "api_keys": "keys of the API"}
 
 
+class LabelledDateTime(AdminSplitDateTime):
+    """Django's inputs for date and time, which name no input: the words beside these are no labels."""
+
+    def __init__(self, attrs: dict[str, Any] | None = None) -> None:
+        super().__init__(attrs)
+        for part, label in zip(self.widgets, (_("Date"), _("Time")), strict=True):
+            part.attrs["aria-label"] = label
+
+
 class ErasingUserAdmin(AgentAccessMixin, SecondPersonMixin, BASE):  # type: ignore[misc]
     """The project's admin of users, with an export, and with a deletion of the account and all data of the person.
 
     A remit with an app covers no users, because an account belongs to no app.
     """
 
+    formfield_overrides = {DateTimeField: {"widget": LabelledDateTime}, **BASE.formfield_overrides}
     remit_paths = (REMIT_OF_PERSON,)
     delete_confirmation_template = "admin/sessions_app/user/delete.html"
+
+    class Media:
+        js = [SCRIPT]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         return within_remits(request, super().get_queryset(request), *self.remit_paths)
@@ -173,6 +188,9 @@ class ErasingUserAdmin(AgentAccessMixin, SecondPersonMixin, BASE):  # type: igno
 
 class RecordedGroupAdmin(RecordedActsMixin, GroupAdmin):
     """Django's admin of groups, with records of changes: a group grants permissions."""
+
+    class Media:
+        js = [SCRIPT]
 
 
 for model, model_admin in ((Group, RecordedGroupAdmin), (USER_MODEL, ErasingUserAdmin)):

@@ -76,10 +76,13 @@ def test_24_staff_follow_a_session_and_pause(chat: ChatPage, open_tab: OpenTab, 
     expect(follow).to_have_attribute("aria-pressed", "false")
     follow.click()
     audit.locator("#event-1 > summary").click()
+    columns = audit.locator(".audit-minimap-room")
+    expect(columns).to_have_count(2)
     chat.send("Second")
     chat.wait_for_answer("Two.")
     events = audit.locator(".audit-event")
     expect(events).to_have_count(4)
+    expect(columns).to_have_count(4)
     expect(audit.locator("#event-1")).to_have_attribute("open", "")
     expect(audit.locator("[data-followed]")).to_contain_text("New events")
 
@@ -244,6 +247,43 @@ def test_a_phone_shows_the_tables_of_the_overview_whole_with_a_heading_before_ea
     expect(admin.locator(".audit-stack tbody tr", has_text=tool).first).to_contain_text("Call")
     assert admin.evaluate("document.documentElement.scrollWidth") <= 360
     assert serious_problems_in_both_schemes(admin) == []
+
+
+LIST_LINKS = "all => [...new Set(all.map((link) => link.pathname))]"
+
+
+def test_axe_finds_no_serious_violation_on_any_list_or_form_of_the_admin(
+    chat: ChatPage, open_tab: OpenTab, model: Model
+) -> None:
+    play_report(model, "returns", then=Turn(text=["Counted."]))
+    chat.send("A report on returns")
+    expect(chat.answers.last).to_have_text("Counted.", timeout=REPORT_SECONDS * 1000)
+    chat.wait_until_idle()
+    tab = open_tab(STAFF)
+    admin = tab.page
+    admin.set_viewport_size({"width": 390, "height": 844})
+    admin.goto(f"{chat.base_url}/admin/")
+    lists = admin.locator("#content-main tbody th a").evaluate_all(LIST_LINKS)
+    assert len(lists) >= 35, lists
+    problems: dict[str, list[str]] = {}
+
+    def check(path: str) -> None:
+        page = admin.goto(chat.address(path))
+        policy = page.headers["content-security-policy"] if page else ""
+        assert "script-src 'self'" in policy and "unsafe-inline" not in policy, path
+        assert tab.errors == [], path
+        problems[path] = serious_problems_in_both_schemes(admin)
+        tab.errors.clear()  # axe itself sets inline styles, which the content security policy refuses
+
+    for path in lists:
+        check(path)
+        forms = admin.locator(".object-tools .addlink, #result_list tbody tr:first-child th a").evaluate_all(
+            LIST_LINKS
+        )
+        for form in forms:
+            check(form)
+    assert problems.keys() > {"/admin/auth/user/add/", "/admin/sessions_app/remit/add/", *lists}
+    assert {path: found for path, found in problems.items() if found} == {}
 
 
 UNTIL_SHOWN = """async (word) => {
