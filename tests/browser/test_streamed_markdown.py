@@ -54,9 +54,7 @@ CUT_BOXES = """
 }
 """
 """Tables and formulas that their boxes, which scroll sideways, cut at the top or the bottom."""
-LENGTH = RECORDED.index("## 2.")
-"""Characters of the recorded answer to stream: its first section, with a block of each kind."""
-MAX_RAW = 40
+MAX_RAW = 80
 """Most visible characters of a frame behind the place where it departs from the complete answer."""
 
 
@@ -108,9 +106,9 @@ def test_each_block_is_drawn_as_it_grows_and_stays_as_it_is(
 def test_no_frame_of_a_recorded_answer_shows_more_than_a_few_raw_characters(
     chat: ChatPage, model: Model
 ) -> None:
-    pieces = [RECORDED[start : start + PIECE] for start in range(0, LENGTH, PIECE)]
+    pieces = [RECORDED[start : start + PIECE] for start in range(0, len(RECORDED), PIECE)]
     chat.page.evaluate(RECORD_FRAMES)
-    model.play(Turn(text=[*pieces, "\n\nThat is all."]))
+    model.play(Turn(text=[*pieces, "\n\nThat is all."], pause=0.005))
     chat.send("How are lamps switched?")
     chat.wait_for_answer("That is all.")
     chat.wait_until_idle()
