@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Protocol
@@ -31,6 +32,7 @@ CHROMIUM_OPTIONS = [
 ]
 EXPECT_MILLISECONDS = 15_000
 PERSON, STAFF = "demo", "admin"
+OWN_ADDRESS = re.compile(r"https?://(?:127\.0\.0\.1|localhost)[:/]|data:|blob:|about:|file:")
 HAS_CLOCK_OF_TEST = "!String(setTimeout).includes('[native code]')"
 """True if the test has installed a clock, which all later pages of the browser context would have."""
 
@@ -48,7 +50,22 @@ def expect_timeout() -> None:
 
 
 @pytest.fixture(scope="package")
-def browser() -> Iterator[Browser]:
+def foreign_requests() -> list[str]:
+    """Addresses of other computers that pages have asked for."""
+    return []
+
+
+@pytest.fixture(autouse=True)
+def no_foreign_requests(foreign_requests: list[str]) -> Iterator[None]:
+    """Fail the test if a page, in whichever window, asks for an address of another computer."""
+    yield
+    found = foreign_requests.copy()
+    foreign_requests.clear()
+    assert found == []
+
+
+@pytest.fixture(scope="package")
+def browser(foreign_requests: list[str]) -> Iterator[Browser]:
     """Chromium. It ends with this folder: asyncio allows one loop in a thread, and Playwright's stays until then."""
     found = find_browser()
     if found is None:
@@ -59,6 +76,12 @@ def browser() -> Iterator[Browser]:
         chromium = playwright.chromium.launch(
             args=CHROMIUM_OPTIONS, executable_path=found.get("executable_path")
         )
+
+        def record(asked: Request) -> None:
+            if not OWN_ADDRESS.match(asked.url):
+                foreign_requests.append(asked.url)
+
+        chromium.on("context", lambda context: context.on("request", record))
         yield chromium
         chromium.close()
 

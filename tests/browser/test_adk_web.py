@@ -21,6 +21,9 @@ from tests.stack.outages import Web
 from tests.stack.stack import Stack
 
 pytestmark = [pytest.mark.browser, pytest.mark.stack]
+
+FONTS = "https://fonts.gstatic.com/"
+"""What adk-web asks for and works without."""
 MISSING = "adk-web was not found: CONTRIBUTING.md says how to get it"
 
 
@@ -112,13 +115,15 @@ def _violation(text: str) -> list[str]:
 def staff(browser: Browser, signed_in: Callable[[str], StorageState]) -> Iterator[BrowserContext]:
     """A browser of a member of staff, which keeps the big scripts of adk-web for the next test."""
     context = browser.new_context(storage_state=signed_in(STAFF), viewport={"width": 1400, "height": 900})
-    context.route("https://fonts.gstatic.com/**", lambda route: route.abort())
+    context.route(f"{FONTS}**", lambda route: route.abort())
     yield context
     context.close()
 
 
 @pytest.fixture
-def open_adk_web(staff: BrowserContext, adk_web: Path | None) -> Iterator[Callable[[str], AdkWeb]]:
+def open_adk_web(
+    staff: BrowserContext, adk_web: Path | None, foreign_requests: list[str]
+) -> Iterator[Callable[[str], AdkWeb]]:
     """Function that opens adk-web of a web process; fails the test if the page reports an error."""
     if adk_web is None:
         pytest.skip(MISSING)
@@ -133,6 +138,7 @@ def open_adk_web(staff: BrowserContext, adk_web: Path | None) -> Iterator[Callab
         opened.page.evaluate("localStorage.clear()")
         opened.page.close()
         assert opened.failures == []
+    foreign_requests[:] = [url for url in foreign_requests if not url.startswith(FONTS)]
 
 
 @pytest.fixture

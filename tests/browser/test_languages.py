@@ -46,6 +46,7 @@ class Words:
     cancel: str
     cancelled: str
     copy: str
+    needs_you: str
 
 
 LANGUAGES = {
@@ -57,11 +58,21 @@ LANGUAGES = {
         "Abbrechen",
         "Abgebrochen",
         "Diese Nachricht kopieren",
+        "Wartet auf Sie",
     ),
     "es": Words(
-        "es-MX", "ltr", "Aprobar", "Aprobado por usted", "Cancelar", "Cancelado", "Copiar este mensaje"
+        "es-MX",
+        "ltr",
+        "Aprobar",
+        "Aprobado por usted",
+        "Cancelar",
+        "Cancelado",
+        "Copiar este mensaje",
+        "Pendiente de usted",
     ),
-    "ar": Words("ar-EG", "rtl", "موافقة", "وافقت عليه أنت", "إلغاء", "أُلغيت", "نسخ هذه الرسالة"),
+    "ar": Words(
+        "ar-EG", "rtl", "موافقة", "وافقت عليه أنت", "إلغاء", "أُلغيت", "نسخ هذه الرسالة", "في انتظارك"
+    ),
 }
 
 
@@ -169,6 +180,7 @@ def test_a_whole_conversation_is_in_the_language_of_the_person(
     expect(page.locator(".job-status")).to_have_text(words.cancelled)
     say(phone, "Refund 1001")
     expect(page.locator(".question .args")).to_be_visible()
+    expect(page.locator("#chats [aria-current] .badge.needs")).to_have_text(words.needs_you)
     for english in (page.locator("#title"), page.locator(".tool-brief").first):
         expect(english).to_have_css("text-align", "right" if words.direction == "rtl" else "left")
     assert page.evaluate(VALUE_DISTANCE) < 40
@@ -193,7 +205,7 @@ def test_a_whole_conversation_is_in_the_language_of_the_person(
 
 @pytest.mark.parametrize(("scheme", "is_secure"), [("https", True), ("http", False)])
 def test_the_cookie_of_the_time_zone_is_secure_over_https(
-    browser: Browser, scheme: str, is_secure: bool
+    browser: Browser, foreign_requests: list[str], scheme: str, is_secure: bool
 ) -> None:
     script = f'<script type="module">{TIME_ZONE_SCRIPT.read_text()}</script>'
     with browser.new_context() as context:
@@ -201,4 +213,5 @@ def test_the_cookie_of_the_time_zone_is_secure_over_https(
         page.route("**", lambda route: route.fulfill(body=script, content_type="text/html"))
         page.goto(f"{scheme}://site.example/")
         [cookie] = context.cookies()
+    foreign_requests.remove(f"{scheme}://site.example/")
     assert (cookie.get("name"), cookie.get("secure")) == ("adk_time_zone", is_secure)

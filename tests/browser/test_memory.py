@@ -1,11 +1,9 @@
 """Contract: what a person tells an agent in one chat is recalled in another, until the person forgets it."""
 
-from typing import Literal
-
 import pytest
 from playwright.sync_api import ViewportSize, expect
 
-from tests.browser.accessibility import TOO_SMALL, serious_problems
+from tests.browser.accessibility import SCHEMES, TOO_SMALL, serious_problems
 from tests.browser.chat_page import ChatPage
 from tests.browser.conftest import OpenTab
 from tests.browser.test_languages import OUTSIDE
@@ -14,7 +12,6 @@ pytestmark = [pytest.mark.browser, pytest.mark.stack]
 PHONE: ViewportSize = {"width": 360, "height": 740}
 REMEMBERED_MILLISECONDS = 40_000
 """Longest time until a sweep and a worker have taken the facts of an ended chat."""
-SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 
 
 def ask(tab: ChatPage) -> None:
