@@ -10,7 +10,7 @@ ADK = {
     **HIGH_LIMITS,
     "share_links": True,
     "dev_ui": True,
-    "title_model": None,  # a title would take an answer of the scripted model
+    "title_model": os.environ.get("TITLE_MODEL"),  # a title would take an answer of the scripted model
     "dev_ui_directory": os.environ.get("ADK_WEB", ""),
     "lease_seconds": 4.0,
     "heartbeat_seconds": 0.5,

@@ -216,7 +216,9 @@ def test_the_palette_leads_to_the_word_in_a_long_answer(chat: ChatPage, model: M
     expect(place).not_to_be_in_viewport()
     chat.page.keyboard.press("Control+k")
     chat.page.get_by_role("combobox").fill(word)
-    expect(chat.page.get_by_role("option")).to_contain_text(["A long one"])
+    found = chat.page.get_by_role("option").first
+    expect(found).to_contain_text("A long one")
+    expect(found.locator(".item-hit")).to_contain_text(f"line 44 An {word.upper()} tree. line 45")
     chat.page.keyboard.press("Enter")
     expect(place).to_be_in_viewport()
     expect(chat.log.locator("article.agent")).to_be_focused()
@@ -264,6 +266,11 @@ def test_the_palette_finds_chats_and_acts_by_keyboard(chat: ChatPage) -> None:
     keyboard.press("Enter")
     chat.wait_until_connected()
     expect(chat.chats.filter(has_text=title)).to_have_count(1)
+    keyboard.press("Control+k")
+    palette.get_by_role("combobox").fill("yyy")
+    expect(palette.get_by_text("Nothing found.")).to_be_visible()
+    keyboard.press("Escape")  # once, also with a text
+    expect(palette).to_be_hidden()
     chat.box.blur()
     keyboard.press("?")
     expect(palette).to_contain_text("Keyboard shortcuts")

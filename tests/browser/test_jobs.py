@@ -119,6 +119,8 @@ def test_an_open_tab_sees_the_job_end_and_the_agent_answer(chat: ChatPage, model
     for reload in (chat.assert_same_after_reload, lambda: None):
         expect(chat.tool("write_report")).to_have_count(1)
         expect(phase).to_be_hidden()
+        assert re.findall("(?:Write|Wrote) report", chat.log.inner_text()) == ["Wrote report"]
+        expect(chat.log.locator(".elapsed:visible")).to_have_text([re.compile(r"^\d+ s$")])
         chat.tool("write_report").locator("summary").click()
         expect(phase).to_be_visible()
         expect(phase).to_contain_text(re.compile(r"order: \w+.*\d s"))

@@ -68,6 +68,12 @@ def test_a_choice_is_made_with_the_keyboard_and_shown_in_all_tabs_and_after_a_re
     press_until(chat, question.get_by_role("button", name="Bern", exact=True))
     chat.page.keyboard.press("Enter")
     chat.wait_for_answer("Bern it is.")
+    # The picture of the agent is beside its answers and in the choice of agents.
+    for picture in (
+        chat.log.locator("article.agent header img.face").last,
+        chat.page.locator("#pick img.face"),
+    ):
+        assert picture.evaluate("(picture) => picture.decode().then(() => picture.naturalWidth)") > 0
     for tab in (chat, other):
         expect(tab.log.get_by_text("You chose Bern")).to_be_visible()
         expect(tab.log.get_by_role("button", name="Bern", exact=True)).to_be_hidden()

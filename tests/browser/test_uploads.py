@@ -318,6 +318,10 @@ def test_files_are_shown_beside_the_chat(chat: ChatPage, model: Model) -> None:
         return pane
 
     pane = show("t.csv")
+    with page.expect_download() as download:
+        pane.get_by_role("link", name="Download").click()
+    assert download.value.suggested_filename == "t.csv"
+    assert download.value.path().read_text() == "name,price\nlamp,20"
     expect(pane.get_by_role("columnheader")).to_have_text(["name", "price"])
     expect(pane.get_by_role("cell")).to_have_text(["lamp", "20"])
     pane.get_by_role("button", name="Source").click()

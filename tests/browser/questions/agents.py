@@ -6,6 +6,7 @@ Its task agent asks by messages of its own.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from runtime.auth.auth_schemes import (
     OAuthFlow,
     OAuthFlows,
 )
+from runtime.models import BaseLlm, LLMRegistry, LlmRequest, LlmResponse
 from runtime.tools import FunctionTool, ToolContext, get_user_choice
 
 SCHEMES: dict[str, AuthScheme] = {
@@ -116,6 +118,24 @@ def _lengths(value: Any) -> Any:
     return len(value)
 
 
+class Titles(BaseLlm):
+    """Model for titles: names a chat after its first message."""
+
+    @classmethod
+    def supported_models(cls) -> list[str]:
+        return ["titles-of-a-test"]
+
+    async def generate_content_async(
+        self, llm_request: LlmRequest, stream: bool = False
+    ) -> AsyncGenerator[LlmResponse, None]:
+        first_line = (llm_request.contents[0].parts or [])[0].text or ""
+        message = first_line.partition("\n")[0].removeprefix("user: ")
+        yield LlmResponse(content=types.ModelContent(f"A title for: {message}"))
+
+
+LLMRegistry.register(Titles)
+
+
 class Booking(BaseModel):
     """A table."""
 
@@ -145,3 +165,5 @@ root_agent = LlmAgent(
         FunctionTool(pay, title="Pay {amount} euros", require_confirmation=True, may_allow_for_session=True),
     ],
 )
+
+faces = {"questions": {"picture": "sessions_app/icon.svg"}}
