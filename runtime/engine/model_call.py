@@ -195,7 +195,8 @@ def _with_sources(
         return response
     if not any(getattr(tool, "propagate_grounding_metadata", False) for tool in tools.values()):
         return response
-    return response.model_copy(update={"grounding_metadata": sources})
+    # A copy: later calls of the invocation add to the sources.
+    return response.model_copy(update={"grounding_metadata": sources.model_copy(deep=True)})
 
 
 def _post_processed(agent: LlmAgentProtocol, context: Context, response: LlmResponse) -> LlmResponse:

@@ -38,7 +38,10 @@ def add_document(tool_context: Context, title: str, uri: str = "") -> None:
 
 
 def _add(tool_context: Context, chunk: types.GroundingChunk) -> None:
-    earlier = tool_context.state.get(GROUNDING_KEY) or types.GroundingMetadata()
-    chunks = list(earlier.grounding_chunks or ())
-    if chunk not in chunks:
-        tool_context.state[GROUNDING_KEY] = earlier.model_copy(update={"grounding_chunks": [*chunks, chunk]})
+    sources = tool_context.state.get(GROUNDING_KEY) or types.GroundingMetadata()
+    if sources.grounding_chunks is None:
+        sources.grounding_chunks = []
+    # In place: calls of a step share the object. Of the values that they write, only that of the last call would count.
+    if chunk not in sources.grounding_chunks:
+        sources.grounding_chunks.append(chunk)
+    tool_context.state[GROUNDING_KEY] = sources

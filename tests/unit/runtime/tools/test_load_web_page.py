@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
+from runtime import types
 from runtime.agents import LlmAgent
 from runtime.context import Context
 from runtime.events import Event
@@ -15,6 +17,8 @@ from runtime.tools import FunctionTool
 from runtime.tools.load_web_page import MAX_BYTES, MAX_CHARACTERS, load_web_page
 from runtime.tools.openapi_tool import address_guard
 from runtime.tools.page_text import read_page
+from runtime.tools.sources import add_page, finds_sources
+from runtime.tools.tool_context import ToolContext
 from tests.echo_server import EchoServer, Reply
 from tests.fakes import ScriptedModel, call
 from tests.unit.runtime.conversation import Conversation
@@ -205,6 +209,44 @@ async def test_the_answer_names_the_pages_that_were_loaded(public: EchoServer) -
     assert sorted(sources(answer)) == [("Hours", f"{public.url}/hours"), (plain, plain)]
     [thanks] = await chat.say("Thank you")
     assert sources(thanks) == []
+
+
+async def test_calls_that_end_in_another_order_lose_no_source() -> None:
+    has_found = asyncio.Event()
+
+    @finds_sources
+    async def slow(tool_context: ToolContext) -> str:
+        await has_found.wait()
+        add_page(tool_context, "Slow", "https://slow.example")
+        return "read"
+
+    @finds_sources
+    async def fast(tool_context: ToolContext) -> str:
+        add_page(tool_context, "Fast", "https://fast.example")
+        has_found.set()
+        return "read"
+
+    turns = [[call("slow"), call("fast")], "First.", [call("fast"), call("slow")], "Second."]
+    model = ScriptedModel(turns=turns)
+    chat = Conversation(LlmAgent(name="clerk", model=model, tools=[slow, fast]))
+    found = [("Fast", "https://fast.example"), ("Slow", "https://slow.example")]
+    for _ in range(2):
+        [*_, answer] = await chat.say("Look it up")
+        assert sorted(sources(answer)) == found
+
+
+async def test_a_source_that_is_found_later_is_none_of_an_earlier_answer() -> None:
+    @finds_sources
+    def find(title: str, tool_context: ToolContext) -> str:
+        add_page(tool_context, title, f"https://{title}.example")
+        return "read"
+
+    look_again = [types.Part(text="One moment."), call("find", title="second")]
+    model = ScriptedModel(turns=[[call("find", title="first")], look_again, "Here."])
+    chat = Conversation(LlmAgent(name="clerk", model=model, tools=[find]))
+    events = await chat.say("Look it up")
+    told = [event for event in events if event.text()]
+    assert [len(sources(event)) for event in told] == [1, 2]
 
 
 async def test_the_tool_declares_the_address_only(context: Context) -> None:
