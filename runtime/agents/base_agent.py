@@ -83,7 +83,9 @@ class BaseAgent(BaseModel):
         supported = dict(fields)
         for name, remedy in UNSUPPORTED.items():
             if name in fields and name not in cls.model_fields:
-                if supported.pop(name) not in (None, _DEFAULT_MODE):
+                value = supported.pop(name)
+                is_default = value is None or (name == "mode" and value == _DEFAULT_MODE)
+                if not is_default:
                     raise ValueError(f"Agent {fields.get('name')!r} cannot have {name!r}: {remedy}")
         return supported
 
@@ -234,7 +236,8 @@ class BaseAgent(BaseModel):
             ConfigurationError: `update` contains `parent_agent` or an unknown field.
         """
         update = dict(update or {})
-        refused = sorted(set(update) - set(type(self).model_fields) | set(update) & {"parent_agent"})
+        allowed = type(self).model_fields.keys() - {"parent_agent"}
+        refused = sorted(update.keys() - allowed)
         if refused:
             raise ConfigurationError(
                 f"clone() of agent {self.name!r} cannot set {', '.join(map(repr, refused))}."

@@ -43,6 +43,8 @@ def code_to_run(agent: LlmAgentProtocol, ctx: InvocationContext, event: Event) -
     """Return the code at the end of an event, or None if there is none to run."""
     executor = agent.code_executor
     code = trailing_code(event.content)
+    # Checked again, although the answer was split before it was committed: its last part may be code that the model
+    # wrote as such. That of a built-in executor has run in the model, and after too many failures none may run.
     if executor is None or not code or event.error_code or not parts_with_code(agent, ctx, parts_of(event)):
         return None
     return CodeToRun(executor, code)

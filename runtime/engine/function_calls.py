@@ -187,6 +187,13 @@ async def run_call(
     tools: Tools,
     confirmations: Confirmations,
 ) -> CallResult:
+    """Run a call with its hooks; return its response, or a placeholder if the call waits for a person.
+
+    A long-running tool or a task that has returned nothing yet has no response.
+
+    Args:
+        confirmations: an entry for each call that runs again after the person's answer.
+    """
     # `settle` runs each call in a new task, and the tool is still part of the invocation.
     adopt_write_scope()
     context = Context(ctx, function_call_id=call.id, tool_confirmation=confirmations.get(call.id or ""))
@@ -202,6 +209,7 @@ async def run_call(
     result = await hooks.after_tool(agent, tool, args, context, result)
     # After the hooks: a tool or a callback may have asked the question itself.
     confirmation.name_confirmer(tool, context)
+    # A list or dict of the state that the tool or a hook has changed in place is not in the delta yet.
     context.state.note_changes()
     if result is None or (tool.is_long_running and not result):
         result = _pending_response(context.actions, tool, is_rerun=call.id in confirmations)

@@ -67,8 +67,10 @@ def check_state(delta: Mapping[str, Any], schema: type[BaseModel] | None, node_n
     Raises:
         StateSchemaError: a key is not in the schema, or a value does not fit its field.
     """
-    for key, value in delta.items() if schema is not None else ():
-        if schema is None or ":" in key:
+    if schema is None:
+        return
+    for key, value in delta.items():
+        if ":" in key:
             continue
         field = schema.model_fields.get(key)
         if field is None:

@@ -25,13 +25,15 @@ DELETED = "The conversation was deleted."
 class Conversation:
     """A session of a user with an app: an earlier session, or a new session, which the first message creates."""
 
-    def __init__(self, user: User, app_name: str, session_id: UUID | None) -> None:
+    def __init__(self, user: User, app_name: str, session: Session | None) -> None:
         self.user = user
         self.app_name = app_name
-        self.session_id = session_id or uuid4()
-        self.is_new = session_id is None
-        self.feed = SessionFeed(self.session_id, user.pk)
+        self.session_id = session.pk if session else uuid4()
+        self.is_new = session is None
+        self.feed = SessionFeed(self.session_id, user.pk, after=session.last_seq if session else 0)
         self._has_begun = asyncio.Event()
+        if session:
+            self._has_begun.set()
 
     @classmethod
     async def open(cls, user: User, app_name: str, session_id: UUID | None) -> "Conversation":
@@ -40,14 +42,12 @@ class Conversation:
         Raises:
             NotFoundError: the user has no such session with the app.
         """
-        conversation = cls(user, app_name, session_id)
-        if session_id is not None:
-            session = await own_session(user, session_id)
-            if session.app_name != app_name:
-                raise NotFoundError(f"Session '{session_id}' is one with the app {session.app_name!r}.")
-            conversation.feed = SessionFeed(session_id, user.pk, after=session.last_seq)
-            conversation._has_begun.set()
-        return conversation
+        if session_id is None:
+            return cls(user, app_name, None)
+        session = await own_session(user, session_id)
+        if session.app_name != app_name:
+            raise NotFoundError(f"Session '{session_id}' is one with the app {session.app_name!r}.")
+        return cls(user, app_name, session)
 
     async def send(self, text: str) -> str:
         """Send a message; return the id of its invocation. Raises the same as `begin_session` and `send_message`."""

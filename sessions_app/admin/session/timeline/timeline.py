@@ -4,9 +4,10 @@ Of the events 3 (a call), 4 (asks to confirm the call), 5 (the person confirms),
 timeline has two entries: 3 with the answers 4, 5 and 6, and 7.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
+from typing import Any
 
 from sessions_app.admin.session.timeline.calls import call_ids_in_json, confirmation_requests, parts_in_json
 from sessions_app.admin.session.timeline.event_rows import Row
@@ -102,25 +103,35 @@ def gather_answers(entries: Iterable[TimelineEntry]) -> list[TimelineEntry]:
     callers: dict[str, TimelineEntry] = {}
     for entry in entries:
         body = entry.row.body if entry.row else {}
-        requests = confirmation_requests(body)
-        large = entry.row.answered if entry.row else frozenset()
-        answered = {*call_ids_in_json(body, "functionResponse"), *requests.values(), *large}
-        found = {id(callers[call_id]): callers[call_id] for call_id in answered if call_id in callers}
-        # An event with a text, or with answers to calls of two entries, keeps its own line: nothing is hidden.
-        is_only_answer = (
-            len(found) == 1
-            and answered <= callers.keys()
-            and (
-                large
-                or len(parts_in_json(body)) == len(call_ids_in_json(body, "functionResponse")) + len(requests)
-            )
-        )
-        caller = entry
-        if is_only_answer:
-            (caller,) = found.values()
-            caller.answers.append(entry)
-        else:
+        answered_in_large = entry.row.answered if entry.row else frozenset()
+        caller = _find_only_caller(body, answered_in_large, callers)
+        if caller is None:
+            caller = entry
             remaining.append(entry)
+        else:
+            caller.answers.append(entry)
         # A request to confirm is a call, too: its answer goes to the entry of the call in question.
         callers |= dict.fromkeys(call_ids_in_json(body, "functionCall"), caller)
     return remaining
+
+
+def _find_only_caller(
+    body: Mapping[str, Any], answered_in_large: frozenset[str], callers: Mapping[str, TimelineEntry]
+) -> TimelineEntry | None:
+    """Return the entry whose calls the event answers; None if the event does more than that.
+
+    Args:
+        answered_in_large: ids of the answered calls if the event is too large for the page.
+        callers: entries of earlier calls, by the id of the call.
+    """
+    responses = call_ids_in_json(body, "functionResponse")
+    requests = confirmation_requests(body)
+    answered = {*responses, *requests.values(), *answered_in_large}
+    found = {id(callers[call_id]): callers[call_id] for call_id in answered if call_id in callers}
+    # An event with a text, or with answers to calls of two entries, keeps its own line: nothing is hidden.
+    if len(found) != 1 or not answered <= callers.keys():
+        return None
+    if not answered_in_large and len(parts_in_json(body)) != len(responses) + len(requests):
+        return None
+    (caller,) = found.values()
+    return caller

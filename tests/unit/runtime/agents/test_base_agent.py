@@ -59,6 +59,7 @@ def test_a_name_may_use_any_script() -> None:
         ("parallel_worker", True, "ParallelAgent"),
         ("retry_config", {"max_attempts": 3}, "retry_options"),
         ("timeout", 5, r"http_options\.timeout"),
+        ("timeout", "chat", r"http_options\.timeout"),
     ],
 )
 def test_a_field_of_google_adk_without_effect_is_refused_with_its_remedy(
