@@ -56,7 +56,7 @@ KEPT = timedelta(days=30)
 GONE = 410
 
 # The running round and its task: asyncio holds only weak references to tasks. Empty while no round runs.
-_rounds: "dict[asyncio.Task[int], _Round]" = {}
+_rounds: "dict[asyncio.Task[int], Round]" = {}
 
 
 @dataclass(frozen=True)
@@ -99,21 +99,16 @@ async def start_round(push_of: PushOf) -> None:
         for running in _rounds.values():
             running.look_again()
         return
-    new = _Round(push_of)
+    new = Round(push_of)
     task = create_task(new.run(), "deliver to webhooks")
     _rounds[task] = new
     task.add_done_callback(_rounds.pop)
 
 
-async def deliver_due(push_of: PushOf | None = None) -> int:
-    """Attempt all due deliveries; return the number of attempts."""
-    return await _Round(push_of).run()
-
-
-class _Round:
+class Round:
     """Attempts at the same time, until no delivery is due that may begin."""
 
-    def __init__(self, push_of: PushOf | None) -> None:
+    def __init__(self, push_of: PushOf) -> None:
         self._push_of = push_of
         self._running: dict[asyncio.Task[None], WebhookDelivery] = {}
         self._is_asked = asyncio.Event()
@@ -164,13 +159,13 @@ def offer_due_deliveries(seconds: float) -> bool:
     return False
 
 
-async def _deliver(delivery: WebhookDelivery, push_of: PushOf | None) -> None:
+async def _deliver(delivery: WebhookDelivery, push_of: PushOf) -> None:
     try:
         # Only the configuration of a push notification belongs to a session.
         if delivery.webhook.session_id is None:
             await _deliver_event(delivery)
         else:
-            await _deliver_push(delivery, await push_of(delivery) if push_of else None)
+            await _deliver_push(delivery, await push_of(delivery))
     except Exception:  # one delivery must not hold up the others
         logger.exception("Delivery %s to a webhook failed; it is attempted again", delivery.message_id)
 

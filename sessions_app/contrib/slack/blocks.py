@@ -24,7 +24,6 @@ MAX_TEXT = 2_900
 """Characters of other texts of a block; Slack takes 3,000."""
 MAX_OPTIONS = 20
 MAX_LABEL = 75
-MAX_VALUE = 2_000
 MAX_ANSWER = 3_000
 YES_OR_NO = ("yes", "no")
 _COMMAND = re.compile("<(?=[!@#])")

@@ -27,11 +27,12 @@ from sessions_app.errors import InvalidInputError
 from sessions_app.invocations.worker import worker
 from sessions_app.models import AccountAct, ApiKey, Webhook, WebhookDelivery
 from sessions_app.webhooks import changes, delivery
-from sessions_app.webhooks.delivery import deliver_due, start_round
+from sessions_app.webhooks.delivery import start_round
 from sessions_app.webhooks.targets import check_url, is_public
 from tests.fakes import ScriptedModel
 from tests.integration.access import make_job, make_request, make_session
 from tests.integration.api.conftest import make_key
+from tests.integration.due_deliveries import deliver_due, push_nothing
 from tests.served_agents import Served
 
 pytestmark = pytest.mark.usefixtures("loop_end")
@@ -251,10 +252,6 @@ async def stage(hook: dict[str, Any], count: int) -> None:
         WebhookDelivery(webhook_id=hook["id"], event="test", subject="many", payload=payload)
         for _ in range(count)
     )
-
-
-async def push_nothing(row: WebhookDelivery) -> None:
-    return None
 
 
 @pytest.mark.parametrize("bound", ["MAX_PER_USER", "MAX_PER_TARGET"])

@@ -31,12 +31,12 @@ from sessions_app.contrib.a2a.push import MAX_CONFIGS
 from sessions_app.invocations.worker import worker
 from sessions_app.models import ApiKey, Invocation, Webhook, WebhookDelivery
 from sessions_app.tasks import _push_of as push_of
-from sessions_app.webhooks.delivery import deliver_due
 from sessions_app.webhooks.signing import new_secret
 from tests.fakes import ScriptedModel, call
 from tests.integration.api.conftest import make_key
 from tests.integration.contrib.a2a.conftest import program_of
 from tests.integration.contrib.a2a.talk import apply_all, message, say, state_of
+from tests.integration.due_deliveries import deliver_due
 from tests.integration.webhooks.test_webhooks import Receiver, is_signed, make_due
 from tests.integration.webhooks.test_webhooks import receiver as receiver
 

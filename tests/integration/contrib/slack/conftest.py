@@ -14,9 +14,9 @@ from runtime.agents import LlmAgent
 from sessions_app.invocations.worker import worker
 from sessions_app.models import LinkedAccount, WebhookDelivery
 from sessions_app.tasks import _push_of as push_of
-from sessions_app.webhooks.delivery import deliver_due
 from tests.a2a_server import free_socket, listening_app
 from tests.fakes import ScriptedModel
+from tests.integration.due_deliveries import deliver_due
 from tests.served_agents import Served
 from tests.slack_server import SECRET, TEAM, TOKEN, SlackClient, SlackServer
 

@@ -82,8 +82,8 @@ async def start_delivering() -> asyncio.subprocess.Process:
     code = (
         "import json, sys, django; from django.conf import settings\n"
         "settings.ADK = {**settings.ADK, **json.loads(sys.argv[1])}; django.setup()\n"
-        "from sessions_app import tasks; from sessions_app.webhooks.delivery import deliver_due\n"
-        "tasks.threads.run(deliver_due(tasks._push_of))"
+        "from sessions_app import tasks; from sessions_app.webhooks.delivery import Round\n"
+        "tasks.threads.run(Round(tasks._push_of).run())"
     )
     adk = {name: value for name, value in settings.ADK.items() if name.startswith("slack_")}
     return await asyncio.create_subprocess_exec(
