@@ -91,7 +91,8 @@ class NodeCall:
 
     Attributes:
         path: path of the run.
-        message: the node's input, as the message to the agent; None: the user's message.
+        input: the node's input as a value, for an agent that is a workflow itself; None: the user's message.
+        message: the input as the message to an LLM agent; None: the user's message.
         sees_history: True if the agent reads the conversation before its message.
         isolation_scope: id of the call that the agent works for; None unless it works for another agent.
         state_schema: model of the state's keys that the node may write; None: any.

@@ -1,10 +1,13 @@
 """Steps of an LLM agent: a model call and its function calls, repeated until a final response (contract A6, A8).
 
-    decide_answers -> rerun answered calls --+
-                                             v
-    decide_resume  -> finish the old step -> run_step -> CallModel -> run_step ...
-                                                      -> Transfer(agent)
-                                                      -> Stop
+    decide_answers -> rerun answered calls
+                              v
+    open_tasks     -> continue the tasks, or without any
+    decide_resume  -> finish the old step
+                              v
+                           run_step -> CallModel -> run_step ...
+                                    -> Transfer(agent)
+                                    -> Stop
 
 Each part of a step is a generator of events. The Runner commits an event before it asks for the next, so everything
 after a `yield` can rely on the commit. Async generators cannot return a value, so a function leaves its outcome in

@@ -110,7 +110,7 @@ class Judge:
                 found.append(verdict)
         if not found:
             raise EvaluationError(
-                f"{self._model.described} gave no verdict that can be read. Name another one in "
+                f"{self._model.described} gave no verdict that can be read. Name another model in "
                 "judge_model_options.judge_model."
             )
         return found

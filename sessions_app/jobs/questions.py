@@ -85,7 +85,7 @@ async def answer_question(job_id: UUID, number: int, answer: JobAnswer, by: Acto
 
     Args:
         number: index of the question among the job's questions, from 0.
-        by: the answering person.
+        by: the actor who answers: the person, staff or the site.
         reason: recorded with the act; neither the person nor the job reads it.
 
     Raises:

@@ -14,7 +14,8 @@ class Pack(models.Model):
 
     Attributes:
         sha256: of the whole file.
-        digest: hash over the rows of the events (`adk_digest_of_log`); `hash` of the last event.
+        digest: hash over the rows of the events (`adk_digest_of_log`).
+        hash: hash of the last event in the chain of the log.
         acts: who did what in the session until it was packed, for the record of its erasure.
         opened_at: time at which the events returned to the tables; null while they are in the file only.
     """

@@ -1,7 +1,7 @@
 """Actions of users, one function each.
 
-Chat page, HTTP API, A2A and terminal all call these functions, so permission and validation stand in one place. A
-function finds the user's session, checks the input, and then acts.
+The chat page, the HTTP API and the apps of `contrib/` all call these functions, so permission and validation stand in
+one place. A function finds the user's session, checks the input, and then acts.
 """
 
 from sessions_app.use_cases.answers import (

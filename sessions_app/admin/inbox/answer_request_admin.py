@@ -35,7 +35,7 @@ from sessions_app.base.codec import parse_uuid
 from sessions_app.conf import conf
 from sessions_app.history.rewinds import find_rewinds, without_rewound
 from sessions_app.invocations.answers.answering import answered_already
-from sessions_app.invocations.answers.staff_answers import answer_request
+from sessions_app.invocations.answers.request_answers import answer_request
 from sessions_app.jobs.questions import JobAnswer
 from sessions_app.models import AccessKind, ActionKind, AnswerRequest, Event, RequestKind, Session
 from sessions_app.models.answer_request import AnswerRequestQuerySet
@@ -351,7 +351,6 @@ def seen_before(session: Session, seq: int | None) -> list[SeenEvent]:
     """Return the last effective events up to `seq` as the person saw them, oldest first, in five queries at most.
 
     Args:
-        session: the session.
         seq: number of the last event; None for the end of the log.
     """
     events = Event.objects.filter(session=session)

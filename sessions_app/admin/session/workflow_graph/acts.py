@@ -5,7 +5,7 @@ from django.utils.translation import gettext_lazy as _
 
 from sessions_app.admin.framework.confirmed_action import ReasonForm
 from sessions_app.base.actors import Actor
-from sessions_app.invocations.answers.staff_answers import skip_question
+from sessions_app.invocations.answers.request_answers import skip_question
 from sessions_app.jobs.wait import start_now
 from sessions_app.models import ActionKind, Session
 from sessions_app.process import threads
@@ -27,7 +27,7 @@ class NodeForm(ReasonForm):
     failed = forms.CharField(required=False, max_length=200, widget=forms.HiddenInput)
 
     def act(self, session: Session, user: User, by: Actor) -> tuple[ActionKind, str]:
-        """Do it; return the kind of the act, and a sentence that it is done.
+        """Act on the node; return the kind of the act, and a sentence that it is done.
 
         Raises:
             AdkError: the node does not wait any more, or has not failed; the message says so.
