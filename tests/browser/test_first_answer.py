@@ -72,28 +72,70 @@ def test_thoughts_are_shown_separately_from_the_answer(chat: ChatPage, model: Mo
     expect(chat.log.locator("article.agent > .prose")).to_have_text(["Change the bulb."])
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def web_without_key(site: Stack, model: Model) -> Iterator[Web]:
-    """A web process of the site that has no key of a model."""
+    """A web process of the site that has no key of a model, and another model for titles."""
     names = site.environment.keys() - model.environment.keys()
-    with Web(site, {name: site.environment[name] for name in names}) as web:
+    environment = {name: site.environment[name] for name in names}
+    with Web(site, {**environment, "TITLE_MODEL": "titles-of-a-test"}) as web:
         yield web
 
 
-def test_without_a_key_the_page_says_that_the_demo_model_answers(
-    browser: Browser, site: Stack, web_without_key: Web
-) -> None:
-    chat = ChatPage(browser.new_page(), web_without_key.base_url)
+@pytest.fixture
+def demo(browser: Browser, site: Stack, web_without_key: Web) -> Iterator[ChatPage]:
+    """A tab of a person who has signed in at a site without a key."""
+    chat = ChatPage(browser.new_page(reduced_motion="reduce"), web_without_key.base_url)
     chat.sign_in(PERSON, site.credentials[PERSON])
-    expect(chat.page.get_by_text(BANNER)).to_be_visible()
-    chat.new_chat()
-    expect(chat.page.get_by_text(BANNER)).to_be_visible()
-    chat.send("Call me Ada")
-    expect(chat.tool("remember_name")).to_have_attribute("data-state", "ok")
-    chat.wait_for_answer("Ada")
-    chat.wait_until_idle()
+    yield chat
     assert chat.errors == []
     chat.page.close()
+
+
+def test_the_title_of_a_model_takes_the_place_of_the_first_message(demo: ChatPage) -> None:
+    demo.new_chat()
+    demo.send("Hello")
+    demo.wait_for_answer("I am a demo model")
+    for _ in ("live", "after a reload"):
+        expect(demo.page.get_by_role("heading", level=1)).to_have_text("A title for: Hello")
+        expect(demo.page.locator("[aria-current=page] .item-title")).to_have_text("A title for: Hello")
+        expect(demo.page).to_have_title("A title for: Hello · Agents")
+        demo.reload()
+
+
+def test_without_a_key_the_demo_model_shows_what_agents_can_do(demo: ChatPage, model: Model) -> None:
+    expect(demo.page.get_by_text(BANNER)).to_be_visible()
+    demo.new_chat()
+    expect(demo.page.get_by_text(BANNER)).to_be_visible()
+    demo.send("Call me Ada")
+    expect(demo.tool("remember_name")).to_have_attribute("data-state", "ok")
+    demo.wait_for_answer("Ada")
+    demo.wait_until_idle()
+    demo.send("Show an answer with sources")
+    expect(demo.log.locator(".sources a")).to_have_count(3)
+    demo.wait_until_idle()
+    demo.send("Draw two pictures of the sea")
+    expect(demo.log.locator("article.agent .picture img")).to_have_count(2)
+    demo.wait_until_idle()
+    demo.send("Refund order 1042")
+    demo.log.get_by_role("button", name="Approve").click()
+    expect(demo.log.locator(".verdict")).to_contain_text("Approved by you")
+    demo.wait_until_idle()
+    demo.send("Return order 20991")
+    steps = demo.log.get_by_role("region", name="Steps of Returns")
+    expect(steps).to_contain_text("Ask: Waiting for you")
+    demo.log.get_by_role("button", name="No", exact=True).click()
+    demo.wait_for_answer("Order 20991 is not refunded.")
+    expect(steps.locator('[data-name="Mail customer"]')).to_contain_text("Skipped")
+    demo.wait_until_idle()
+    demo.send("Remind me in 10 minutes to call the supplier")
+    expect(demo.schedules).to_contain_text("call the supplier")
+    demo.wait_until_idle()
+    model.play(Turn(text=["The report is ready."]))  # asked by a worker, which has a key
+    demo.send("Write a report on last year's sales")
+    expect(demo.job("Write report")).to_have_attribute("data-status", "succeeded", timeout=60_000)
+    demo.wait_for_answer("The report is ready.")
+    demo.wait_until_idle()
+    demo.assert_same_after_reload()
 
 
 def test_a_wrong_password_shows_an_error(browser: Browser, site: Stack) -> None:
