@@ -25,6 +25,7 @@ INSTALLED_APPS += [
     "tests.browser.outside",
     "tests.browser.questions",
     "tests.browser.diary",
+    "tests.browser.flows",
 ]
 # With a minute, as in development, browsers ask for all files again and again.
 WHITENOISE_MAX_AGE = 3600

@@ -14,12 +14,18 @@ from sessions_app.rendering.html import render_job
 from tests.browser.accessibility import serious_problems_in_both_schemes
 from tests.browser.chat_page import ChatPage
 from tests.browser.conftest import STAFF, OpenTab
+from tests.browser.flows import CLOSED, PACKED
 from tests.browser.model import Model
 from tests.model_server import Call, Turn
+from tests.stack.outages import kill_jobs
+from tests.stack.stack import Stack
 
 pytestmark = [pytest.mark.browser, pytest.mark.stack]
 
 REPORT_SECONDS = 60
+THOUSAND_MILLISECONDS = 120_000
+LOST_MILLISECONDS = 90_000
+"""More than a lost job needs to be taken up again, and to end."""
 SUCCEEDED = r'"status": "succeeded"'
 HEIGHTS_OF_CARD = """
 (picture) => {
@@ -320,7 +326,81 @@ def test_a_workflow_is_a_list_of_steps_in_every_tab_and_folds_into_its_result(
     staff.page.goto(staff.address(path))
     drawn = staff.page.get_by_role("link", name=re.compile(r"pay_back\s*Done"))
     drawn.press("Enter")
-    expect(staff.page.locator("#node-pay_back")).to_be_in_viewport()
+    row = staff.page.locator("#node-pay_back")
+    expect(row).to_be_in_viewport()
+    expect(row.get_by_role("cell")).to_have_text(
+        ["Done", "1", re.compile(r"\d s|\d ms"), re.compile("20990"), re.compile("paid"), re.compile(r"#\d+")]
+    )
+    row.get_by_role("link", name="#").press("Enter")
+    expect(staff.page.locator(":target")).to_be_in_viewport()
+    staff.page.go_back()
     staff.page.get_by_role("link", name="Earlier").click()
     expect(staff.page.get_by_role("link", name=re.compile(r"mail_customer\s*Running"))).to_be_visible()
     assert serious_problems_in_both_schemes(staff.page) == []
+
+
+def test_a_workflow_ends_though_the_worker_of_its_job_is_killed(
+    chat: ChatPage, open_tab: OpenTab, model: Model, site: Stack
+) -> None:
+    model.play(Turn(calls=[Call(name="transfer_to_agent", args={"agent_name": "returns"})]))
+    chat.send("Return order 20989")
+    chat.log.get_by_role("button", name="Yes").click()
+    steps = chat.log.get_by_role("region", name="Steps of Returns")
+    paying = steps.locator('[data-name="Pay back"]')
+    expect(paying).to_have_attribute("data-state", "background")
+    wait_for_progress(chat.page, 0)
+    kill_jobs(site)
+    other = open_tab()
+    other.open(chat.page.url)
+    for tab in (chat, other):
+        refunded = tab.log.get_by_text("Order 20989 is refunded.", exact=True)
+        expect(refunded).to_be_visible(timeout=LOST_MILLISECONDS)
+        expect(refunded).to_have_count(1)
+        expect(tab.errors_shown).to_have_count(0)
+    expect(steps).to_contain_text("7 of 7 steps")
+    steps.locator("summary").first.press("Enter")
+    expect(paying).to_contain_text("attempt 2")
+
+
+def test_a_running_step_shows_its_time_and_a_failed_one_is_tried_again(
+    open_tab: OpenTab, model: Model, tmp_path: Path
+) -> None:
+    chat = open_tab().open_new_chat("flows")
+    model.play(Turn(calls=[Call(name="transfer_to_agent", args={"agent_name": "parcel"})]))
+    (tmp_path / CLOSED).touch()
+    chat.send(str(tmp_path))
+    steps = chat.log.get_by_role("region", name="Steps of Parcel")
+    packing, delivering = [steps.locator(f'[data-name="{name}"]') for name in ("Pack", "Deliver")]
+    expect(packing).to_contain_text("Running")
+    expect(packing.locator(".elapsed")).to_have_text(re.compile(r"^([2-9]|\d\d) s$"))
+    expect(delivering).to_contain_text("Not begun")
+    (tmp_path / PACKED).touch()
+    expect(packing).to_have_attribute("data-state", "done")
+    expect(delivering).to_have_attribute("data-state", "failed")
+    expect(steps.locator("summary").first).to_contain_text("Deliver: Failed")
+    expect(chat.errors_shown).to_have_count(1)
+    (tmp_path / CLOSED).unlink()
+    chat.retry_button.press("Enter")
+    expect(chat.log.get_by_text("Delivered.", exact=True)).to_be_visible()
+    expect(steps).to_contain_text("3 of 3 steps")
+    expect(chat.retry_button).to_have_count(0)
+    expect(chat.errors_shown).to_have_count(0)
+
+
+def test_the_graph_of_a_thousand_nodes_is_folded_and_its_nodes_are_reached_by_the_keyboard(
+    open_tab: OpenTab, model: Model
+) -> None:
+    chat = open_tab().open_new_chat("flows")
+    model.play(Turn(calls=[Call(name="transfer_to_agent", args={"agent_name": "thousand"})]))
+    chat.send("Count")
+    expect(chat.answers).to_have_text(["All are counted."], timeout=THOUSAND_MILLISECONDS)
+    invocation = chat.log.locator("article[data-node]").first.get_attribute("data-invocation")
+    staff = open_tab(STAFF).page
+    staff.goto(chat.address(f"/admin/sessions_app/session/{chat.session_id}/graph/?invocation={invocation}"))
+    expect(staff.locator("a.graph-node")).to_have_text(
+        [re.compile(rf"{title}.*Done") for title in ("500 nodes", "498 nodes", "2 nodes")]
+    )
+    staff.get_by_role("link", name=re.compile(r"498 nodes\s*Done")).press("Enter")
+    expect(staff.locator("#node-beside_0")).to_be_in_viewport()
+    expect(staff.get_by_text("798 more runs")).to_be_visible()
+    assert serious_problems_in_both_schemes(staff) == []

@@ -1,4 +1,4 @@
-"""Outages of a site: kill PostgreSQL, Redis or a web process with SIGKILL, and restart it."""
+"""Outages of a site: kill PostgreSQL, Redis, a web process or those of jobs with SIGKILL, and restart them."""
 
 from __future__ import annotations
 
@@ -39,6 +39,12 @@ def kill_tree(pid: int) -> None:
         except psutil.NoSuchProcess:
             continue
     psutil.wait_procs(family, timeout=10)
+
+
+def kill_jobs(site: Stack) -> None:
+    """Kill the processes that run the site's jobs; their parent replaces them."""
+    for process in psutil.Process(site.pids["jobs"]).children():
+        process.kill()
 
 
 class Web:
