@@ -38,7 +38,7 @@ def running_pgbouncer(data: Path, port: int) -> Iterator[None]:
         wait_until_listening(port)
         yield
     finally:
-        process.terminate()
+        process.kill()  # pgbouncer 1.23 and newer waits for its clients after SIGTERM
         process.wait()
 
 
