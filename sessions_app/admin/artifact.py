@@ -1,6 +1,7 @@
-"""Admin of artifacts: all versions of all files, as text or as a download.
+"""Admin of artifacts: all versions of all files, as text, as a picture or as a download.
 
-The browser never renders a file: an HTML or SVG file of a user or a model could run scripts with the rights of staff.
+The browser renders pictures of pixels alone: an HTML or SVG file of a user or a model could run scripts with the rights
+of staff.
 """
 
 import hashlib
@@ -9,7 +10,7 @@ from typing import IO
 
 from django.contrib import admin
 from django.core.exceptions import PermissionDenied
-from django.http import FileResponse, Http404, HttpRequest, HttpResponseBase
+from django.http import FileResponse, Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.template.defaultfilters import filesizeformat
 from django.urls import URLPattern
 from django.utils.html import format_html
@@ -31,6 +32,7 @@ from sessions_app.rendering.audit_values import NOTHING, TRUNCATE_AT
 from sessions_app.rendering.compared_lines import changes_block
 from sessions_app.rendering.files import MAX_BYTES, text_of
 from sessions_app.secrets.masking import beginning_of, is_unmasked, mask_text
+from sessions_app.store.file_types import BEGINNING, INLINE_IMAGES, signed_type
 
 MAX_MASKED_BYTES = 10 * 1024**2
 """Largest size of a text that is masked for its download. Masking takes about 0.1 s for 1 MB."""
@@ -58,7 +60,8 @@ class ArtifactAdmin(KeysetAdmin, SessionRowAdmin):
 
     def get_urls(self) -> list[URLPattern]:
         download = self.view_path("<int:artifact_id>/download/", self.download_view, "download")
-        return [download, *super().get_urls()]
+        picture = self.view_path("<int:artifact_id>/picture/", self.picture_view, "picture")
+        return [download, picture, *super().get_urls()]
 
     def download_view(self, request: HttpRequest, artifact_id: int) -> HttpResponseBase:
         """Return the file as a download, with a content type browsers do not render.
@@ -92,6 +95,20 @@ class ArtifactAdmin(KeysetAdmin, SessionRowAdmin):
             content_type="application/octet-stream",
             headers={"X-Content-Type-Options": "nosniff"},
         )
+
+    def picture_view(self, request: HttpRequest, artifact_id: int) -> HttpResponse:
+        """Return the picture for the page of the artifact; 404 for other files, and for one that was altered."""
+        self.require_reading(request)
+        artifact = self.get_row(request, str(artifact_id))
+        try:
+            picture = _picture_of(artifact)
+        except FileNotFoundError as error:
+            raise Http404(f"The file of artifact {artifact_id} does not exist.") from error
+        if picture is None:
+            raise Http404(f"The file of artifact {artifact_id} is no picture.")
+        self.note_access(request, AccessKind.OPEN, artifact.pk)
+        mime_type, content = picture
+        return HttpResponse(content, content_type=mime_type, headers={"X-Content-Type-Options": "nosniff"})
 
     @admin.display(description=_("Size"), ordering="size")
     def readable_size(self, artifact: Artifact) -> str:
@@ -132,13 +149,31 @@ class ArtifactAdmin(KeysetAdmin, SessionRowAdmin):
     def download(self, artifact: Artifact) -> SafeString:
         return format_html('<a href="{}">{}</a>', row_url(artifact, "download"), _("Download"))
 
-    @admin.display(description=_("Text"))
+    @admin.display(description=_("Beginning of the text, or picture"))
     def preview(self, artifact: Artifact) -> SafeString | str:
+        if artifact.mime_type in INLINE_IMAGES:
+            picture = '<img class="audit-picture" src="{}" alt="{}">'
+            return format_html(picture, row_url(artifact, "picture"), artifact.filename)
         return file_text(artifact)
 
     @admin.display(description=_("Changes since the version before"))
     def changes(self, artifact: Artifact) -> str:
         return file_changes(artifact) or NOTHING
+
+
+def _picture_of(artifact: Artifact) -> tuple[str, bytes] | None:
+    """Return type and bytes of a picture that browsers show; None for other files, and for an altered one.
+
+    Raises:
+        FileNotFoundError: the storage does not have the file.
+    """
+    if artifact.mime_type not in INLINE_IMAGES:
+        return None
+    with available_files(), artifact.file.open("rb") as file:
+        content: bytes = file.read()
+    mime_type = signed_type(content[:BEGINNING])
+    is_stored_one = hashlib.sha256(content).hexdigest() == artifact.sha256
+    return (mime_type, content) if mime_type in INLINE_IMAGES and is_stored_one else None
 
 
 def _masked_content(artifact: Artifact, content: IO[bytes]) -> bytes | None:

@@ -238,6 +238,8 @@ GET    login     login  login 403   200       export     /admin/sessions_app/ses
 POST   login     login  login 403   403       -          /admin/sessions_app/session/export.jsonl
 GET    login     login  login 403   200       read       /admin/sessions_app/artifact/<artifact_id>/download/
 POST   login     login  login 403   403       -          /admin/sessions_app/artifact/<artifact_id>/download/
+GET    login     login  login 403   404       read       /admin/sessions_app/artifact/<artifact_id>/picture/
+POST   login     login  login 403   403       -          /admin/sessions_app/artifact/<artifact_id>/picture/
 GET    login     login  login 403   200       correct    /admin/sessions_app/session/<session_id>/state/
 POST   login     login  login 403   200       correct    /admin/sessions_app/session/<session_id>/state/
 GET    login     login  login 403   302       decide     /admin/sessions_app/answerrequest/<object_id>/answer/

@@ -163,14 +163,20 @@ def make_scheduled_task(session: Session, **values: Any) -> ScheduledTask:
     return ScheduledTask.objects.create(session=session, **{**defaults, **values})
 
 
-def make_artifact(session: Session, filename: str, content: bytes = b"Hello", version: int = 0) -> Artifact:
+def make_artifact(
+    session: Session,
+    filename: str,
+    content: bytes = b"Hello",
+    version: int = 0,
+    mime_type: str = "text/html",
+) -> Artifact:
     return Artifact.objects.create(
         app_name=session.app_name,
         user_id=session.user_id,
         session=None if filename.startswith("user:") else session,
         filename=filename,
         version=version,
-        mime_type="text/html",
+        mime_type=mime_type,
         part_kind="blob",
         size=len(content),
         sha256=hashlib.sha256(content).hexdigest(),

@@ -14,7 +14,7 @@ from django.test import Client
 from django.urls import reverse
 
 from sessions_app.admin.artifact import MAX_MASKED_BYTES
-from sessions_app.models import Artifact, Invocation, LegalHold, Session, ToolJob
+from sessions_app.models import Artifact, Invocation, LegalHold, Session, StaffAccess, ToolJob
 from tests.integration.admin.audit_rows import (
     HOSTILE,
     MODELS,
@@ -140,6 +140,34 @@ def test_the_artifacts_of_an_event_can_be_downloaded(client: Client, session: Se
     assert response["Content-Type"] == "application/octet-stream"
     assert response["Content-Disposition"] == 'attachment; filename="page.html"'
     assert response["X-Content-Type-Options"] == "nosniff"
+
+
+def test_a_picture_is_shown_on_its_page(client: Client, session: Session) -> None:
+    """Only a picture by its bytes that is the stored one; the reading is recorded."""
+    sign_in(client, "session", "artifact")
+    png = b"\x89PNG\r\n\x1a\n" + bytes(100)
+    artifact = make_artifact(session, 'chart"\u202e.png', png, mime_type="image/png")
+    picture = reverse("admin:sessions_app_artifact_picture", args=[artifact.pk])
+    page = read(client, reverse("admin:sessions_app_artifact_change", args=[artifact.pk]))
+    assert f'<img class="audit-picture" src="{picture}" alt="chart&quot;' in page
+    StaffAccess.objects.all().delete()
+    response = client.get(picture)
+    assert (response.content, response["Content-Type"]) == (png, "image/png")
+    assert response["X-Content-Type-Options"] == "nosniff"
+    [access] = StaffAccess.objects.all()
+    assert (access.kind, access.subject_kind, access.subject_id) == ("open", "artifact", str(artifact.pk))
+    for name, content, mime_type in (
+        ("drawing.svg", b"<svg onload='alert(1)'/>", "image/svg+xml"),
+        ("drawing.png", b"<svg onload='alert(1)'/>", "image/png"),
+        ("notes.txt", png, "text/plain"),
+    ):
+        other = make_artifact(session, name, content, mime_type=mime_type)
+        url = reverse("admin:sessions_app_artifact_picture", args=[other.pk])
+        assert client.get(url).status_code == 404, name
+    Path(artifact.file.path).write_bytes(png + b"altered")
+    assert client.get(picture).status_code == 404
+    artifact.file.delete(save=False)
+    assert client.get(picture).status_code == 404
 
 
 def test_the_name_of_a_download_hides_no_ending(client: Client, session: Session) -> None:

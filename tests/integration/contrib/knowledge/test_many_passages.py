@@ -193,4 +193,5 @@ def fill(version_pk: int, model_pk: int) -> None:
             " FROM sessions_app_knowledgepassage p WHERE version_id = %s",
             [model_pk, version_pk],
         )
-        cursor.execute("ANALYZE sessions_app_knowledgepassage, sessions_app_knowledgevector")
+        # As autovacuum does: new entries that the index of words has not sorted in yet change the plan.
+        cursor.execute("VACUUM ANALYZE sessions_app_knowledgepassage, sessions_app_knowledgevector")
