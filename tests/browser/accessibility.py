@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Literal
@@ -12,7 +13,11 @@ AXE = Path(__file__).parent / "vendor" / "axe.min.js"
 SERIOUS_VIOLATIONS = """async (options) => (await axe.run(document, options)).violations
   .filter(({ impact }) => ["serious", "critical"].includes(impact))
   .map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 150)).join(" | ")}`)"""
-SCHEMES: tuple[Literal["dark", "light"], ...] = ("dark", "light")
+SCHEMES: Mapping[Literal["dark", "light"], Sequence[str]] = {
+    "dark": ("color-contrast", "link-in-text-block"),
+    "light": (),
+}
+"""Rules of axe to check in each colour scheme: in dark those whose outcome differs, in light all, written as none."""
 END_TRANSITIONS = """() => document.getAnimations()
   .filter((animation) => animation instanceof CSSTransition)
   .forEach((transition) => transition.finish())"""
@@ -29,13 +34,22 @@ TOO_SMALL = """() => [...document.querySelectorAll("button, summary, .file, nav 
   .map((element) => element.outerHTML.slice(0, 150))"""
 
 
-def serious_problems(page: Page) -> list[str]:
-    """Return the serious and critical accessibility violations that axe finds on the page, after its transitions."""
+def serious_problems(page: Page, rules: Sequence[str] = ()) -> list[str]:
+    """Return the serious and critical accessibility violations that axe finds on the page, after its transitions.
+
+    Args:
+        page: The page; it gets axe once.
+        rules: The ids of axe's rules to check; by default all.
+    """
     page.evaluate(END_TRANSITIONS)
     if page.evaluate("typeof axe") == "undefined":
         page.evaluate(AXE.read_text())
     # With `preload` axe fetches all styles and sounds again, for a rule about sounds that play by themselves.
-    options = {"resultTypes": ["violations"], "preload": False}
+    options = {
+        "resultTypes": ["violations"],
+        "preload": False,
+        **({"runOnly": rules} if rules else {}),
+    }
     violations: list[str] = page.evaluate(SERIOUS_VIOLATIONS, options)
     return violations
 
@@ -43,9 +57,9 @@ def serious_problems(page: Page) -> list[str]:
 def serious_problems_in_both_schemes(page: Page) -> list[str]:
     """Return the violations that axe finds in the dark scheme and in the light one, which the page keeps."""
     violations: list[str] = []
-    for scheme in SCHEMES:
+    for scheme, rules in SCHEMES.items():
         page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
-        violations += [f"{scheme}: {violation}" for violation in serious_problems(page)]
+        violations += [f"{scheme}: {violation}" for violation in serious_problems(page, rules)]
     return violations
 
 
