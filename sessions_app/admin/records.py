@@ -111,8 +111,16 @@ def _link(row: Model) -> SafeString:
 
 
 class StaffRecordAdmin(SubjectAdmin):
-    """Admin of records of staff. Staff with a remit see their own records, and records on rows within the remit."""
+    """Admin of records of staff. Staff with a remit see their own records, and records on rows within the remit.
 
+    Subclasses begin `list_display` and `fields` with the time and what was done, and end with the columns of all
+    records.
+    """
+
+    columns = ("subject_kind", "subject", "detail", "address", "reason")
+    record_fields = (
+        "actor_kind", "actor_name", "actor_id", "address", "subject_kind", "subject_id", "subject", "detail", "reason",
+    )  # fmt: skip
     ordering = ("-id",)
     time_field = "at"
     search_fields: ClassVar[tuple[str, ...]] = ("actor_name",)  # the search box needs one
@@ -146,12 +154,9 @@ def _is_on_seen_row(request: HttpRequest) -> Case:
 class StaffAccessAdmin(StaffRecordAdmin):
     """Accesses of staff, newest first."""
 
-    list_display = ("at", "actor_name", "kind", "subject_kind", "subject", "detail", "address", "reason")
+    list_display = ("at", "actor_name", "kind", *StaffRecordAdmin.columns)
     list_filter = ("kind", "subject_kind", "at")
-    fields = (
-        "at", "kind", "actor_kind", "actor_name", "actor_id", "address", "subject_kind", "subject_id", "subject",
-        "detail", "reason",
-    )  # fmt: skip
+    fields = ("at", "kind", *StaffRecordAdmin.record_fields)
 
 
 @admin.register(AccountAct)

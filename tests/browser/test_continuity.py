@@ -34,6 +34,15 @@ RECORD_PLACES = """
 """Records the place of a paragraph in the window, in each frame that the browser draws."""
 
 
+def read_earlier_lines(chat: ChatPage) -> None:
+    """Ask for a long answer and scroll up in its first 60 lines. From now on the page records the place of a line."""
+    chat.send("A long one")
+    expect(chat.growing).to_contain_text("line 59")
+    chat.page.mouse.wheel(0, -900)
+    expect(chat.growing.get_by_text("line 35", exact=True)).to_be_in_viewport()
+    chat.page.evaluate(RECORD_PLACES, "line 35")
+
+
 def words_until(number: int) -> str:
     return "".join(WORDS[:number]).strip()
 
@@ -154,11 +163,7 @@ def test_nothing_moves_for_a_reader_of_earlier_lines_when_the_connection_is_back
 ) -> None:
     lines = [f"line {number}\n\n" for number in range(90)]
     model.play(Turn(text=[*lines, "the end"], hold_before=[60, 80]))
-    chat.send("A long one")
-    expect(chat.growing).to_contain_text("line 59")
-    chat.page.mouse.wheel(0, -900)
-    expect(chat.growing.get_by_text("line 35", exact=True)).to_be_in_viewport()
-    chat.page.evaluate(RECORD_PLACES, "line 35")
+    read_earlier_lines(chat)
     chat.connection.cut()
     expect(chat.status).to_have_text("Reconnecting…")
     chat.connection.restore()
@@ -179,11 +184,7 @@ def test_nothing_moves_for_a_reader_of_earlier_lines_when_the_end_overtakes_the_
 ) -> None:
     lines = [f"line {number}\n\n" for number in range(90)]
     model.play(Turn(text=[*lines, "the end"], hold_before=[60]), Turn(text=["A short one."]))
-    chat.send("A long one")
-    expect(chat.growing).to_contain_text("line 59")
-    chat.page.mouse.wheel(0, -900)
-    expect(chat.growing.get_by_text("line 35", exact=True)).to_be_in_viewport()
-    chat.page.evaluate(RECORD_PLACES, "line 35")
+    read_earlier_lines(chat)
     chat.connection.hold_events()
     model.release()
     expect(chat.page.locator("main[data-busy]")).to_have_count(0)

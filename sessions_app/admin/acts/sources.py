@@ -56,7 +56,8 @@ from sessions_app.models import (
 )
 from sessions_app.models.actor_columns import ActorColumns
 from sessions_app.process.replica import reading_connection
-from sessions_app.rendering.audit_values import ARGUMENT_LENGTH, NOTHING, excerpt, one_line_json, status_badge
+from sessions_app.rendering.audit_values import ARGUMENT_LENGTH, excerpt, one_line_json, status_badge
+from sessions_app.rendering.outline import outline
 from sessions_app.secrets.masking import mask
 
 DETAIL = re.compile(r"(?P<tool>[^(]*)\((?P<arguments>.*?)\)?(#(?P<seq>\d+))?$", re.DOTALL)
@@ -568,11 +569,10 @@ def question_in_words(name: str, args: Mapping[str, Any], response: Mapping[str,
 
 
 def _value_in_words(value: object) -> str:
-    if value is None:
-        return NOTHING
     if isinstance(value, dict):
         return arguments_in_words(value)
-    return excerpt(value if isinstance(value, str) else one_line_json(mask(value)))
+    text, _ = outline(mask(value), MAX_ARGUMENT_BYTES)
+    return excerpt(text)
 
 
 def arguments_in_words(args: Mapping[str, Any]) -> str:

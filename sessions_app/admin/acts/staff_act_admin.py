@@ -35,12 +35,9 @@ class ActFilterForm(forms.Form):
 class StaffActAdmin(StaffRecordAdmin):
     """Acts of staff, newest first."""
 
-    list_display = ("at", "actor_name", "act", "subject_kind", "subject", "detail", "address", "reason")
+    list_display = ("at", "actor_name", "act", *StaffRecordAdmin.columns)
     list_filter = ("action", "subject_kind", "at")
-    fields = (
-        "at", "action", "actor_kind", "actor_name", "actor_id", "address", "subject_kind", "subject_id", "subject",
-        "detail", "reason",
-    )  # fmt: skip
+    fields = ("at", "action", *StaffRecordAdmin.record_fields)
 
     @admin.display(description=_("Act"))
     def act(self, record: StaffAct) -> str:

@@ -135,12 +135,12 @@ def test_a_question_and_its_answer_are_words_without_names_of_the_framework(
     assert rows_of(read(staff, f"{URL}?tool=question")) == [row]
     remote = "mock_function_call_for_required_user_input"
     answer_question(session, "adk_request_input", {"payload": 7}, {"street": "Elm", "number": 3})
-    answer_question(session, remote, {"a2a": "Which lamp?"}, {"result": "The blue one"})
+    answer_question(session, remote, {"a2a": "The blue lamp?"}, {"result": True})
     answer_question(session, "adk_request_credential", {"authConfig": {}}, {"apiKey": "hunter2"})
     html = unescape(read(staff, URL))
     assert [row[2:6] for row in rows_of(html)][:3] == [
         ["Answer", "credential", "", "answered"],
-        ["Answer", "question", "Which lamp? Answer: The blue one", "answered"],
+        ["Answer", "question", "The blue lamp? Answer: yes", "answered"],
         ["Answer", "question", "An answer is needed. (7) Answer: number: 3, street: Elm", "answered"],
     ]
     assert "adk_request" not in html and "hunter2" not in html and "interruptId" not in html
