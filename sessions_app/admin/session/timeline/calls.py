@@ -49,7 +49,7 @@ class CallView:
         title: the call as Python would write it.
         answers: responses to the call, oldest first.
         confirmations: the answers to the confirmation request, oldest first; None without a request.
-        confirmed_by_row: the row with the actor of the last of them; None when the page does not show its event.
+        confirmer: row with the actor of the last confirmation; None when the page does not show its event.
     """
 
     title: str
@@ -57,7 +57,7 @@ class CallView:
     answers: Sequence[CallResponse]
     confirmations: Sequence[CallResponse] | None
     job: ToolJob | None
-    confirmed_by_row: ActorColumns | None = None
+    confirmer: ActorColumns | None = None
 
     @property
     def confirmation(self) -> CallResponse | None:
