@@ -85,7 +85,7 @@ class KeysetChangeList(UncountedChangeList):
 
     @property
     def is_by_time(self) -> bool:
-        """Return True in the order of `ModelAdmin.ordering`, which is that of time."""
+        """True in the order of `ModelAdmin.ordering`, which is that of time."""
         return self.order == [*(self.model_admin.ordering or ())]
 
     def get_results(self, request: HttpRequest) -> None:
@@ -180,7 +180,7 @@ class KeysetChangeList(UncountedChangeList):
 
     @property
     def _filters_in_order(self) -> dict[str, str]:
-        """Return the chosen filters with an index in the order of the list: it has the newest rows that they match."""
+        """Chosen filters with a partial index in the order of the list, which has the newest rows that they match."""
         indexed = self.model_admin.filters_in_order
         return {name: value for name, value in self.params.items() if value in indexed.get(name, ())}
 
@@ -245,7 +245,8 @@ class KeysetAdmin(ReadOnlyAdmin):
         large_fields: columns to leave out of the query of the list.
         may_match_few: True if filters or remits may match few rows, and their indexes are not in the order of the
             list. The first field of `ordering` must then be a time or a number.
-        filters_in_order: values of columns by which a filter has an index in the order of the list.
+        filters_in_order: by column, the values with a partial index in the order of the list: `{"kind": {"error"}}`
+            for an index on the key of events of the kind "error".
         search_columns: further columns that the search needs.
     """
 
