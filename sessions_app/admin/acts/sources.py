@@ -65,12 +65,13 @@ DETAIL = re.compile(r"(?P<tool>[^(]*)\((?P<arguments>.*?)\)?(#(?P<seq>\d+))?$", 
 MAX_DISTANCE = 2_000
 """Number of events before an answer among which its call is looked for."""
 EFFECTS: Mapping[str, str] = {
+    # Of the calls in an erased session only those without an error are kept.
     "call": "ok",
     ActionKind.APPROVE: "approved",
     ActionKind.REJECT: "rejected",
     ActionKind.ANSWER: "answered",
 }
-"""Effect of an act that outlives its event. Of the calls in an erased session only those without an error are kept."""
+"""Effect of an act that outlives its event."""
 QUESTIONS: Mapping[str, str] = {
     REQUEST_INPUT: "question",
     REMOTE_INPUT: "question",
