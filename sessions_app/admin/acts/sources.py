@@ -458,7 +458,11 @@ class AnswerSource(Source):
 
 @dataclass(frozen=True)
 class _Answer:
-    """A row of `_ANSWERS`."""
+    """A row of `_ANSWERS`.
+
+    Attributes:
+        answer: JSON of the answer to a question; None for an answer that is too large for the list.
+    """
 
     key: int
     session_id: Any
@@ -494,7 +498,8 @@ class _Answer:
             elif state == "ok":
                 state = EFFECTS[ActionKind.ANSWER]
             if self.name in QUESTIONS:
-                words = question_in_words(self.name, args, parse_object(self.answer))
+                response = None if self.answer is None else parse_object(self.answer)
+                words = question_in_words(self.name, args, response)
         yield Entry(
             self.key,
             self.at,
@@ -520,8 +525,8 @@ SELECT e.id, e.session_id, e.seq, e.author, e.happened_at,
     coalesce(e.body #>> ARRAY['customMetadata', %(mark)s, 'invocation'], e.invocation_id), given ->> 'name',
     left(given #>> '{response,status}', 40), left(given #>> '{response,error}', 200),
     given #> '{response,confirmed}' = 'true',
-    CASE WHEN given ->> 'name' = ANY(%(questions)s) AND octet_length(given ->> 'response') <= %(most)s
-        THEN given ->> 'response' END,
+    CASE WHEN given ->> 'name' = ANY(%(questions)s) AND octet_length(coalesce(given ->> 'response', '')) <= %(most)s
+        THEN coalesce(given ->> 'response', '') END,
     called.call
 FROM sessions_app_event e
     CROSS JOIN LATERAL jsonb_path_query(e.body, '$.content.parts[*].functionResponse') given
@@ -555,18 +560,29 @@ def numbers_in_words(tool: str, numbers: str) -> str:
     return numbers.replace("=", ": ")
 
 
-def question_in_words(name: str, args: Mapping[str, Any], response: Mapping[str, Any]) -> str:
-    """Return a question with the data that it is about, and its answer: "Refund it? (amount: 40) Answer: yes"."""
+def question_in_words(name: str, args: Mapping[str, Any], response: Mapping[str, Any] | None) -> str:
+    """Return a question with the data that it is about, and its answer: "Refund it? (amount: 40) Answer: yes".
+
+    Both are cut. The answer is left out where it may be a secret.
+
+    Args:
+        response: None for a response that is too large to be shown.
+    """
     if name == REQUEST_CREDENTIAL:
-        return ""  # the answer is the secret
+        return ""
     if name == REQUEST_INPUT:
         question = _value_in_words(args.get("message") or gettext("An answer is needed."))
         if args.get("payload") is not None:
-            question = f"{question} ({_value_in_words(args['payload'])})"
+            question = excerpt(f"{question} ({_value_in_words(args['payload'])})")
     else:
         question = _value_in_words(next(iter(args.values()), ""))
-    answer = _value_in_words(unwrapped({**response}))
-    return excerpt(gettext("%(question)s Answer: %(answer)s") % {"question": question, "answer": answer})
+    if name == REMOTE_AUTH:
+        return question
+    if response is None:
+        answer = gettext("(too large for this list)")
+    else:
+        answer = _value_in_words(unwrapped({**response}))
+    return gettext("%(question)s Answer: %(answer)s") % {"question": question, "answer": answer}
 
 
 def _value_in_words(value: object) -> str:

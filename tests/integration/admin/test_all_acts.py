@@ -12,6 +12,7 @@ from django.contrib.auth.models import Group, User
 from django.test import Client
 from django.utils import timezone
 
+from runtime.events.calls import REMOTE_AUTH, REMOTE_INPUT
 from sessions_app.admin.acts import merged_list
 from sessions_app.admin.framework.links import session_url
 from sessions_app.base import actors
@@ -109,7 +110,9 @@ def test_the_acts_of_all_actors_are_one_list_with_tool_arguments_and_effect(
     assert StaffAccess.objects.get().subject_kind == "staffact"
 
 
-def answer_question(session: Session, name: str, args: dict[str, Any], response: dict[str, Any]) -> None:
+def answer_question(
+    session: Session, name: str, args: dict[str, Any], response: dict[str, Any] | None
+) -> None:
     """Append a question of the framework, and the answer of the session's user."""
     now = timezone.now().timestamp()
     asked = {"id": f"q-{name}", "name": name, "args": args}
@@ -152,6 +155,25 @@ def test_a_question_and_its_answer_are_words_without_names_of_the_framework(
         ["Answer", "question", "", "answered"],
         ["Answer", "question", "7", "answered"],
     ]
+
+
+def test_a_long_question_leaves_room_for_its_answer_and_a_sign_in_shows_the_question_alone(
+    client: Client, session: Session
+) -> None:
+    question = "Which of these orders is it? " * 10
+    answer_question(session, "adk_request_input", {"message": question}, {"result": "The last. " * 30})
+    answer_question(session, REMOTE_INPUT, {"input_required": question}, {"result": "x" * 20_000})
+    answer_question(session, REMOTE_AUTH, {"auth_required": "Send the PIN."}, {"result": "tr0ub4dor"})
+    answer_question(session, REMOTE_INPUT, {"input_required": "The blue lamp?"}, None)
+    html = unescape(read(sign_in(client, *SOURCES), URL))
+    empty, sign_in_of_agent, large, long = [row[2:6] for row in rows_of(html)]
+    assert empty == ["Answer", "question", "The blue lamp? Answer:", "answered"]
+    assert sign_in_of_agent == ["Answer", "sign-in", "Send the PIN.", "answered"]
+    assert "tr0ub4dor" not in html
+    assert re.fullmatch(
+        r"(Which of these orders is it\? ){4,}.*… Answer: \(too large for this list\)", large[2]
+    )
+    assert re.fullmatch(r"(Which of these orders is it\? ){4,}.*… Answer: (The last\. ){9,}.*…", long[2])
 
 
 @pytest.mark.parametrize(
