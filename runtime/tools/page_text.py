@@ -12,14 +12,25 @@ from urllib.parse import urldefrag, urljoin
 
 MAX_TITLE_LENGTH = 300
 MAX_LINKS = 100
+MAX_ADDRESS_LENGTH = 2_000
+"""Characters of a reference and of the address that it begins from."""
+MAX_REFERENCES = 5_000
+"""References of a page that are read: joining one with a long address takes 50 µs."""
 _SKIPPED = frozenset({"noscript", "svg", "template"})
-_RAW = frozenset({"script", "style", "textarea", "title"})
-"""Elements whose contents have no tags."""
+_RAW_ENDS = {
+    "script": re.compile("</script", re.IGNORECASE),
+    "style": re.compile("</style", re.IGNORECASE),
+    "textarea": re.compile("</textarea", re.IGNORECASE),
+    "title": re.compile("</title", re.IGNORECASE),
+}
+"""Ends of the elements whose contents have no tags."""
 _IN_LINE = frozenset(
     "a abbr b bdi bdo cite code em font i img kbd label mark q s small span strong sub sup time u var wbr".split()
 )
 _CELLS = frozenset({"td", "th"})
+# Signs of the reader until the lines are made: spaces and bars that the page wrote itself stay.
 _KEPT_SPACE = "\u00a0"
+_CELL = "\x1f"
 _MARKUP = re.compile(r"<(?:[!?]|/?[a-zA-Z])")
 _TAG = re.compile(r"</?([a-zA-Z][^\s/>]*+)")
 _ATTRIBUTES = re.compile(r"""(?:[^"'>]|"[^"]*+"|'[^']*+')*+""")
@@ -47,8 +58,9 @@ def read_page(html: str, url: str) -> PageText:
     reader = _Reader(html, url)
     reader.read()
     text = re.sub(" {2,}", " ", "".join(reader.pieces))
-    lines = (line.strip(" |") for line in text.split("\n"))
-    return PageText(reader.title, "\n".join(filter(None, lines)).replace(_KEPT_SPACE, " "), reader.links)
+    lines = (line.strip(f" {_CELL}") for line in text.split("\n"))
+    text = "\n".join(filter(None, lines)).replace(_KEPT_SPACE, " ").replace(_CELL, "|")
+    return PageText(reader.title, text, reader.links)
 
 
 class _Reader:
@@ -61,6 +73,7 @@ class _Reader:
         self._base = url
         self._href = ""
         self._link_begin = 0
+        self._references = 0
         self._skipped = 0
         self._preformatted = 0
 
@@ -71,6 +84,7 @@ class _Reader:
             begin = found.start() if found else len(self._html)
             self._add_text(self._html[position:begin])
             position = self._read_markup(begin)
+        self._end_link()
 
     def _read_markup(self, begin: int) -> int:
         """Read the tag or comment at the position; return the position behind it, and -1 at the end of the page."""
@@ -89,7 +103,7 @@ class _Reader:
             return -1
         name = tag[1].lower()
         is_begin = self._html[begin + 1] != "/"
-        if is_begin and name in _RAW:
+        if is_begin and name in _RAW_ENDS:
             return self._read_raw(name, end + 1)
         self._read_tag(name, self._html[tag.end() : end], is_begin=is_begin)
         return end + 1
@@ -100,7 +114,7 @@ class _Reader:
 
     def _read_raw(self, name: str, begin: int) -> int:
         """Read an element without tags; return the position of its end tag."""
-        end = re.compile(f"</{name}", re.IGNORECASE).search(self._html, begin)
+        end = _RAW_ENDS[name].search(self._html, begin)
         if end is None:
             return -1
         if name == "title" and not self.title and not self._skipped:
@@ -121,7 +135,7 @@ class _Reader:
                 self._href = _href_in(attributes)
                 self._link_begin = len(self.pieces)
         if name in _CELLS:
-            self.pieces.append(" | ")
+            self.pieces.append(f" {_CELL} ")
         elif name not in _IN_LINE:
             self.pieces.append("\n")
 
@@ -146,6 +160,9 @@ class _Reader:
 
     def _address(self, href: str) -> str:
         """Return the address of the page that the reference leads to; empty if it leads to none."""
+        self._references += 1
+        if self._references > MAX_REFERENCES or len(self._base) + len(href) > MAX_ADDRESS_LENGTH:
+            return ""
         try:
             address = urldefrag(urljoin(self._base, href)).url
         except ValueError:

@@ -40,7 +40,6 @@ METHODS = SEARCHES | WHOLE | {"compile"}
 MADE_AT_RUN_TIME = {
     ("runtime/engine/human_input/inputs.py", "of the author's schemas, if pydantic cannot read them"),
     ("runtime/models/registry.py", "of the author's model classes"),
-    ("runtime/tools/page_text.py", "of constants, for the ends of elements without tags"),
     ("sessions_app/management/explanation.py", "for lines of the author's docstrings"),
     ("sessions_app/rendering/sentences.py", "for sentences up to a length"),
     ("sessions_app/secrets/masking.py", "names of keys in the operator's settings"),

@@ -161,6 +161,10 @@ PIECES = [
     "&",
     "&am",
     "<td>",
+    "<base",
+    '<base href="x/">',
+    f'<base href="/{"x/" * 200_000}">' + "<a href=y>z" * 10_000,
+    f'<base href="/{"x/" * 900}">' + "<a href=y>z" * 20_000,
 ]
 
 
@@ -182,6 +186,8 @@ def test_a_hostile_page_takes_linear_time(piece: str) -> None:
         ("1 < 2 <3 </ 4", "1 < 2 <3 </ 4"),
         ("Hello <p", "Hello"),
         ("&lt;b&gt; &copy;&#8364;&#0;&nosuch;", "<b> ©€\ufffd&nosuch;"),
+        ("<pre>cat a |\n| b\n|</pre>", "cat a |\n| b\n|"),
+        ("<td><td>| 1 <td>2 |<td>", "| 1 | 2 |"),
         ("<template>No</template><noscript>No</noscript></svg>Yes", "Yes"),
     ],
 )
