@@ -20,7 +20,8 @@ from runtime.tools.tool_threads import run_in_tool_thread
 
 MAX_BYTES = 2_000_000
 MAX_CHARACTERS = 50_000
-"""Characters of the text that the model gets."""
+"""Characters that the model gets."""
+MAX_LINK_CHARACTERS = 10_000
 TIMEOUT = 30.0
 _PAGES = frozenset({"text/html", "application/xhtml+xml"})
 _TEXTS = re.compile(r"text/|application/(?:[\w.-]+\+)?(?:json|xml|javascript|yaml)\b")
@@ -30,6 +31,7 @@ _CHARSET = re.compile(
     re.IGNORECASE,
 )
 _EXCHANGE = HttpExchange(timeout=TIMEOUT, max_response_bytes=MAX_BYTES, follows_everywhere=True)
+_CUT = "\n\n(The page is longer: this is its beginning.)"
 _HEADERS = {"Accept": "text/html, text/*;q=0.8, application/json;q=0.8, */*;q=0.1"}
 
 
@@ -54,9 +56,9 @@ async def load_web_page(  # the docstring is sent to the model
         return _failure(url, f"The server answered with the status {answer.status}.")
     kind = answer.headers.get("content-type", "text/html").partition(";")[0].strip().lower()
     if kind in _PAGES:
-        page = await run_in_tool_thread(read_page, html=_decoded(answer), url=answer.url)
+        page = await run_in_tool_thread(read_page, html=_decoded(answer, is_page=True), url=answer.url)
     elif _TEXTS.match(kind):
-        page = PageText(title="", text=_decoded(answer), links={})
+        page = PageText(title="", text=_decoded(answer, is_page=False), links={})
     else:
         return _failure(url, f"It is a file of the type {kind}, which this tool does not read.")
     if tool_context is not None:
@@ -68,10 +70,11 @@ def _failure(url: str, reason: str) -> dict[str, str]:
     return {"error": f"The page {url} was not loaded. {reason}"}
 
 
-def _decoded(answer: HttpAnswer) -> str:
+def _decoded(answer: HttpAnswer, *, is_page: bool) -> str:
     """Return the body by the encoding that the server or the page declares, by default as UTF-8."""
-    head = answer.body[:2048].decode("ascii", "replace")
-    declared = _CHARSET.search(answer.headers.get("content-type", "")) or _CHARSET.search(head)
+    declared = _CHARSET.search(answer.headers.get("content-type", ""))
+    if declared is None and is_page:
+        declared = _CHARSET.search(answer.body[:2048].decode("ascii", "replace"))
     encoding = declared[1] if declared else "utf-8"
     try:
         return answer.body.decode(encoding, "replace")
@@ -80,13 +83,21 @@ def _decoded(answer: HttpAnswer) -> str:
 
 
 def _shown(page: PageText, *, is_cut: bool) -> str:
-    parts = []
-    if page.title:
-        parts.append(f"Title: {page.title}")
-    parts.append(page.text[:MAX_CHARACTERS])
-    if is_cut or len(page.text) > MAX_CHARACTERS:
-        parts.append("(The page is longer: this is its beginning.)")
-    if page.links:
-        links = [f"- {title}: {address}" for address, title in page.links.items()]
-        parts.append("\n".join(["Links:", *links]))
-    return "\n\n".join(parts)
+    """Return the page for the model; of a long page its beginning, and its first links."""
+    title = f"Title: {page.title}\n\n" if page.title else ""
+    links = _links_of(page)
+    text = page.text
+    room = MAX_CHARACTERS - len(title) - len(_CUT) - len(links)
+    if is_cut or len(text) > room:
+        text = text[:room] + _CUT
+    return title + text + links
+
+
+def _links_of(page: PageText) -> str:
+    links = ""
+    for address, title in page.links.items():
+        line = f"\n- {title}: {address}"
+        if len(links) + len(line) > MAX_LINK_CHARACTERS:
+            break
+        links += line
+    return f"\n\nLinks:{links}" if links else ""

@@ -84,8 +84,9 @@ async def test_a_page_is_its_title_its_text_and_its_links(public: EchoServer) ->
         ('<meta charset="no-such-thing"><p>Grüße', "text/html", "Grüße"),
         ("<meta charset=punycode><p>a-b", "text/html", "a-b"),
         ("<meta charset=utf-nothing><p>a-b", "text/html", "a-b"),
+        ("charset=latin-1 Grüße", "text/plain", "charset=latin-1 Grüße"),
         ("", "text/html", ""),
-        ('<base href="/below/"><a href="x">X</a>', "text/html", "X\n\nLinks:\n- X: {url}/below/x"),
+        ('<base href="/below/"><a href="x">X', "text/html", "X\n\nLinks:\n- X: {url}/below/x"),
     ],
 )
 async def test_a_text_is_read_in_its_encoding(
@@ -97,8 +98,13 @@ async def test_a_text_is_read_in_its_encoding(
 async def test_of_a_long_page_the_model_gets_the_beginning(public: EchoServer) -> None:
     note = "(The page is longer: this is its beginning.)"
     for length in (MAX_CHARACTERS + 1, MAX_BYTES + 1):
-        text = await loaded(public, "<p>" + "x" * length)
-        assert text == f"{'x' * MAX_CHARACTERS}\n\n{note}"
+        text = await loaded(public, "<title>Long</title><p>" + "x" * length)
+        assert text.startswith("Title: Long\n\nxxx") and text.endswith(f"xxx\n\n{note}")
+        assert len(text) == MAX_CHARACTERS
+    links = "".join(f'<a href="/{number}{"y" * 1_000}">{"z" * 1_000}</a>' for number in range(100))
+    text = await loaded(public, links)
+    assert note in text and "Links:\n- zzz" in text and len(text) <= MAX_CHARACTERS
+    assert await loaded(public, f'<a href="/{"y" * (MAX_BYTES - 100)}">Far</a>') == "Far"
     many = "".join(f'<a href="/{number}">{number}</a>' for number in range(500))
     assert (await loaded(public, many)).count("\n- ") == 100
 
