@@ -63,7 +63,7 @@ from sessions_app.live.hub import Hub
 from sessions_app.models import InvocationStatus
 from sessions_app.process.process_metrics import count_take_over
 from sessions_app.secrets.error_detail import masked
-from sessions_app.sessions.agent_access import closed_agents, require_use
+from sessions_app.sessions.agent_access import closed_agents
 from sessions_app.store.artifact_service import DjangoArtifactService
 from sessions_app.store.credential_service import DjangoCredentialService
 from sessions_app.store.memory_service import DjangoMemoryService
@@ -131,8 +131,7 @@ class Execution:
             count_take_over()
         if self.claim.exceeds:
             raise error_of(self.claim.exceeds)
-        await require_use(self.claim.user_id, self.claim.app_name)
-        self._closed_agents = await closed_agents(self.claim.user_id)
+        self._closed_agents = await closed_agents(self.claim.user_id, self.claim.app_name)
         limit = self._conf.invocation_seconds
         timeout = asyncio.timeout(limit)
         try:

@@ -25,7 +25,7 @@ from sessions_app.jobs.response import queue_response
 from sessions_app.models import Invocation, JobStatus, SessionAct, ToolJob
 from sessions_app.models.past_attempts import with_failed_attempt
 from sessions_app.models.tool_job import ToolJobQuerySet
-from sessions_app.process.celery_dispatch import request_sweep
+from sessions_app.process.celery_dispatch import offer_sweep
 from sessions_app.process.threads import fetch_rows, in_thread
 from sessions_app.store.sql.leases import Claim
 
@@ -49,7 +49,7 @@ def cancel_job(job_id: UUID, *, by: Actor, reason: str = "") -> None:
             # The signal of Celery's soft limit: it raises in the function, and spares the process.
             current_app.control.revoke(str(job_id), terminate=True, signal="SIGUSR1")
             # Not the next scheduled sweep, which may be five seconds later.
-            request_sweep(conf().cancel_grace_seconds + SWEEP_MARGIN)
+            offer_sweep(conf().cancel_grace_seconds + SWEEP_MARGIN)
         except Exception:  # The broker may be down. `progress` still interrupts the function.
             logger.warning("The worker of job %s could not be signalled", job_id, exc_info=True)
 

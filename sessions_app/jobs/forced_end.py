@@ -23,7 +23,7 @@ from sessions_app.conf import conf
 from sessions_app.jobs.cancel import cancellation_error
 from sessions_app.jobs.run import TIMED_OUT, process_name
 from sessions_app.models import JobStatus, ToolJob
-from sessions_app.process.celery_dispatch import request_sweep
+from sessions_app.process.celery_dispatch import offer_sweep
 from sessions_app.process.sweeping import OverdueRows, Repair
 
 logger = logging.getLogger(__name__)
@@ -66,7 +66,7 @@ def end_killed_job(job_id: UUID, worker: str, detail: str = "") -> bool:
     if is_written:
         # The sweep queues the function response. Queueing needs an event loop, which the parent must not start: its
         # forked children would inherit the loop in an unusable state.
-        request_sweep()
+        offer_sweep()
     return bool(is_written)
 
 

@@ -1,6 +1,5 @@
 """Waits of workflows: a wait is a job that begins when it is over, so no process waits."""
 
-import logging
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -17,9 +16,8 @@ from sessions_app.jobs.report import publish_job
 from sessions_app.jobs.staging import stage_call
 from sessions_app.jobs.tool import job_tool
 from sessions_app.models import JobStatus, Session, SessionAct
-from sessions_app.process.celery_dispatch import request_sweep
+from sessions_app.process.celery_dispatch import offer_sweep
 
-logger = logging.getLogger(__name__)
 HAS_ENDED = "This wait has ended already."
 
 
@@ -62,7 +60,4 @@ def start_now(session: Session, call_id: str, *, by: Actor, reason: str) -> None
             raise ConflictError(HAS_ENDED)
     job.refresh_from_db()
     publish_job(job)
-    try:
-        request_sweep()
-    except Exception:  # The broker may be down: the next sweep sends the job.
-        logger.warning("The sweep for job %s was not asked for", job.pk, exc_info=True)
+    offer_sweep()

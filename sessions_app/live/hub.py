@@ -57,7 +57,7 @@ class Watcher(Protocol):
 
 
 class SessionRelay(Protocol):
-    """Messages to the hubs of other processes: `Relay`."""
+    """Sender of a session's news to other processes; implemented by `Relay`."""
 
     def send_log_position(self, session_id: UUID, seq: int) -> None:
         """Report that the log has reached `seq`."""

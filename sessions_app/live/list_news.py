@@ -32,7 +32,7 @@ Tell = Callable[[ListChange], None]
 
 
 class ListRelay(Protocol):
-    """Messages to the lists of other processes: `Relay`."""
+    """Sender of the news of a person's list to other processes; implemented by `Relay`."""
 
     def send_list_change(self, user_id: str, change: ListChange) -> None:
         """Report a change of a person's list of sessions, or of the activity."""

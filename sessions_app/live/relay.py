@@ -10,7 +10,8 @@ news for every process goes to the group. A process without followers sends no n
 
 Until a process has listened for the time of a heartbeat, it cannot know its followers and sends all news to the group.
 News is gathered for `relay_seconds`; a cancel request and a sign-out go out immediately. A lost message delays news but
-loses none: the slow tick reads PostgreSQL on every heartbeat. So no wait for Redis is longer than a heartbeat.
+loses none: the slow tick reads PostgreSQL on every heartbeat. Waits for Redis end after a heartbeat: by then the slow
+tick has read the news.
 """
 
 import asyncio

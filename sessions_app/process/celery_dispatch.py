@@ -3,7 +3,8 @@
 A task is a hint: the row says what is to be done, and the sweep sends the task again when the broker has lost it. Tasks
 are sent by name, because the modules of the tasks are above this layer.
 
-A function `request_…` raises an error if there is no broker; `offer_…` leaves the work to the sweep then.
+A function `request_…` or `send_…` raises an error if there is no broker; `offer_…` leaves the work to the sweep then,
+and `aoffer_…` does so on the event loop, while a thread waits for the broker.
 """
 
 import logging
@@ -36,11 +37,6 @@ def request_session_run(session_id: str | UUID) -> None:
     current_app.send_task(RUN_SESSION, args=[str(session_id)], ignore_result=True)
 
 
-def request_sweep(seconds: float = 0.0) -> None:
-    """Ask a worker for a sweep in some seconds, in addition to the scheduled sweeps."""
-    current_app.send_task(SWEEP, countdown=seconds, ignore_result=True)
-
-
 def request_deliveries() -> None:
     """Ask a worker for a round of due deliveries to webhooks."""
     current_app.send_task(DELIVER_WEBHOOKS, ignore_result=True)
@@ -56,12 +52,20 @@ def request_facts(session_id: UUID) -> None:
     current_app.send_task(REMEMBER_FACTS, args=[str(session_id)], ignore_result=True)
 
 
-async def offer_deliveries() -> None:
+async def aoffer_deliveries() -> None:
     """Ask a worker for a round of due deliveries to webhooks; without a broker, leave them to the sweep."""
     try:
         await broker_threads.run(request_deliveries)
     except Exception:  # the broker may be unavailable: the sweep finds due deliveries
         logger.warning("No worker could be asked to deliver to webhooks; the sweep asks again", exc_info=True)
+
+
+def offer_sweep(seconds: float = 0.0) -> None:
+    """Ask a worker for a sweep in some seconds; without a broker, wait for the next scheduled sweep."""
+    try:
+        current_app.send_task(SWEEP, countdown=seconds, ignore_result=True)
+    except Exception:  # the broker may be unavailable
+        logger.warning("No worker could be asked for a sweep; the next one is scheduled", exc_info=True)
 
 
 def offer_session(session_id: UUID) -> None:
@@ -75,12 +79,12 @@ def offer_session(session_id: UUID) -> None:
 
 
 async def aoffer_session(session_id: UUID) -> None:
-    """`offer_session` on the event loop: a thread waits for the broker."""
+    """`offer_session` on the event loop."""
     await broker_threads.run(offer_session, session_id)
 
 
-def send_job_in_background(job_id: str | UUID, task_name: str) -> None:
-    """Send a job without waiting for the broker."""
+def offer_job(job_id: str | UUID, task_name: str) -> None:
+    """Send a job without waiting for the broker; without one, leave the job to the sweep."""
     create_task(_send_job(UUID(str(job_id)), task_name), f"send job {job_id}")
 
 

@@ -72,12 +72,18 @@ async def require_use(user_pk: Any, app_name: str) -> None:
         raise AgentClosedError
 
 
-async def closed_agents(user_pk: Any) -> list[BaseAgent]:
-    """Return the root agents of the apps that the user may not use now."""
+async def closed_agents(user_pk: Any, app_name: str) -> list[BaseAgent]:
+    """Return the root agents of the apps that the user may not use while using this app.
+
+    Raises:
+        AgentClosedError: the user may not use the app itself.
+    """
     if not conf().closes_apps:
         return []
     apps = registry.apps()
-    usable = await in_thread(usable_names, user_pk, apps)
+    usable = await in_thread(usable_names, user_pk, {*apps, app_name})
+    if app_name not in usable:
+        raise AgentClosedError
     return [app.root_agent for name, app in apps.items() if name not in usable]
 
 

@@ -109,14 +109,16 @@ async def revoke(credential: AuthCredential) -> bool:
     try:
         return await revoke_token(tokens, sign_in_exchange(tokens.resource or ""))
     except ExchangeError as error:
-        logger.warning("Tokens of a forgotten sign-in were not revoked: %s", error)
+        logger.warning("Tokens of a deleted credential were not revoked: %s", error)
         return False
 
 
 def revoke_after_commit(user: Any) -> None:
     """Revoke the tokens of all stored credentials of a user when the transaction that deletes them is committed."""
     credentials: list[AuthCredential] = []
-    for encrypted in SavedCredential.objects.filter(user=user).values_list("encrypted", flat=True):
+    # Locked: a renewal under way would store a new token after this reading.
+    rows = SavedCredential.objects.select_for_update().filter(user=user)
+    for encrypted in rows.values_list("encrypted", flat=True):
         credentials += decrypt(encrypted, _max_age()).values()
     if credentials:
         # `robust`: the rows are gone, whatever the services answer.

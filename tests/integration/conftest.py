@@ -139,7 +139,7 @@ def broker(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
     monkeypatch.setattr(repairs, "send_job", record)
     monkeypatch.setattr(response, "offer_session", lambda session_id: None)
     monkeypatch.setattr(current_app.control, "revoke", lambda *args, **kwargs: None)
-    monkeypatch.setattr(cancel, "request_sweep", lambda seconds: None)
+    monkeypatch.setattr(cancel, "offer_sweep", lambda seconds: None)
     return sent
 
 

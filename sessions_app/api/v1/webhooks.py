@@ -132,7 +132,7 @@ async def test_webhook(request: HttpRequest, webhook_id: UUID) -> Status[Deliver
     """Deliver the event `test` to a webhook, soon."""
     caller = caller_of(request, Scope.MANAGE)
     delivery = await in_thread(stage_test, _hooks_of(caller), webhook_id, id_of_key(request))
-    await celery_dispatch.offer_deliveries()
+    await celery_dispatch.aoffer_deliveries()
     return Status(202, Delivery.from_row(delivery))
 
 

@@ -56,7 +56,7 @@ async def set_config(agent: AgentOfCaller, config: TaskPushNotificationConfig) -
             "The credentials are no secret of Standard Webhooks, whsec_ and 24 to 64 bytes."
         )
     await in_thread(_store, agent, task, stored)
-    await celery_dispatch.offer_deliveries()
+    await celery_dispatch.aoffer_deliveries()
     return _without_secrets(stored)
 
 

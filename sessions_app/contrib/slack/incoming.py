@@ -40,7 +40,7 @@ from sessions_app.contrib.slack.threads import (
 from sessions_app.errors import ConflictError, NotFoundError, PermissionDeniedError
 from sessions_app.invocations.answers.answering import find_call_to_answer
 from sessions_app.models import LinkedAccount, Session, SlackThread, ToolJob
-from sessions_app.process.celery_dispatch import offer_deliveries
+from sessions_app.process.celery_dispatch import aoffer_deliveries
 from sessions_app.process.failures import public_error
 from sessions_app.process.threads import in_thread
 from sessions_app.rendering.sentences import in_language
@@ -194,7 +194,7 @@ async def _take(
         # Without the words of the message: the log alone keeps them.
         note = {"ts": ts, "bot": bot, "shown_in": str(event.get("thread_ts") or "")}
         await in_thread(note_message, thread, note)
-        await offer_deliveries()
+        await aoffer_deliveries()
     else:
         await _send(thread, ts, text, ())
 

@@ -9,6 +9,7 @@ import asyncio
 import logging
 import re
 import signal
+import threading
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -19,7 +20,7 @@ import httpx2
 import pytest
 from django.apps import apps as django_apps
 from django.contrib.auth.models import User
-from django.db import connection
+from django.db import connection, transaction
 from django.test import AsyncClient
 from django.urls import reverse
 from mcp.shared.auth import OAuthClientInformationFull
@@ -44,6 +45,7 @@ from sessions_app.limits import quotas
 from sessions_app.limits.rates import rates
 from sessions_app.models import AnswerRequest, Event, SavedCredential, Session
 from sessions_app.process.threads import in_thread
+from sessions_app.store.credential_service import revoke_after_commit
 from sessions_app.use_cases.sign_in import PendingSignIn
 from tests.echo_server import EchoServer
 from tests.fakes import ScriptedModel, call
@@ -605,3 +607,47 @@ async def test_erasing_the_person_leaves_no_token_here_and_at_the_service(
     assert (service.requests[-1], service.tokens() == []) == ("/revoke", answers)
     assert tombstone.finished_at and tombstone.counts["credentials"] == 1
     assert not await SavedCredential.objects.aexists()
+
+
+async def test_an_erasure_revokes_the_token_of_a_renewal_under_way(
+    person: User,
+    service: Service,
+    agent: ScriptedModel,
+    browser: AsyncClient,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    service.lifetime = 0
+    session, _ = await say(person)
+    await sign_in(browser, session)
+    service.lifetime = 3600
+    is_renewing = threading.Event()
+    has_to_wait = threading.Event()
+    exchange = service.exchange_refresh_token
+
+    async def exchange_later(*args: Any) -> Any:
+        is_renewing.set()
+        await asyncio.to_thread(has_to_wait.wait)
+        return await exchange(*args)
+
+    monkeypatch.setattr(service, "exchange_refresh_token", exchange_later)
+    asking = asyncio.create_task(say(person))
+    await asyncio.to_thread(is_renewing.wait)
+    erasing = asyncio.create_task(in_thread(delete_credentials, person))
+    while not (erasing.done() or await in_thread(_waits_for_a_lock)):
+        await asyncio.sleep(0.01)
+    has_to_wait.set()
+    await erasing
+    await asking
+    assert service.tokens() == []
+
+
+def delete_credentials(person: User) -> None:
+    with transaction.atomic():
+        revoke_after_commit(person.pk)
+        SavedCredential.objects.filter(user=person).delete()
+
+
+def _waits_for_a_lock() -> bool:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'")
+        return cursor.fetchone() is not None

@@ -46,7 +46,7 @@ def model(
     background_end: None,
 ) -> ScriptedModel:
     RUNS.clear()
-    monkeypatch.setattr(forced_end, "request_sweep", lambda: None)  # the tests sweep
+    monkeypatch.setattr(forced_end, "offer_sweep", lambda: None)  # the tests sweep
     return clerk_with(count_ants, served)
 
 
@@ -173,7 +173,7 @@ def test_a_cancelled_job_that_goes_on_is_ended_by_force_within_five_seconds(
     job: ToolJob, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sweeps: list[float] = []
-    monkeypatch.setattr(cancel, "request_sweep", sweeps.append)
+    monkeypatch.setattr(cancel, "offer_sweep", sweeps.append)
     monkeypatch.setattr(current_app.control, "revoke", lambda *args, **kwargs: None)
     cancel.cancel_job(job.pk, by=actors.person(job.session.user))
     [seconds] = sweeps
