@@ -25,7 +25,7 @@ from sessions_app.admin.framework.keyset_list import KeysetAdmin
 from sessions_app.admin.framework.links import event_link, row_url
 from sessions_app.admin.framework.permissions import REMIT_OF_ROW
 from sessions_app.asgi.artifact_files import header_name
-from sessions_app.errors import FilesUnavailableError
+from sessions_app.errors import AlteredFileError, FilesUnavailableError
 from sessions_app.models import AccessKind, Artifact
 from sessions_app.models.stored_files import available_files
 from sessions_app.rendering.audit_values import NOTHING, TRUNCATE_AT
@@ -100,15 +100,20 @@ class ArtifactAdmin(KeysetAdmin, SessionRowAdmin):
         """Return the picture for the page of the artifact; 404 for other files, and for one that was altered."""
         self.require_reading(request)
         artifact = self.get_row(request, str(artifact_id))
-        try:
-            picture = _picture_of(artifact)
-        except FileNotFoundError as error:
-            raise Http404(f"The file of artifact {artifact_id} does not exist.") from error
-        if picture is None:
+        if artifact.mime_type not in INLINE_IMAGES:
             raise Http404(f"The file of artifact {artifact_id} is no picture.")
-        self.note_access(request, AccessKind.OPEN, artifact.pk)
-        mime_type, content = picture
-        return HttpResponse(content, content_type=mime_type, headers={"X-Content-Type-Options": "nosniff"})
+        try:
+            content = artifact.read()
+        except (AlteredFileError, FileNotFoundError) as error:
+            raise Http404(f"The stored file of artifact {artifact_id} does not exist.") from error
+        # The type of a file is its sender's claim.
+        if signed_type(content[:BEGINNING]) != artifact.mime_type:
+            raise Http404(f"The file of artifact {artifact_id} is no picture of its type.")
+        # The detail tells this record from that of the page, which asks for the picture.
+        self.note_access(request, AccessKind.OPEN, artifact.pk, "picture")
+        return HttpResponse(
+            content, content_type=artifact.mime_type, headers={"X-Content-Type-Options": "nosniff"}
+        )
 
     @admin.display(description=_("Size"), ordering="size")
     def readable_size(self, artifact: Artifact) -> str:
@@ -159,21 +164,6 @@ class ArtifactAdmin(KeysetAdmin, SessionRowAdmin):
     @admin.display(description=_("Changes since the version before"))
     def changes(self, artifact: Artifact) -> str:
         return file_changes(artifact) or NOTHING
-
-
-def _picture_of(artifact: Artifact) -> tuple[str, bytes] | None:
-    """Return type and bytes of a picture that browsers show; None for other files, and for an altered one.
-
-    Raises:
-        FileNotFoundError: the storage does not have the file.
-    """
-    if artifact.mime_type not in INLINE_IMAGES:
-        return None
-    with available_files(), artifact.file.open("rb") as file:
-        content: bytes = file.read()
-    mime_type = signed_type(content[:BEGINNING])
-    is_stored_one = hashlib.sha256(content).hexdigest() == artifact.sha256
-    return (mime_type, content) if mime_type in INLINE_IMAGES and is_stored_one else None
 
 
 def _masked_content(artifact: Artifact, content: IO[bytes]) -> bytes | None:

@@ -143,22 +143,24 @@ def test_the_artifacts_of_an_event_can_be_downloaded(client: Client, session: Se
 
 
 def test_a_picture_is_shown_on_its_page(client: Client, session: Session) -> None:
-    """Only a picture by its bytes that is the stored one; the reading is recorded."""
+    """Only a picture by its bytes that is the stored one; the page and the picture are recorded."""
     sign_in(client, "session", "artifact")
     png = b"\x89PNG\r\n\x1a\n" + bytes(100)
     artifact = make_artifact(session, 'chart"\u202e.png', png, mime_type="image/png")
     picture = reverse("admin:sessions_app_artifact_picture", args=[artifact.pk])
     page = read(client, reverse("admin:sessions_app_artifact_change", args=[artifact.pk]))
     assert f'<img class="audit-picture" src="{picture}" alt="chart&quot;' in page
-    StaffAccess.objects.all().delete()
     response = client.get(picture)
     assert (response.content, response["Content-Type"]) == (png, "image/png")
     assert response["X-Content-Type-Options"] == "nosniff"
-    [access] = StaffAccess.objects.all()
-    assert (access.kind, access.subject_kind, access.subject_id) == ("open", "artifact", str(artifact.pk))
+    accesses = StaffAccess.objects.order_by("pk").values_list("kind", "subject_kind", "subject_id", "detail")
+    shown = [("open", "artifact", str(artifact.pk), detail) for detail in ("", "picture")]
+    assert list(accesses) == shown
     for name, content, mime_type in (
         ("drawing.svg", b"<svg onload='alert(1)'/>", "image/svg+xml"),
         ("drawing.png", b"<svg onload='alert(1)'/>", "image/png"),
+        ("photo.jpg", png, "image/jpeg"),
+        ("paper.pdf", b"%PDF-1.7", "application/pdf"),
         ("notes.txt", png, "text/plain"),
     ):
         other = make_artifact(session, name, content, mime_type=mime_type)
@@ -168,6 +170,7 @@ def test_a_picture_is_shown_on_its_page(client: Client, session: Session) -> Non
     assert client.get(picture).status_code == 404
     artifact.file.delete(save=False)
     assert client.get(picture).status_code == 404
+    assert list(accesses.all()) == shown
 
 
 def test_the_name_of_a_download_hides_no_ending(client: Client, session: Session) -> None:
