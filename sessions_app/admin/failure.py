@@ -151,26 +151,24 @@ class FailureAdmin(KeysetAdmin, SessionRowAdmin):
         return {
             "days": DAYS,
             "is_cut": len(rows) == MAX_GROUPED,
-            "rows": list(_rows_of(groups, today, self._days_of(request, [cause for cause, _ in groups]))),
+            "rows": list(_rows_of(groups, today, self._first_days(request, [cause for cause, _ in groups]))),
             "may_resolve": may(request, Right.RESOLVE_FAILURE),
             "rejections": _rejections(request, days),
             "title": title,
             "plot": plot,
         }
 
-    def _days_of(self, request: HttpRequest, causes: list[Cause]) -> dict[Cause, tuple[date, date]]:
-        """Return the first and the last day of each cause, among all stored failures."""
+    def _first_days(self, request: HttpRequest, causes: list[Cause]) -> dict[Cause, date]:
+        """Return the first day of each cause, among all stored failures."""
         failures = self.get_queryset(request).values_list("tool_name", "cause", "day")
-        ends = []
-        for tool, cause in causes:
-            own = failures.filter(tool_name=tool, cause=cause)
-            # Each by an index. Min and Max of all groups would read all of their failures.
-            ends += [own.order_by("day", "id")[:1], own.order_by("-day", "-id")[:1]]
-        found: dict[Cause, list[date]] = {}
-        if ends:
-            for tool, cause, day in ends[0].union(*ends[1:], all=True).order_by():
-                found.setdefault((tool, cause), []).append(day)
-        return {cause: (min(days), max(days)) for cause, days in found.items()}
+        # Each by an index. Min of all groups would read all of their failures.
+        firsts = [
+            failures.filter(tool_name=tool, cause=cause).order_by("day", "id")[:1] for tool, cause in causes
+        ]
+        if not firsts:
+            return {}
+        found = firsts[0].union(*firsts[1:], all=True)
+        return {(tool, cause): day for tool, cause, day in found}
 
     @admin.display(description=_("Tool"))
     def tool(self, failure: Failure) -> str:
@@ -203,17 +201,17 @@ def _rejections(request: HttpRequest, days: list[date]) -> list[dict[str, Any]]:
 
 
 def _rows_of(
-    groups: list[tuple[Cause, Counter[date]]], today: date, days: Mapping[Cause, tuple[date, date]]
+    groups: list[tuple[Cause, Counter[date]]], today: date, first_days: Mapping[Cause, date]
 ) -> Iterator[dict[str, Any]]:
     keys = [cause_key(tool, cause) for (tool, cause), _ in groups]
     stored = FailureCause.objects.filter(key__in=keys).select_related("assignee")
     known_causes = {row.key: row for row in stored}
     cause_page = reverse("admin:sessions_app_failure_cause")
     for key, ((tool, cause), numbers) in zip(keys, groups, strict=True):
-        first_seen, last_seen = days[tool, cause]
+        last_seen = max(numbers)
         known = known_causes.get(key, FailureCause())
         yield {
-            "first_seen": first_seen,
+            "first_seen": first_days[tool, cause],
             "last_seen": last_seen,
             "tool": tool,
             "cause": excerpt(cause),
