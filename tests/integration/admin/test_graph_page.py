@@ -123,13 +123,19 @@ def test_the_row_of_a_node_has_its_attempts_duration_input_output_and_event(
     assert re.search(r'<a href="[^"]*event=5#event-5">#5</a>', read(auditor, graph_of(session)))
 
 
-def test_a_failed_node_is_listed_however_many_runs_there_are(
+def test_a_failed_run_and_the_first_of_each_drawn_node_are_listed_however_many_runs_there_are(
     auditor: Client, refunds: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sessions_app.admin.session.workflow_graph.page.MAX_RUNS", 1)
+    for number in (2, 3):
+        failed = {"path": f"help_desk@1/pay@{number}"}
+        append_event(refunds, errorCode="BankError", nodeInfo=failed, author="help_desk")
+    end(refunds, "look_up@2")
     html = read(auditor, graph_of(refunds))
-    assert re.findall(r'<tr id="node-(\w+)"', html) == ["look_up", "pay"]
-    assert "1 more run" in html
+    rows = html.split("<tbody>", 1)[1].split("</tbody>", 1)[0]
+    assert re.findall(r"help_desk@1/(\w+@\d)", rows) == ["look_up@1", "pay@1", "pay@2"]
+    assert re.findall(r'<tr id="node-(\w+)"', rows) == ["look_up", "pay", "mail"]
+    assert "2 more runs" in html
 
 
 def test_a_node_that_the_drawing_leads_to_is_listed_however_many_runs_there_are(

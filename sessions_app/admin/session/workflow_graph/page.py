@@ -18,7 +18,7 @@ from sessions_app.rendering.audit_values import format_duration, format_json
 from sessions_app.rendering.workflow_card import words_of
 
 MAX_RUNS = 200
-"""Largest number of runs in the list of a page, and of later ones that are listed, too."""
+"""Number of runs at the beginning of a page's list, and largest number of later ones that staff may act on."""
 
 
 @dataclass(frozen=True)
@@ -137,15 +137,21 @@ def _workflow(session: Session, loaded: InvocationProgress, number: int, node: s
 
 
 def _listed(runs: Sequence[NodeProgress], drawn: set[str]) -> list[NodeProgress]:
-    """Return the first runs, and of the later ones those that staff may act on or that a drawn node leads to."""
-    first = runs[:MAX_RUNS]
-    missing = drawn - {run.name for run in first}
-    later = []
+    """Return the first runs, the first run of each drawn node, and later runs that staff may act on.
+
+    The links of the drawing lead to the first run of each node, so this is listed however many runs there are.
+    """
+    listed = list(runs[:MAX_RUNS])
+    unlisted = drawn - {run.name for run in listed}
+    actionable = 0
     for run in runs[MAX_RUNS:]:
-        if run.name in missing or run.state in OPEN_STATES or run.state is NodeState.FAILED:
-            missing.discard(run.name)
-            later.append(run)
-    return [*first, *later[:MAX_RUNS]]
+        if run.name in unlisted:
+            unlisted.discard(run.name)
+            listed.append(run)
+        elif (run.state in OPEN_STATES or run.state is NodeState.FAILED) and actionable < MAX_RUNS:
+            actionable += 1
+            listed.append(run)
+    return listed
 
 
 def _row(session: Session, loaded: InvocationProgress, progress: NodeProgress, anchor: str) -> RunRow:
