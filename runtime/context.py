@@ -279,6 +279,7 @@ class Context(ReadonlyContext):
         actions: actions of the step's next event.
         function_call_id: id of the tool's call; None in callbacks.
         tool_confirmation: the person's answer to a confirmation request (contract T7), or None.
+        asked_payload: payload of the answered request, as the tool has asked; None for a new call.
         allowed_at: time of the earlier allowance that confirms the call (seconds since the epoch), or None.
         child_responses: answers, with usage, of models that the tool has asked, and of agents run as tools.
     """
@@ -295,6 +296,7 @@ class Context(ReadonlyContext):
         self.actions = event_actions or construct(EventActions)
         self.function_call_id = function_call_id
         self.tool_confirmation = tool_confirmation
+        self.asked_payload: Any = None
         self.allowed_at: float | None = None
         self.child_responses: list[LlmResponse] = []
         self._state = State(invocation_context.session.state, self.actions.state_delta)

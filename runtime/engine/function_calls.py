@@ -196,7 +196,11 @@ async def run_call(
     """
     # `settle` runs each call in a new task, and the tool is still part of the invocation.
     adopt_write_scope()
-    context = Context(ctx, function_call_id=call.id, tool_confirmation=confirmations.get(call.id or ""))
+    context = Context(ctx, function_call_id=call.id)
+    answered = confirmations.get(call.id or "")
+    if answered:
+        context.tool_confirmation = answered.answer
+        context.asked_payload = answered.asked_payload
     tool = tools.get(call.name or "")
     # Hooks and tools may change arguments in place; the recorded call keeps the model's (contract Q5).
     args = copy.deepcopy(call.args or {})

@@ -13,6 +13,7 @@ Only events record the state, so an answer that arrives twice reruns the call on
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from runtime import types
 from runtime.engine.human_input.confirmation import confirmation_requests, read_confirmation
@@ -22,12 +23,26 @@ from runtime.events.event import Event
 from runtime.events.event_actions import EventActions
 from runtime.events.invocation_log import path_of
 from runtime.events.rewound import drop_rewound
-from runtime.events.tool_confirmation import ToolConfirmation
+from runtime.events.tool_confirmation import ToolConfirmation, question_in
 
 AgentRun = tuple[str, str]
 """Name of an agent, and the path of its node's run: the runs of a node share the agent. Empty outside workflows."""
-Confirmations = Mapping[str, ToolConfirmation | None]
-"""Confirmations by the id of the call to rerun; None for a call that needed only a credential."""
+
+
+@dataclass(frozen=True)
+class AnsweredQuestion:
+    """The person's answer to a confirmation request.
+
+    Attributes:
+        asked_payload: payload of the request.
+    """
+
+    answer: ToolConfirmation
+    asked_payload: Any = None
+
+
+Confirmations = Mapping[str, AnsweredQuestion | None]
+"""Answered requests by the id of the call to rerun; None for a call that needed only a credential."""
 
 
 @dataclass(frozen=True)
@@ -101,6 +116,7 @@ class _Request:
         kind: name of the framework call.
         made_by: agent that made the call, and the path of its node's run in a workflow.
         call: the call; None if the agent made no such call. Compared by identity, because models may reuse ids.
+        asked_payload: payload of a confirmation request.
         answer: the latest answer before the rerun.
         is_fresh: True if the answer came in this invocation.
         is_settled: True if the call was rerun after an answer.
@@ -109,6 +125,7 @@ class _Request:
     kind: str
     made_by: AgentRun
     call: types.FunctionCall | None
+    asked_payload: Any = None
     answer: types.FunctionResponse | None = None
     is_fresh: bool = False
     is_settled: bool = False
@@ -152,14 +169,14 @@ class _RequestLog:
                     calls.append(request.call)
         return calls
 
-    def confirmation(self, call: types.FunctionCall) -> ToolConfirmation | None:
-        """Return the person's confirmation of the call, or None.
+    def confirmation(self, call: types.FunctionCall) -> AnsweredQuestion | None:
+        """Return the answered confirmation request for the call, or None.
 
         The confirmation may be older than the answer: a confirmed call may have asked for a credential next.
         """
         for request in self._requests.values():
             if request.call is call and request.kind == REQUEST_CONFIRMATION and request.answer:
-                return read_confirmation(request.answer)
+                return AnsweredQuestion(read_confirmation(request.answer), request.asked_payload)
         return None
 
     def _record_request(self, author: AgentRun, request_call: types.FunctionCall) -> None:
@@ -169,7 +186,8 @@ class _RequestLog:
         for request_id, earlier in list(self._requests.items()):
             if call is not None and earlier.call is call and earlier.kind == kind:
                 del self._requests[request_id]
-        self._requests[request_call.id or ""] = _Request(kind, author, call)
+        asked_payload = question_in(request_call.args or {}).get("payload")
+        self._requests[request_call.id or ""] = _Request(kind, author, call, asked_payload)
 
     def _record_answer(self, event: Event, response: types.FunctionResponse) -> None:
         request = self._requests.get(response.id or "")

@@ -27,10 +27,7 @@ from mcp.types import (
 )
 from pydantic import BaseModel, ValidationError
 
-from runtime import types
 from runtime.context import Context
-from runtime.events.calls import REQUEST_CONFIRMATION, id_of_requested_call
-from runtime.events.tool_confirmation import question_in
 from runtime.tools.mcp_tool.sampling import answer_of_model, prompt_of
 
 PENDING = {"status": "The server asks the user something. The call goes on with the answer."}
@@ -146,22 +143,9 @@ def ask_to_open_pages(context: Context, server_name: str, error: MCPError) -> bo
 def _answered_question(context: Context) -> _Question | None:
     """Return the question of the server that the person has answered; None for a new call.
 
-    From the log: many answers, above all a no, have no payload, and none may change what was asked.
+    As it was asked: many answers, above all a no, have no payload, and none may change the question.
     """
-    if context.tool_confirmation is None:
-        return None
-    for event in reversed(context.session.events):
-        for request in event.get_function_calls():
-            if (
-                request.name == REQUEST_CONFIRMATION
-                and id_of_requested_call(request) == context.function_call_id
-            ):
-                return _question_in(request)
-    return None
-
-
-def _question_in(request: types.FunctionCall) -> _Question | None:
-    payload = question_in(request.args or {}).get("payload")
+    payload = context.asked_payload
     if not isinstance(payload, dict) or _ASKED not in payload:
         return None
     try:

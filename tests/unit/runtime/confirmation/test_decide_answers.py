@@ -7,7 +7,13 @@ from typing import Any
 import pytest
 
 from runtime import types
-from runtime.engine.human_input.answers import AlreadyAnswered, NoAnswers, Rerun, decide_answers
+from runtime.engine.human_input.answers import (
+    AlreadyAnswered,
+    AnsweredQuestion,
+    NoAnswers,
+    Rerun,
+    decide_answers,
+)
 from runtime.events import Event, EventActions, ToolConfirmation
 from tests.fakes import call, say
 from tests.unit.runtime.confirmation.chat import response
@@ -93,7 +99,8 @@ def test_the_calls_to_rerun_follow_from_the_events(case: str) -> None:
     assert isinstance(decision, Rerun)
     assert decision.calls == [events[0].get_function_calls()[0]]
     assert decision.confirmations == {
-        call_id: ToolConfirmation(confirmed=confirmed) for call_id, confirmed in expected.items()
+        call_id: AnsweredQuestion(ToolConfirmation(confirmed=confirmed))
+        for call_id, confirmed in expected.items()
     }
 
 
