@@ -105,24 +105,25 @@ def ask_person(context: Context, server_name: str, result: InputRequiredResult) 
     if len(requests) != 1:
         return False
     key, request = requests[0]
-    asked = _Question(key=key, state=result.request_state)
+    state = result.request_state
     match request:
         case ElicitRequest(params=ElicitRequestFormParams(message=message, requested_schema=schema)):
             properties = schema.get("properties")
             if not isinstance(properties, dict):
                 properties = {}
             fields = {name: _beginning(property_) for name, property_ in properties.items() if name != _ASKED}
-            asked.fields = list(fields)
-            return _ask(context, f"{server_name} asks: {message}", asked, fields)
+            form = _Question(key=key, fields=list(fields), state=state)
+            return _ask(context, _asks(server_name, message), form, fields)
         case ElicitRequest(params=ElicitRequestURLParams() as page):
-            return page.url.startswith(_WEB) and _ask(
-                context, f"{server_name} asks: {_words_of(page)}", asked
-            )
+            if not page.url.startswith(_WEB):
+                return False
+            return _ask(context, _asks(server_name, _words_of(page)), _Question(key=key, state=state))
         case CreateMessageRequest(params=sample):
             prompt = prompt_of(context, sample)
-            asked.sample = sample
+            if prompt is None:
+                return False
             words = f"{server_name} wants the answer of the agent's model to this text:\n{prompt}"
-            return prompt is not None and _ask(context, words, asked)
+            return _ask(context, words, _Question(key=key, state=state, sample=sample))
     return False
 
 
@@ -137,7 +138,7 @@ def ask_to_open_pages(context: Context, server_name: str, error: MCPError) -> bo
     if not pages or not all(page.url.startswith(_WEB) for page in pages):
         return False
     words = "\n".join(map(_words_of, pages))
-    return _ask(context, f"{server_name} asks: {words}", _Question(key=_REFUSAL))
+    return _ask(context, _asks(server_name, words), _Question(key=_REFUSAL))
 
 
 def _answered_question(context: Context) -> _Question | None:
@@ -160,6 +161,11 @@ def _ask(context: Context, words: str, asked: _Question, fields: Mapping[str, An
     kept = asked.model_dump(mode="json", by_alias=True, exclude_none=True)
     context.request_confirmation(hint=words, payload={**fields, _ASKED: kept})
     return True
+
+
+def _asks(server_name: str, message: str) -> str:
+    # The person must know that the words are not the site's.
+    return f"{server_name} asks: {message}"
 
 
 def _words_of(page: ElicitRequestURLParams) -> str:
