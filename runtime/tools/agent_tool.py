@@ -18,11 +18,11 @@ from runtime.events.calls import REQUEST_CONFIRMATION, REQUEST_CREDENTIAL, parts
 from runtime.events.event import Event
 from runtime.events.tool_confirmation import call_to_confirm
 from runtime.models.llm_response import text_in
-from runtime.sessions.state import GROUNDING_KEY
 from runtime.tools.arguments import bad_values, describe_errors
 from runtime.tools.base_tool import BaseTool
 from runtime.tools.output_schema import OutputSchema
 from runtime.tools.schema import adapter_of, schema_of
+from runtime.tools.sources import add_sources
 from runtime.tools.tool_result import description_of
 from runtime.valid_text import json_text
 
@@ -158,6 +158,7 @@ class AgentTool(BaseTool):
     async def _run(self, content: types.Content, tool_context: Context) -> list[Event]:
         """Run the agent, forward its state and artifact changes, and return its committed events."""
         committed: list[Event] = []
+        sources: types.GroundingMetadata | None = None
         state = tool_context.state.to_dict()
         run = tool_context.run_agent(self.agent, content, state, include_plugins=self.include_plugins)
         async with aclosing(run) as events:
@@ -168,10 +169,11 @@ class AgentTool(BaseTool):
                 tool_context.state.update(event.actions.state_delta)
                 tool_context.actions.artifact_delta.update(event.actions.artifact_delta)
                 committed.append(event)
-                if event.grounding_metadata and self.propagate_grounding_metadata:
-                    tool_context.state[GROUNDING_KEY] = event.grounding_metadata
+                sources = event.grounding_metadata or sources
                 if event.usage_metadata:
                     tool_context.child_responses.append(event)
+        if sources and self.propagate_grounding_metadata:
+            add_sources(tool_context, sources)
         return committed
 
 

@@ -16,7 +16,6 @@ from runtime.tools.base_tool import BaseTool
 from runtime.tools.callables import underlying_function
 from runtime.tools.function_signature import read_signature
 from runtime.tools.require_confirmation import Predicate, is_confirmation_required
-from runtime.tools.sources import does_find_sources
 from runtime.tools.tool_result import ToolError
 from runtime.tools.tool_threads import run_in_tool_thread
 
@@ -63,7 +62,9 @@ class FunctionTool(BaseTool):
         self._signature = read_signature(func)
         self._require_confirmation = require_confirmation
         self.may_allow_for_session = may_allow_for_session
-        self.propagate_grounding_metadata = does_find_sources(func)
+        self.propagate_grounding_metadata = getattr(
+            underlying_function(func), "propagate_grounding_metadata", False
+        )
         super().__init__(name=self._signature.name, description=self._signature.description)
         self.confirmed_by = check_confirmer(confirmed_by, self.name, may_allow_for_session)
 

@@ -6,13 +6,14 @@ from runtime import types
 from runtime.models.llm_request import LlmRequest
 from runtime.sessions.state import State
 from runtime.tools.function_tool import FunctionTool
-from runtime.tools.sources import add_document
+from runtime.tools.sources import add_document, finds_sources
 from runtime.tools.tool_context import ToolContext
 
 _NAME = "load_artifacts"
 _MODEL_INPUT_TYPES = ("image/", "audio/", "video/", "text/", "application/pdf")
 
 
+@finds_sources
 def load_artifacts(artifact_names: list[str]) -> dict[str, Any]:
     """Read files of this session; their contents are shown with the next request only.
 
@@ -33,7 +34,6 @@ class LoadArtifactsTool(FunctionTool):
 
     def __init__(self) -> None:
         super().__init__(load_artifacts, title="Look at {artifact_names}")
-        self.propagate_grounding_metadata = True
 
     async def process_llm_request(self, *, tool_context: ToolContext, llm_request: LlmRequest) -> None:
         await super().process_llm_request(tool_context=tool_context, llm_request=llm_request)

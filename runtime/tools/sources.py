@@ -10,20 +10,14 @@ from typing import Any, TypeVar
 from runtime import types
 from runtime.context import Context
 from runtime.sessions.state import GROUNDING_KEY
-from runtime.tools.callables import underlying_function
 
 F = TypeVar("F", bound=Callable[..., Any])
-_MARK = "propagate_grounding_metadata"
 
 
 def finds_sources(function: F) -> F:
-    """Mark a function that adds sources."""
-    setattr(function, _MARK, True)
+    """Mark a function that adds sources. `FunctionTool` reads the mark."""
+    function.propagate_grounding_metadata = True  # type: ignore[attr-defined]
     return function
-
-
-def does_find_sources(function: Callable[..., Any]) -> bool:
-    return bool(getattr(underlying_function(function), _MARK, False))
 
 
 def add_page(tool_context: Context, title: str, url: str) -> None:
@@ -37,11 +31,39 @@ def add_document(tool_context: Context, title: str, uri: str = "") -> None:
     _add(tool_context, types.GroundingChunk(retrieved_context=document))
 
 
+def add_sources(tool_context: Context, found: types.GroundingMetadata) -> None:
+    """Add all that a search or another agent has found to the sources of the answer."""
+    # In place: calls of a step share the object. Of the values that they write, only that of the last call would count.
+    sources = tool_context.state.get(GROUNDING_KEY) or types.GroundingMetadata()
+    if sources.grounding_supports or found.grounding_supports:
+        earlier = len(sources.grounding_chunks or ())
+        sources.grounding_supports = [*_supports(sources, 0), *_supports(found, earlier)]
+    for name, value in found:
+        known = getattr(sources, name)
+        if name == "grounding_supports" or value is None:
+            continue
+        if isinstance(known, list):
+            known.extend(value)
+        else:
+            setattr(sources, name, value)
+    tool_context.state[GROUNDING_KEY] = sources
+
+
 def _add(tool_context: Context, chunk: types.GroundingChunk) -> None:
     sources = tool_context.state.get(GROUNDING_KEY) or types.GroundingMetadata()
-    if sources.grounding_chunks is None:
-        sources.grounding_chunks = []
-    # In place: calls of a step share the object. Of the values that they write, only that of the last call would count.
-    if chunk not in sources.grounding_chunks:
-        sources.grounding_chunks.append(chunk)
-    tool_context.state[GROUNDING_KEY] = sources
+    if chunk not in (sources.grounding_chunks or ()):
+        add_sources(tool_context, types.GroundingMetadata(grounding_chunks=[chunk]))
+
+
+def _supports(sources: types.GroundingMetadata, earlier: int) -> list[types.GroundingSupport]:
+    """Return the cited passages with the indexes of their sources, which come after `earlier` others."""
+    count = len(sources.grounding_chunks or ())
+    supports = sources.grounding_supports or []
+    if count and not supports:
+        # An answer shows all its sources, or only those that a passage cites.
+        supports = [types.GroundingSupport(grounding_chunk_indices=list(range(count)))]
+    moved = []
+    for support in supports:
+        indexes = [earlier + index for index in support.grounding_chunk_indices or () if 0 <= index < count]
+        moved.append(support.model_copy(update={"grounding_chunk_indices": indexes}))
+    return moved

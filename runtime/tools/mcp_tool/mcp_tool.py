@@ -18,7 +18,6 @@ from runtime.errors import AdkError, ModelError
 from runtime.events.answer_rules import PERSON
 from runtime.events.calls import REQUEST_CREDENTIAL, CallFailure
 from runtime.models.llm_response import parts_in
-from runtime.sessions.state import GROUNDING_KEY
 from runtime.tools.base_tool import BaseTool
 from runtime.tools.callables import underlying_function
 from runtime.tools.mcp_tool.connection import ConnectionLostError, McpConnectionError, SignInNeededError
@@ -33,6 +32,7 @@ from runtime.tools.mcp_tool.server import McpServer
 from runtime.tools.openapi_tool.http_exchange import ExchangeError
 from runtime.tools.progress import progress_receiver
 from runtime.tools.require_confirmation import Predicate, is_confirmation_required
+from runtime.tools.sources import add_sources
 from runtime.tools.tool_result import ResultFile, ToolError
 from runtime.trace_context import trace_headers
 
@@ -177,7 +177,7 @@ class McpTool(BaseTool):
         if sources is None or not self.propagate_grounding_metadata:
             return
         try:
-            tool_context.state[GROUNDING_KEY] = types.GroundingMetadata.model_validate(sources)
+            add_sources(tool_context, types.GroundingMetadata.model_validate(sources))
         except ValidationError as error:
             logger.warning("MCP tool %r: the sources of its answer cannot be read: %s", self.name, error)
 

@@ -17,6 +17,7 @@ from runtime.models import LlmRequest, LlmResponse
 from runtime.plugins import BasePlugin
 from runtime.testing.scripted_model import call as model_call
 from runtime.tools import AgentTool
+from runtime.tools.sources import add_page, finds_sources
 from tests.fakes import ScriptedModel, parts_of
 from tests.unit.runtime.conversation import Conversation
 from tests.unit.runtime.weather import Place, Weather
@@ -187,6 +188,47 @@ async def test_sources_of_the_agents_answer_become_those_of_the_callers_next_res
         chat = Conversation(LlmAgent(name="desk", model=ScriptedModel(turns=turns), tools=[tool]))
         [*_, last] = await chat.say("Weather?")
         assert last.grounding_metadata == (sources if passes_on else None)
+
+
+async def test_the_next_response_has_the_sources_of_all_calls() -> None:
+    """Also those that no passage cites, and each passage cites the same sources as before."""
+
+    def found(title: str, cited: int) -> LlmResponse:
+        chunks = [page(title), page("unused")]
+        support = types.GroundingSupport(grounding_chunk_indices=[cited, 7])
+        metadata = types.GroundingMetadata(
+            web_search_queries=[title], grounding_chunks=chunks, grounding_supports=[support]
+        )
+        return LlmResponse(content=types.ModelContent("Sun."), grounding_metadata=metadata)
+
+    def page(title: str) -> types.GroundingChunk:
+        return types.GroundingChunk(web=types.GroundingChunkWeb(title=title, uri=f"https://{title}.example"))
+
+    @finds_sources
+    def read(title: str, tool_context: Context) -> str:
+        add_page(tool_context, title, f"https://{title}.example")
+        return "Sunny."
+
+    searcher = LlmAgent(name="searcher", model=ScriptedModel(turns=[found("first", 0), found("second", 0)]))
+    turns = [
+        model_call("read", title="before"),
+        model_call("searcher", request="weather"),
+        [model_call("read", title="after"), model_call("searcher", request="weather")],
+        "Sun.",
+    ]
+    tools = [read, AgentTool(searcher, propagate_grounding_metadata=True)]
+    [*_, last] = await Conversation(LlmAgent(name="desk", model=ScriptedModel(turns=turns), tools=tools)).say(
+        "Weather?"
+    )
+    sources = last.grounding_metadata
+    assert sources and sources.web_search_queries == ["first", "second"]
+    titles = [str(chunk.web.title) for chunk in sources.grounding_chunks or [] if chunk.web]
+    cited = [
+        [titles[index] for index in support.grounding_chunk_indices or ()]
+        for support in sources.grounding_supports or ()
+    ]
+    assert sorted(titles) == ["after", "before", "first", "second", "unused", "unused"]
+    assert sorted(cited) == [["after"], ["before"], ["first"], ["second"]]
 
 
 class Watcher(BasePlugin):

@@ -425,12 +425,16 @@ async def test_a_page_that_is_no_web_page_is_not_shown(
 @pytest.mark.parametrize(
     ("propagates", "sources", "shown"),
     [
-        (True, {"webSearchQueries": ["lamps"]}, types.GroundingMetadata(web_search_queries=["lamps"])),
+        (
+            True,
+            {"webSearchQueries": ["lamps"]},
+            types.GroundingMetadata(web_search_queries=["lamps", "lamps"]),
+        ),
         (True, {"webSearchQueries": 7}, None),
         (False, {"webSearchQueries": ["lamps"]}, None),
     ],
 )
-async def test_the_sources_of_an_answer_become_those_of_the_next_response(
+async def test_the_sources_of_answers_become_those_of_the_next_response(
     server: StreamableHTTPConnectionParams,
     closing: list[McpToolset],
     propagates: bool,
@@ -439,6 +443,7 @@ async def test_the_sources_of_an_answer_become_those_of_the_next_response(
 ) -> None:
     toolset = McpToolset(connection_params=server, propagate_grounding_metadata=propagates)
     closing.append(toolset)
-    model = ScriptedModel(turns=[model_call("search", sources=sources), "Two lamps."])
+    searches = [model_call("search", sources=sources), model_call("search", sources=sources)]
+    model = ScriptedModel(turns=[*searches, "Two lamps."])
     events = await Conversation(LlmAgent(name="clerk", model=model, tools=[toolset])).say("Lamps?")
     assert (events[-1].text(), events[-1].grounding_metadata) == ("Two lamps.", shown)
