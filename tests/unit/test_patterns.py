@@ -83,8 +83,9 @@ def of_modules() -> Iterator[tuple[str, re.Pattern[Any], set[str]]]:
                 file.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
             )
             for name, value in vars(module).items():
-                if isinstance(value, re.Pattern):
-                    yield f"{file} {name}", value, uses().get(name, SEARCHES)
+                for pattern in value.values() if type(value) is dict else [value]:
+                    if isinstance(pattern, re.Pattern):
+                        yield f"{file} {name}", pattern, uses().get(name, SEARCHES)
 
 
 def of_calls() -> Iterator[tuple[str, ast.expr, str]]:
