@@ -43,6 +43,7 @@ class Colour(BaseModel):
 
 
 PAGE = "https://files.example.com/open?user=ada"
+WHICH_FOLDER = "Which folder has the letters?"
 PNG = bytes.fromhex("89504e470d0a1a0a0000000d49484452")
 server = MCPServer("test server")
 cancelled = anyio.Event()
@@ -84,14 +85,14 @@ def ask_colour(colour: Annotated[Colour, Resolve(colour_question)]) -> str:
 
 @server.tool(structured_output=False)
 async def open_page(
-    context: Context, run_log: str, refuses: bool = False, form: bool = False, url: str = PAGE
+    context: Context, run_log: str, refuses: bool = False, wants: str = "page", url: str = PAGE
 ) -> Any:
-    """Return a text after the user has opened a page, or has filled in a form.
+    """Return a text after the user has opened a page or filled in a form, or the client's model has answered.
 
     Args:
         run_log: gets a line for each call. While there is no file of this name with `.go` behind, the call waits.
         refuses: True to ask for the page by an error, as servers of protocol 2025-11-25 do.
-        form: True to ask for a folder by a form in place of the page.
+        wants: "form" to ask for a folder by a form in place of the page, "model" to ask the model for it.
     """
     note(run_log, "called")
     while not os.path.exists(f"{run_log}.go"):
@@ -102,9 +103,15 @@ async def open_page(
         return "Not opened."
     if is_open and isinstance(answer, ElicitResult) and answer.content:
         return f"Your files in {answer.content['folder']}."
+    if is_open and isinstance(answer, CreateMessageResult) and isinstance(answer.content, TextContent):
+        return f"Your files in {answer.content.text}."
     if is_open and (answer or refuses):
         return "Your files."
-    if form:
+    if wants == "model":
+        message = SamplingMessage(role="user", content=TextContent(type="text", text=WHICH_FOLDER))
+        sample = CreateMessageRequestParams(messages=[message], max_tokens=10)
+        return InputRequiredResult(input_requests={"page": CreateMessageRequest(params=sample)})
+    if wants == "form":
         schema = {"type": "object", "properties": {"folder": {"type": "string", "default": "letters"}}}
         asked = ElicitRequestFormParams(message="Open your files:", requested_schema=schema)
         return InputRequiredResult(input_requests={"page": ElicitRequest(params=asked)})

@@ -1,4 +1,4 @@
-"""An agent whose MCP server wants a page to be opened or a form filled in, and a program with a message or an answer.
+"""An agent whose MCP server wants a page, a form or an answer of the model, and a program with a message or an answer.
 
 `test_killed_elicitation.py` kills the program.
 """
@@ -19,16 +19,20 @@ from runtime.apps import App
 from runtime.tools.mcp_tool import McpToolset
 from tests.fakes import ScriptedModel, call
 from tests.mcp_process import http_params
+from tests.mcp_server import WHICH_FOLDER
 
 NAME = "clerk"
 
 
-def page_opener(port: int, run_log: str, form: bool) -> App:
+def page_opener(port: int, run_log: str, wants: str) -> App:
     """Return the app, for the server at a port."""
 
     def next_turn(request: Any) -> Any:
-        response = request.contents[-1].parts[0].function_response
-        return str(response.response) if response else call("open_page", run_log=run_log, form=form)
+        asked = request.contents[-1].parts[0]
+        if asked.text == WHICH_FOLDER:
+            return "notes"
+        response = asked.function_response
+        return str(response.response) if response else call("open_page", run_log=run_log, wants=wants)
 
     model = ScriptedModel(rule=next_turn)
     return App(
@@ -68,8 +72,8 @@ def main() -> None:
     from sessions_app.agent_apps import registry
     from sessions_app.process import threads
 
-    session_id, port, run_log, form = sys.argv[1:]
-    app = page_opener(int(port), run_log, form == "form")
+    session_id, port, run_log, wants = sys.argv[1:]
+    app = page_opener(int(port), run_log, wants)
     with patch.object(registry, "apps", lambda: {app.name: app}):
         threads.run(act(UUID(session_id)))
 

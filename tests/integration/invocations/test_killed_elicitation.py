@@ -1,4 +1,4 @@
-"""A question of an MCP server with a page or a form outlives the process: another one goes on (contract T13)."""
+"""A question of an MCP server with a page, form or prompt outlives the process: another one goes on (contract T13)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.free_port import free_port
 from tests.integration.invocations.page_opener import NAME, page_opener
 from tests.integration.management.terminal import site_environment
 from tests.mcp_process import running_server
-from tests.mcp_server import PAGE
+from tests.mcp_server import PAGE, WHICH_FOLDER
 from tests.served_agents import Served
 
 
@@ -62,20 +62,25 @@ async def take_over(session: Session) -> str:
 
 
 @pytest.mark.parametrize(
-    ("mode", "asked", "result"), [("page", PAGE, "Your files."), ("form", "letters", "Your files in notes.")]
+    ("wants", "asked", "result"),
+    [
+        ("page", PAGE, "Your files."),
+        ("form", "letters", "Your files in notes."),
+        ("model", WHICH_FOLDER, "Your files in notes."),
+    ],
 )
 async def test_the_process_is_killed_before_the_question_and_after_the_answer_in_the_inbox(
-    person: User, served: Served, loop_end: None, tmp_path: Path, mode: str, asked: str, result: str
+    person: User, served: Served, loop_end: None, tmp_path: Path, wants: str, asked: str, result: str
 ) -> None:
     port = free_port()
     run_log = tmp_path / "log"
     answering = tmp_path / "log.go"
-    served(page_opener(port, str(run_log), mode == "form"))
+    served(page_opener(port, str(run_log), wants))
     session = await use_cases.create_session(person, NAME)
     environment = site_environment(ALLOWED_HOSTS="testserver")
     modules = ("adk_site.urls", "sessions_app.tasks", "tests.fakes")
     with running_server("http", port), ForkServer(environment, *modules) as programs:
-        dying = Dying(programs, session, (str(port), str(run_log), mode), run_log)
+        dying = Dying(programs, session, (str(port), str(run_log), wants), run_log)
         await dying.act(calls=1)
         answering.touch()
         await take_over(session)
