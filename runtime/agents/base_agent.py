@@ -120,7 +120,7 @@ class BaseAgent(BaseModel):
         ctx = parent_context.for_agent(self)
         if ctx.has_ended(self):
             return
-        # Outside of the `try`: not the agent fails that does not run, but its caller.
+        # Outside of the `try`: an agent that may not run has not failed itself.
         ctx.run_config.check_agent(self)
         try:
             # A resumed agent has committed events, so its before callbacks have run.

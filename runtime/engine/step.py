@@ -1,18 +1,16 @@
 """Steps of an LLM agent: a model call and its function calls, repeated until a final response (contract A6, A8).
 
-    decide_answers -> rerun answered calls
-                              v
-    open_tasks     -> continue the tasks, or without any
-    decide_resume  -> finish the old step
-                              v
-                           run_step -> CallModel -> run_step ...
-                                    -> Transfer(agent)
-                                    -> Stop
+    run_answered_calls   reruns calls that a person has answered (decide_answers)
+            v
+    continue_work        continues tasks (open_tasks), or else the interrupted step (decide_resume)
+            v
+    run_step             calls the model and runs its calls, again and again
 
 Each part of a step is a generator of events. The Runner commits an event before it asks for the next, so everything
 after a `yield` can rely on the commit. Async generators cannot return a value, so a function leaves its outcome in
-`Step.next`. Decisions (`decide_answers`, `decide_resume`, `decide_next_step`) are pure functions of the committed
-events; this module acts on them.
+`Step.next`: the next function runs after `CallModel`, and none after `Transfer` to another agent or `Stop`. Decisions
+(`decide_answers`, `decide_resume`, `decide_next_step`) are pure functions of the committed events; this module acts on
+them.
 """
 
 from collections.abc import AsyncGenerator

@@ -17,8 +17,8 @@ class NodeInfo(BaseModel):
 
     Attributes:
         path: path of the run.
-        output_for: paths of the runs whose output the event gives: the run itself, and after its last node the
-            workflow, unless it is a node, which has a last event of its own.
+        output_for: paths of the runs whose output the event gives: the run itself and, at the last node of a workflow,
+            the workflow. A workflow that is a node has a last event of its own.
         message_as_output: True if the latest message of the run is its output.
         has_ended: True for the last event of a run.
         failed_attempts: number of attempts that have failed, in the event of a failure that is tried again.

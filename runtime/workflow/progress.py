@@ -193,8 +193,8 @@ class _Walk:
             errors: errors in the run that ended an invocation, oldest first.
         """
         record = level.log.run(progress.path)
-        waiting = level.log.pending_calls(progress.path)
-        progress.pending_calls = [made.call.id or "" for made in waiting]
+        pending = level.log.pending_calls(progress.path)
+        progress.pending_calls = [made.call.id or "" for made in pending]
         jobs_of_tool: list[NodeJob] = []
         if isinstance(level.nodes.get(progress.path), ToolNode):
             jobs_of_tool = self._jobs_of(made.call.id or "" for made in record.calls)
@@ -205,7 +205,7 @@ class _Walk:
             progress.state = NodeState.DONE
             progress.output = record.output
             progress.route = record.route
-        elif waiting:
+        elif pending:
             progress.state = NodeState.WAITING
             in_background = [job for job in self._jobs_of(progress.pending_calls) if not job.asks]
             if in_background:
