@@ -30,9 +30,11 @@ from adk_site.demo.script import (
 )
 from adk_site.demo.sourced import SOURCED, grounding
 from runtime import types
+from runtime.events.calls import ResponseStatus
 from runtime.events.quotation import is_quotation
 from runtime.models import BaseLlm, LlmRequest, LlmResponse
 from runtime.models.llm_response import parts_in
+from sessions_app.history.call_state import WAITING
 from sessions_app.history.event_marks import IT_IS_TIME
 from sessions_app.remembering.fact_request import Facts
 
@@ -202,12 +204,12 @@ class _Script:
             return f"{tool} did not work: {result['error']}"
         if response.name in ("schedule_task", "list_scheduled_tasks"):
             return scheduled_in(result.get("scheduled_tasks", [result]))
-        if response.name in self.long_running and result.get("status") in ("queued", "pending"):
+        if response.name in self.long_running and result.get("status") in WAITING:
             return f"{tool} has begun. I will tell you here when it is done."
         prose = [str(result.pop(key)) for key in ("summary", "message") if result.get(key)]
         lines = []
         for key, value in result.items():
-            if value not in (None, "succeeded"):
+            if value not in (None, ResponseStatus.SUCCEEDED):
                 lines.append(f"- {key.replace('_', ' ').capitalize()}: {_text(value)}")
         introduction = f"{tool}:" if lines else f"{tool} is done."
         return "\n\n".join([*(prose or [introduction]), "\n".join(lines)]).strip()

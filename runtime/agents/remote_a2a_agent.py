@@ -40,7 +40,7 @@ from runtime.auth.placement import place
 from runtime.context import InvocationContext, ReadonlyContext
 from runtime.engine.resume.agent_progress import own_events
 from runtime.errors import ConfigurationError
-from runtime.events.calls import CallFailure
+from runtime.events.calls import ResponseStatus
 from runtime.events.event import Event
 from runtime.tools.header_provider import HeaderProvider, provided_headers
 from runtime.trace_context import trace_headers
@@ -282,6 +282,6 @@ class RemoteA2aAgent(BaseAgent):
 def _passed_over_event(question: types.FunctionCall) -> Event:
     """Return the event that ends a question of the remote agent without an answer."""
     response = types.FunctionResponse(
-        id=question.id, name=question.name, response=CallFailure.ERROR.response(PASSED_OVER)
+        id=question.id, name=question.name, response=ResponseStatus.ERROR.with_error(PASSED_OVER)
     )
     return Event(content=types.Content(role="user", parts=[types.Part(function_response=response)]))

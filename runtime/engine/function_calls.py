@@ -29,7 +29,7 @@ from runtime.engine.human_input.answers import Confirmations
 from runtime.engine.llm_agent_protocol import LlmAgentProtocol
 from runtime.errors import StrayCancellationError, ToolNotFoundError
 from runtime.events.allowances import with_used_allowances
-from runtime.events.calls import with_call_seconds
+from runtime.events.calls import ResponseStatus, with_call_seconds
 from runtime.events.event import Event
 from runtime.events.event_actions import EventActions, merge_actions
 from runtime.models.llm_response import LlmResponse
@@ -280,7 +280,7 @@ def _pending_response(actions: EventActions, tool: BaseTool, *, is_rerun: bool) 
         return dict(credentials.PENDING)
     if is_rerun and tool.is_long_running:
         # Without a recorded response the events would not show that the call must not run a second time.
-        return {"status": "pending"}
+        return {"status": ResponseStatus.PENDING.value}
     return None
 
 

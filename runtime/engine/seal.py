@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from runtime import types
 from runtime.events.calls import (
     FRAMEWORK_CALLS,
-    CallFailure,
+    ResponseStatus,
     events_of_invocation,
     id_of_requested_call,
     made_calls,
@@ -31,7 +31,7 @@ def seal_events(events: Sequence[Event], invocation_id: str, reason: str) -> lis
             calls.append(made.call)
     sealed = []
     for event, calls in open_calls.values():
-        sealed.append(_failure_event(event, calls, CallFailure.INTERRUPTED, reason))
+        sealed.append(_failure_event(event, calls, ResponseStatus.INTERRUPTED, reason))
     return sealed
 
 
@@ -48,7 +48,7 @@ def seal_waiting_calls(events: Sequence[Event], invocation_id: str, reason: str)
         # Models never see the framework's question, so the call that it is about has to be answered as well.
         if asked_about and made.call.name in FRAMEWORK_CALLS:
             calls.append(asked_about)
-        sealed.append(_failure_event(made.event, calls, CallFailure.STOPPED, reason))
+        sealed.append(_failure_event(made.event, calls, ResponseStatus.STOPPED, reason))
     return sealed
 
 
@@ -63,12 +63,12 @@ def interrupted_event(
 
 
 def _failure_event(
-    made_in: Event, calls: Sequence[types.FunctionCall], failure: CallFailure, reason: str
+    made_in: Event, calls: Sequence[types.FunctionCall], status: ResponseStatus, reason: str
 ) -> Event:
     """Return an event to answer calls of the event `made_in` as failed."""
     parts = []
     for call in calls:
-        response = types.FunctionResponse(id=call.id, name=call.name, response=failure.response(reason))
+        response = types.FunctionResponse(id=call.id, name=call.name, response=status.with_error(reason))
         parts.append(types.Part(function_response=response))
     return Event(
         author=made_in.author,

@@ -41,26 +41,40 @@ One event answers all calls of a step, so the timestamps of events do not tell h
 """
 
 
-class CallFailure(StrEnum):
-    """Status of the response to a call without a result.
+class ResponseStatus(StrEnum):
+    """Value of `status` in the response to a call, as the framework and its application write and read it.
 
-    A tool reports `error`. The framework writes responses with the other statuses in place of a tool.
+    A tool may use these words with a meaning of its own, and other words: except for `error`, a status tells of a
+    failure only beside an `error`.
     """
 
-    ERROR = "error"
+    PENDING = "pending"
+    """The call waits for a person, or for whatever a long-running tool has begun."""
+    QUEUED = "queued"
+    """The call waits for a job of the application."""
+    SUCCEEDED = "succeeded"
+    """The job, or the wait of a workflow, has ended."""
+    APPROVED = "approved"
+    """Somebody said yes to a long-running call that asks for no more than yes or no."""
     REJECTED = "rejected"
     """A person rejected the call: it did not run."""
+    ERROR = "error"
+    """The tool or the job failed."""
+    FAILED = "failed"
+    """Another word for `error`, which some tools use."""
+    CANCELLED = "cancelled"
+    """A person cancelled the job."""
     INTERRUPTED = "interrupted"
     """The invocation ended while the call ran: it may have had effects."""
     STOPPED = "stopped"
     """The invocation was stopped while the call waited for an answer."""
 
-    def response(self, message: str) -> dict[str, Any]:
-        """Return the response, with a message for the model."""
+    def with_error(self, message: str) -> dict[str, Any]:
+        """Return the response of a call without a result, with a message for the model."""
         return {"status": self.value, "error": message}
 
 
-_WRITTEN_FAILURES = (CallFailure.REJECTED, CallFailure.INTERRUPTED, CallFailure.STOPPED)
+_WRITTEN_FAILURES = (ResponseStatus.REJECTED, ResponseStatus.INTERRUPTED, ResponseStatus.STOPPED)
 
 
 def is_framework_request(event: Event) -> bool:
@@ -310,7 +324,7 @@ def reports_failure(response: dict[str, Any] | None) -> bool:
         return False
     status = response.get("status")
     # A tool may use a status such as "stopped" with its own meaning: only with an `error` it is a failure.
-    return status == CallFailure.ERROR or (bool(response.get("error")) and status in _WRITTEN_FAILURES)
+    return status == ResponseStatus.ERROR or (bool(response.get("error")) and status in _WRITTEN_FAILURES)
 
 
 def has_pending_calls(events: Sequence[Event]) -> bool:

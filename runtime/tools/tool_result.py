@@ -34,7 +34,7 @@ class ToolError:
 
     def as_response(self) -> dict[str, Any]:
         """Return the function response for the model."""
-        return calls.CallFailure.ERROR.response(self.message)
+        return calls.ResponseStatus.ERROR.with_error(self.message)
 
 
 def is_failure(result: object) -> bool:

@@ -11,6 +11,7 @@ from pydantic import AwareDatetime, Field
 from runtime import _platform, types
 from runtime.context import Context
 from runtime.errors import ConfigurationError
+from runtime.events.calls import ResponseStatus
 from runtime.models.llm_response import text_in
 from runtime.run_config import StageWait
 from runtime.tools.base_tool import BaseTool
@@ -38,7 +39,7 @@ class WaitTool(BaseTool):
         if self._stage is not None:
             return self._stage(self.name, tool_context, until)
         await asyncio.sleep(max(0.0, until.timestamp() - _platform.now()))
-        return {"status": "succeeded"}
+        return {"status": ResponseStatus.SUCCEEDED.value}
 
 
 class WaitNode(ToolNode):
@@ -75,7 +76,7 @@ class WaitNode(ToolNode):
             async for event in events:
                 yield event
         result = self.result(ctx)
-        if isinstance(result, dict) and result.get("status") == "cancelled":
+        if isinstance(result, dict) and result.get("status") == ResponseStatus.CANCELLED:
             raise NodeWaitsError
         yield text_in(node_input) if isinstance(node_input, types.Content) else node_input
 

@@ -6,6 +6,7 @@ from uuid import UUID
 from django.db.models.functions import Now
 
 from runtime import types
+from runtime.events.calls import ResponseStatus
 from sessions_app.base import actors, client_ids
 from sessions_app.base.codec import content_to_json
 from sessions_app.models import JobStatus, ToolJob
@@ -45,5 +46,7 @@ def _function_response(job: ToolJob) -> types.Content:
 def _response_body(job: ToolJob) -> dict[str, Any]:
     """Return the result of the function, or the status and error of a job without a result."""
     if job.status == JobStatus.SUCCEEDED:
-        return {"status": "succeeded", **(job.result or {})}
-    return {"status": "cancelled" if job.status == JobStatus.CANCELLED else "error", "error": job.error}
+        return {"status": ResponseStatus.SUCCEEDED.value, **(job.result or {})}
+    if job.status == JobStatus.CANCELLED:
+        return ResponseStatus.CANCELLED.with_error(job.error)
+    return ResponseStatus.ERROR.with_error(job.error)

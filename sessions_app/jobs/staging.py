@@ -15,7 +15,7 @@ from uuid import UUID, uuid4
 
 from runtime.context import Context
 from runtime.errors import ConfigurationError
-from runtime.events.calls import response_ids
+from runtime.events.calls import ResponseStatus, response_ids
 from runtime.events.event import Event as RuntimeEvent
 from runtime.valid_text import storable_values
 from sessions_app.models import JobStatus, ToolJob
@@ -72,7 +72,7 @@ def stage_call(
         run_at=run_at,
     )
     stage_job(job)
-    return {"status": "queued", "job_id": str(job.id)}
+    return {"status": ResponseStatus.QUEUED.value, "job_id": str(job.id)}
 
 
 def take_staged_jobs(event: RuntimeEvent) -> list[StagedJob]:

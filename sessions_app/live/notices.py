@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 from runtime.run_config import CallEnd
 from sessions_app.base.statuses import InvocationStatus, JobStatus
-from sessions_app.history.response_state import state_of
+from sessions_app.history.call_state import state_of
 from sessions_app.models import ScheduledTask, ToolJob
 from sessions_app.models.scheduled_task import recurrence_in_words
 
@@ -114,7 +114,7 @@ class CallNotice:
     """The end of a call, while other calls of its step still run. An event with all responses follows.
 
     Attributes:
-        state: `ok`, `failed` or `declined`, as in the HTML of the event.
+        state: value of a `CallState`, as in the HTML of the event.
     """
 
     type: ClassVar[str] = "call"
@@ -145,7 +145,7 @@ def job_notice(job: ToolJob) -> JobNotice:
         session_id=str(job.session_id),
         call_id=job.call_id,
         tool_name=job.tool_name,
-        status=str(job.status or "queued"),
+        status=str(job.status or JobStatus.QUEUED),
         attempts=job.attempts,
         most_attempts=job.most_attempts,
         percent=job.percent,

@@ -27,7 +27,7 @@ from runtime.events.calls import (
     REQUEST_CONFIRMATION,
     REQUEST_CREDENTIAL,
     TEXT_QUESTIONS,
-    CallFailure,
+    ResponseStatus,
     call_seconds,
     parts_of,
 )
@@ -39,8 +39,8 @@ from runtime.events.tool_confirmation import (
     question_in,
 )
 from sessions_app.base.actors import ActorKind
+from sessions_app.history.call_state import CallState, state_of, status_of
 from sessions_app.history.event_marks import answerer_in, scheduled_task_in
-from sessions_app.history.response_state import state_of, status_of
 from sessions_app.models import ToolJob
 from sessions_app.models.scheduled_task import recurrence_in_words
 from sessions_app.rendering.call_words import CallWords, argument_order, describe_call, find_tool
@@ -194,7 +194,6 @@ class ResponseBlock:
 
     Attributes:
         hidden: number of omitted characters; None if unknown.
-        state: see `state_of`.
         allowed_at: time of the allowance under which the call ran; None without an allowance.
         seconds: recorded duration of the call; if None, the page computes it from the times of the events.
     """
@@ -204,7 +203,7 @@ class ResponseBlock:
     name: str
     text: str
     hidden: int | None
-    state: str
+    state: CallState
     allowed_at: datetime | None
     seconds: float | None
 
@@ -375,7 +374,7 @@ def _answer_block(response: types.FunctionResponse, event: RuntimeEvent) -> Bloc
     """Return the block of an answer to a question; None for other responses."""
     given = response.response or {}
     call_id = response.id or ""
-    if status_of(given) == CallFailure.STOPPED and response.name in QUESTIONS:
+    if status_of(given) == ResponseStatus.STOPPED and response.name in QUESTIONS:
         return StoppedBlock(call_id)
     if response.name == REQUEST_CONFIRMATION:
         is_for_session = bool(given.get("forSession") or given.get("for_session"))

@@ -12,13 +12,13 @@ from runtime.context import Context
 from runtime.engine.build_events import new_call_id
 from runtime.errors import InvalidAnswerError
 from runtime.events.allowances import ToolOfAgent
-from runtime.events.calls import REQUEST_CONFIRMATION, CallFailure
+from runtime.events.calls import REQUEST_CONFIRMATION, ResponseStatus
 from runtime.events.event_actions import EventActions
 from runtime.events.tool_confirmation import ToolConfirmation, default_hint, make_request_args
 from runtime.tools.base_tool import BaseTool
 
 PENDING = {
-    "status": "pending",
+    "status": ResponseStatus.PENDING.value,
     "message": "This call requires confirmation by the person. It has not run yet; do not call it again.",
 }
 REJECTED = "The person rejected this call: it did not run."
@@ -45,8 +45,8 @@ async def unconfirmed_response(
         return None
     # A response and not an exception: the model reads the refusal and its reason, and continues.
     if answer.reason:
-        return CallFailure.REJECTED.response(REJECTED_BECAUSE + answer.reason)
-    return CallFailure.REJECTED.response(REJECTED)
+        return ResponseStatus.REJECTED.with_error(REJECTED_BECAUSE + answer.reason)
+    return ResponseStatus.REJECTED.with_error(REJECTED)
 
 
 def name_confirmer(tool: BaseTool, context: Context) -> None:

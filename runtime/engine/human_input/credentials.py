@@ -18,12 +18,12 @@ from runtime.auth.auth_credential import AuthCredential
 from runtime.auth.auth_tool import AuthConfig, AuthToolArguments
 from runtime.engine.build_events import new_call_id
 from runtime.errors import InvalidAnswerError
-from runtime.events.calls import REQUEST_CREDENTIAL, find_call
+from runtime.events.calls import REQUEST_CREDENTIAL, ResponseStatus, find_call
 from runtime.events.event import Event
 from runtime.events.event_actions import EventActions
 
 PENDING = {
-    "status": "pending",
+    "status": ResponseStatus.PENDING.value,
     "message": "This call requires a credential from the person. It has not run yet; do not call it again.",
 }
 _KEY = "credentialKey"

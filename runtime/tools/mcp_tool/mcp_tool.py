@@ -16,7 +16,7 @@ from runtime.artifacts.named_files import name_prefix
 from runtime.context import Context, ReadonlyContext
 from runtime.errors import AdkError, ModelError
 from runtime.events.answer_rules import PERSON
-from runtime.events.calls import REQUEST_CREDENTIAL, CallFailure
+from runtime.events.calls import REQUEST_CREDENTIAL, ResponseStatus
 from runtime.models.llm_response import parts_in
 from runtime.tools.base_tool import BaseTool
 from runtime.tools.callables import underlying_function
@@ -141,7 +141,7 @@ class McpTool(BaseTool):
             ConfigurationError: the server is not on the process's list of MCP servers.
         """
         if reason := why_declined(tool_context):
-            return CallFailure.REJECTED.response(reason)
+            return ResponseStatus.REJECTED.with_error(reason)
         try:
             result = await self._call(args, tool_context)
         except SignInNeededError as error:

@@ -39,6 +39,7 @@ from sessions_app.base import actors
 from sessions_app.base.actors import ActionKind, ActorKind
 from sessions_app.base.codec import json_object
 from sessions_app.data_protection.personal_data import as_text
+from sessions_app.history.call_state import CallState
 from sessions_app.history.event_marks import ANSWER
 from sessions_app.models import (
     AccessKind,
@@ -66,9 +67,9 @@ MAX_DISTANCE = 2_000
 """Number of events before an answer among which its call is looked for."""
 EFFECTS: Mapping[str, str] = {
     # Of the calls in an erased session only those without an error are kept.
-    "call": "ok",
-    ActionKind.APPROVE: "approved",
-    ActionKind.REJECT: "rejected",
+    "call": CallState.OK,
+    ActionKind.APPROVE: CallState.APPROVED,
+    ActionKind.REJECT: CallState.REJECTED,
     ActionKind.ANSWER: "answered",
 }
 """Effect of an act that outlives its event."""
@@ -480,9 +481,11 @@ class _Answer:
     def entries(self, by: Invocation | None) -> Iterator[Entry]:
         """Yield the entry of the answer; none for a call that waits or did not run."""
         given = {"status": self.status, "error": self.error, "confirmed": self.is_confirmed}
-        state = answer_state(self.name, given)
+        state: str = answer_state(self.name, given)
         is_of_person = self.author == "user"
-        if not is_of_person and (state in ("pending", "declined") or self.name in FRAMEWORK_CALLS):
+        if not is_of_person and (
+            state in (CallState.PENDING, CallState.DECLINED) or self.name in FRAMEWORK_CALLS
+        ):
             return
         call = parse_object(self.call)
         args = json_object(call, "args")
@@ -494,8 +497,8 @@ class _Answer:
         if is_of_person:
             action = ActionKind.ANSWER.label
             if self.name == REQUEST_CONFIRMATION:
-                action = ActionKind.APPROVE.label if state == "approved" else ActionKind.REJECT.label
-            elif state == "ok":
+                action = ActionKind.APPROVE.label if state == CallState.APPROVED else ActionKind.REJECT.label
+            elif state == CallState.OK:
                 state = EFFECTS[ActionKind.ANSWER]
             if self.name in QUESTIONS:
                 response = None if self.answer is None else parse_object(self.answer)

@@ -13,7 +13,7 @@ from runtime.events.calls import (
     FRAMEWORK_CALLS,
     REQUEST_CONFIRMATION,
     REQUEST_CREDENTIAL,
-    CallFailure,
+    ResponseStatus,
     id_of_requested_call,
 )
 from runtime.events.tool_confirmation import own_hint
@@ -176,7 +176,7 @@ def call_answer(name: str, args: dict[str, Any], entry: ResumeEntry) -> dict[str
     if name == REQUEST_CREDENTIAL:
         return _credential(entry)
     if entry.status == "cancelled":
-        return CallFailure.REJECTED.response(CANCELLED)
+        return ResponseStatus.REJECTED.with_error(CANCELLED)
     if name == CHOICE_TOOL:
         chosen = payload.get("result") if isinstance(payload, dict) else payload
         options = args.get("options")

@@ -18,7 +18,7 @@ from ag_ui.core import AssistantMessage, ResumeEntry, RunAgentInput, ToolMessage
 from django.contrib.auth.models import AbstractBaseUser
 from django.http import QueryDict
 
-from runtime.events.calls import FRAMEWORK_CALLS, REQUEST_CREDENTIAL, MadeCall, made_calls
+from runtime.events.calls import FRAMEWORK_CALLS, REQUEST_CREDENTIAL, MadeCall, ResponseStatus, made_calls
 from runtime.tools.client_toolset import CLIENT_TOOLS, MAX_TOOLS, client_functions
 from sessions_app import use_cases
 from sessions_app.api.json_bodies import parse_model
@@ -373,7 +373,7 @@ def _result_of(message: ToolMessage) -> dict[str, Any]:
     else:
         text = "\n".join(part.text for part in message.content if part.type == "text")
     if message.error:
-        return {"status": "error", "error": message.error, "result": text}
+        return {**ResponseStatus.ERROR.with_error(message.error), "result": text}
     try:
         values = json.loads(text)
     except (ValueError, RecursionError):

@@ -11,7 +11,7 @@ from typing import Any, Literal, assert_never
 from django.utils.translation import gettext
 
 from runtime.events import Event as RuntimeEvent
-from sessions_app.history.response_state import waits
+from sessions_app.history.call_state import CallState, waits
 from sessions_app.models import ToolJob
 from sessions_app.rendering.blocks import (
     Block,
@@ -308,7 +308,7 @@ def _outcome(response: ResponseBlock, event: RuntimeEvent, context: EntryContext
     if any(map(waits, given)):
         return
     pieces = context.outcomes.pop(response.call_id, [])
-    if response.state != "ok":
+    if response.state != CallState.OK:
         pieces = pieces[1:]  # without the words that say that the call was done
     yield from pieces
 
@@ -329,16 +329,16 @@ def _response_pieces(response: ResponseBlock, context: EntryContext) -> Iterator
     if context.view.shows_details:
         more = "\n…" if response.hidden else ""
         yield Piece("verbatim", response.text + more, gettext("Result: %(tool)s") % {"tool": response.name})
-    elif response.state != "ok":
+    elif response.state != CallState.OK:
         yield Piece("note", f"{as_words(response.name)}: {_state_in_words(response.state)}")
 
 
-def _state_in_words(state: str) -> str:
+def _state_in_words(state: CallState) -> str:
     return {
-        "declined": gettext("declined"),
-        "cancelled": gettext("cancelled"),
-        "interrupted": gettext("interrupted"),
-        "failed": gettext("failed"),
+        CallState.DECLINED: gettext("declined"),
+        CallState.CANCELLED: gettext("cancelled"),
+        CallState.INTERRUPTED: gettext("interrupted"),
+        CallState.FAILED: gettext("failed"),
     }.get(state, state)
 
 

@@ -20,8 +20,8 @@ from sessions_app.data_protection.archive import as_json
 from sessions_app.data_protection.export import session_head
 from sessions_app.data_protection.transcripts.entries import Entry, EntryContext, Piece, build_entry
 from sessions_app.data_protection.transcripts.markdown_file import markdown_head, write_markdown
+from sessions_app.history.call_state import waits
 from sessions_app.history.public_event import without_app_state
-from sessions_app.history.response_state import waits
 from sessions_app.history.rewinds import Rewinds, find_rewinds, without_rewound
 from sessions_app.models import Artifact, Event, Session, ToolJob
 from sessions_app.process.threads import download_threads, fetch_rows, in_thread

@@ -14,9 +14,9 @@ from django.db.models import F, JSONField, Q
 from django.db.models.expressions import RawSQL
 
 from runtime.events.calls import FRAMEWORK_CALLS
+from sessions_app.history.call_state import CallState, state_of, waits
 from sessions_app.history.costs import Usage
 from sessions_app.history.event_marks import FAILED_TOOL
-from sessions_app.history.response_state import state_of, waits
 from sessions_app.models import CallError, Event, EventKind, Invocation, ToolJob
 from sessions_app.models.answer_request import CALL_ID_LENGTH
 from sessions_app.models.figures import CAUSE_LENGTH, NAME_LENGTH
@@ -84,9 +84,9 @@ class LogFacts:
                 continue
             answers.append(name or "")
             state = state_of(response)
-            if state == "failed":
+            if state == CallState.FAILED:
                 failures.append(FailedAnswer(name or "", call_id or "", cause_of(error or status)))
-            elif state == "declined":
+            elif state == CallState.DECLINED:
                 rejections.append(name or "")
         if row["kind"] == EventKind.ERROR:
             # All runs of a workflow's node count together.

@@ -4,7 +4,7 @@ from typing import Any
 
 from django.utils.translation import gettext_noop
 
-from runtime.events.calls import REQUEST_INPUT, TEXT_QUESTIONS
+from runtime.events.calls import REQUEST_INPUT, TEXT_QUESTIONS, ResponseStatus
 from sessions_app.base.actors import Actor
 from sessions_app.errors import InvalidInputError
 from sessions_app.invocations.answers.answering import (
@@ -68,4 +68,5 @@ def _response(kind: RequestKind, call: CallToAnswer, answer: JobAnswer, reason: 
         return {"result": answer}
     if not isinstance(answer, bool):
         raise InvalidInputError(gettext_noop("Answer this question with yes or no."))
-    return {"status": "approved" if answer else "rejected", "reason": reason}
+    status = ResponseStatus.APPROVED if answer else ResponseStatus.REJECTED
+    return {"status": status.value, "reason": reason}

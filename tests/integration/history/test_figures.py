@@ -15,7 +15,7 @@ from django.db.models import Model
 from django.utils import timezone
 
 from runtime.engine.human_input.confirmation import REJECTED
-from runtime.events.calls import CallFailure
+from runtime.events.calls import ResponseStatus
 from sessions_app.history.event_marks import INTERRUPTED_CALL, STOPPED_CALL
 from sessions_app.history.figures import batches
 from sessions_app.history.figures.batches import count_figures, recount_all_sessions
@@ -240,11 +240,11 @@ def respond(
 
 
 def test_of_three_parallel_calls_only_the_one_with_the_exception_has_failed(session: Session) -> None:
-    interrupted = CallFailure.INTERRUPTED.response(INTERRUPTED_CALL)
+    interrupted = ResponseStatus.INTERRUPTED.with_error(INTERRUPTED_CALL)
     respond(session, "c-1", **interrupted)
     respond(session, "c-2", error="The till of order 1001 is shut.")
     respond(session, "c-3", error=INTERRUPTED_CALL)
-    respond(session, "c-4", **CallFailure.STOPPED.response(STOPPED_CALL))
+    respond(session, "c-4", **ResponseStatus.STOPPED.with_error(STOPPED_CALL))
     count()
     failure = Failure.objects.get()
     assert (failure.seq, failure.cause) == (2, "The till of order # is shut.")
@@ -256,7 +256,7 @@ def test_a_rejection_is_no_failure_and_a_placeholder_no_call(session: Session) -
     for call_id, status in (("c-1", "pending"), ("c-2", "queued")):
         respond(session, call_id, status=status)
     respond(session, "q-1", "adk_request_confirmation", "user", confirmed=False)
-    respond(session, "c-1", **CallFailure.REJECTED.response(REJECTED))
+    respond(session, "c-1", **ResponseStatus.REJECTED.with_error(REJECTED))
     respond(session, "c-2", author="user", status="succeeded")
     respond(session, "c-3", error=REJECTED)
     count()

@@ -16,7 +16,7 @@ from django.urls import reverse
 from pytest_django import Settings
 
 from runtime.agents import LlmAgent
-from runtime.events.calls import REQUEST_INPUT, CallFailure
+from runtime.events.calls import REQUEST_INPUT, ResponseStatus
 from runtime.events.request_input import RequestInput
 from runtime.workflow import JoinNode, WaitNode, Workflow, node
 from sessions_app import use_cases
@@ -335,7 +335,7 @@ def test_a_failed_node_seals_the_open_call_of_an_agent_beside_it_and_the_agent_g
     assert statuses(session) == ["failed"]
     events = threads.run(effective_events(session))
     [sealed] = [response for event in events for response in event.get_function_responses()]
-    assert (sealed.id, sealed.response) == ("c-1", CallFailure.INTERRUPTED.response(INTERRUPTED_CALL))
+    assert (sealed.id, sealed.response) == ("c-1", ResponseStatus.INTERRUPTED.with_error(INTERRUPTED_CALL))
     invocation = Invocation.objects.get(session=session)
     threads.run(start_again(session, invocation.invocation_id, actors.person(person)))
     run_queue(session.pk)

@@ -11,7 +11,7 @@ from django.utils import translation
 
 from runtime.engine.human_input.confirmation import REJECTED, REJECTED_BECAUSE
 from runtime.events import Event
-from runtime.events.calls import CallFailure
+from runtime.events.calls import ResponseStatus
 from runtime.events.tool_confirmation import default_hint
 from sessions_app.history.event_marks import INTERRUPTED_CALL
 from sessions_app.rendering.html import render_event
@@ -225,17 +225,17 @@ def test_a_call_is_words_and_labelled_arguments_in_the_order_of_the_declaration(
 
 
 def test_a_rejected_interrupted_or_cancelled_call_has_not_failed() -> None:
-    stored_before = CallFailure.ERROR.response
+    stored_before = ResponseStatus.ERROR.with_error
     cancelled = {"status": "cancelled", "error": "The job was cancelled."}
     cancels_an_order = {"status": "cancelled", "order_number": 7}
     for response, state in (
-        (CallFailure.REJECTED.response("No."), "declined"),
+        (ResponseStatus.REJECTED.with_error("No."), "declined"),
         (stored_before(REJECTED), "declined"),
         (stored_before(REJECTED_BECAUSE + "Too much"), "declined"),
-        (CallFailure.INTERRUPTED.response("It was on its way."), "interrupted"),
-        (CallFailure.STOPPED.response("Nobody answered."), "interrupted"),
+        (ResponseStatus.INTERRUPTED.with_error("It was on its way."), "interrupted"),
+        (ResponseStatus.STOPPED.with_error("Nobody answered."), "interrupted"),
         (stored_before(INTERRUPTED_CALL), "interrupted"),
-        (CallFailure.ERROR.response("Out of paper"), "failed"),
+        (ResponseStatus.ERROR.with_error("Out of paper"), "failed"),
         ({"status": "rejected", "reason": "Too much"}, "ok"),
         (cancelled, "cancelled"),
         (cancels_an_order, "ok"),

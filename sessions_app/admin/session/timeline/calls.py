@@ -12,7 +12,7 @@ from typing import Any, Literal
 from runtime.events.calls import REQUEST_CONFIRMATION, SECONDS_KEY
 from runtime.events.tool_confirmation import call_to_confirm
 from sessions_app.base.codec import json_object
-from sessions_app.history.response_state import state_of, waits
+from sessions_app.history.call_state import CallState, state_of, waits
 from sessions_app.models import Event, ToolJob
 from sessions_app.models.actor_columns import ActorColumns
 from sessions_app.rendering.audit_values import excerpt, format_duration, one_line_json
@@ -27,8 +27,8 @@ class CallResponse:
     """A response to a call.
 
     Attributes:
-        state: `ok`, `failed`, `declined`, `interrupted`, `cancelled` by a person or staff, or `pending` if another
-            response is to follow; for an answer to a confirmation request `approved` or `rejected`.
+        state: `PENDING` if another response is to follow; `APPROVED` or `REJECTED` for an answer to a confirmation
+            request.
         seconds: recorded duration of the call; None without a record.
         name: name of the function; empty in a response read with its event.
     """
@@ -36,7 +36,7 @@ class CallResponse:
     seq: int
     at: datetime | None
     result: str
-    state: str
+    state: CallState
     seconds: float | None = None
     name: str = ""
 
@@ -68,16 +68,18 @@ class CallView:
     def outcome(self) -> CallResponse | None:
         """The last response, unless another response is to follow."""
         last = self.answers[-1] if self.answers else None
-        return last if last and last.state != "pending" else None
+        return last if last and last.state != CallState.PENDING else None
 
     @property
     def state(self) -> str:
-        """Outcome in a word: a state of `CallResponse` or a status of a job."""
+        """Outcome in a word: a `CallState`, or the `JobStatus` of a job whose answer is to follow."""
         if self.outcome:
             return self.outcome.state
         if self.job:
             return self.job.status
-        return "pending" if self.answers or self.confirmations is not None else "unanswered"
+        if self.answers or self.confirmations is not None:
+            return CallState.PENDING
+        return CallState.UNANSWERED
 
     @property
     def duration(self) -> str:
@@ -155,9 +157,9 @@ def _on_one_line(response: object) -> str:
         return "…"
 
 
-def answer_state(name: object, response: object) -> str:
-    """Return the state of a response: see `CallResponse`."""
+def answer_state(name: object, response: object) -> CallState:
+    """Return the state of a call of the function `name` with this response."""
     given = json_object(response)
     if name == REQUEST_CONFIRMATION:
-        return "approved" if given.get("confirmed") is True else "rejected"
-    return "pending" if waits(given) else state_of(given)
+        return CallState.APPROVED if given.get("confirmed") is True else CallState.REJECTED
+    return CallState.PENDING if waits(given) else state_of(given)

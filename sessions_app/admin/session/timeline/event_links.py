@@ -22,6 +22,7 @@ from sessions_app.admin.session.timeline.calls import (
     confirmation_requests,
 )
 from sessions_app.base.codec import json_object
+from sessions_app.history.call_state import CallState
 from sessions_app.history.event_marks import ANSWER
 from sessions_app.history.rewinds import find_rewinds
 from sessions_app.models import (
@@ -172,7 +173,7 @@ def _by_call_id(found: Iterable[tuple[str, CallResponse]]) -> dict[str, list[Cal
 
 
 def _is_answered(answers: Sequence[CallResponse]) -> bool:
-    return bool(answers) and answers[-1].state != "pending"
+    return bool(answers) and answers[-1].state != CallState.PENDING
 
 
 def _later_requests(session: Session, seq: int, ids: set[str]) -> dict[str, str]:

@@ -13,6 +13,7 @@ from sessions_app.admin.framework.stored_events import AuditEvent
 from sessions_app.admin.session.timeline.calls import CallView, answer_state, asking_call_id, parts_in_json
 from sessions_app.admin.session.timeline.event_links import EventLinks
 from sessions_app.base.codec import event_to_show
+from sessions_app.history.call_state import CallState
 from sessions_app.history.state_changes import StateChange, state_changes
 from sessions_app.models import Artifact, Event, EventKind, ToolJob
 from sessions_app.models.actor_columns import ActorColumns
@@ -241,7 +242,7 @@ def _part_view(event: Event, part: Mapping[str, Any], links: EventLinks) -> Part
             format_json(response.get("response")),
             partners=partners,
             job=links.jobs.get(call_id),
-            is_failed=call_id in causes or state == "failed",
+            is_failed=call_id in causes or state == CallState.FAILED,
             cause=causes.get(call_id, ""),
         )
     if part.get("text") is not None:

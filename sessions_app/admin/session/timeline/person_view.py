@@ -12,6 +12,7 @@ from sessions_app.admin.session.timeline.event_links import find_later_answers
 from sessions_app.admin.session.timeline.event_rows import UNREADABLE, read_stored_or_none
 from sessions_app.base.codec import event_to_show
 from sessions_app.data_protection.transcripts.entries import Entry, EntryContext, build_entry
+from sessions_app.history.call_state import CallState
 from sessions_app.history.rewinds import Rewinds
 from sessions_app.models import AnswerRequest, Event, Session
 from sessions_app.rendering.once_filter import once
@@ -65,7 +66,7 @@ def load_seen_events(
             bodies[event.seq] = stored.body
             calls.update(call_ids_in_json(stored.body, "functionCall"))
             answers += answers_in(event, stored.body)
-    pending = {call_id for call_id, answer in answers if answer.state == "pending"}
+    pending = {call_id for call_id, answer in answers if answer.state == CallState.PENDING}
     answered = _answered(answers)
     # A delayed call whose answer is on a later page counts as done here: no line there could name its arguments.
     delayed = pending & answered
@@ -92,7 +93,7 @@ def load_seen_events(
 
 
 def _answered(answers: Iterable[tuple[str, CallResponse]]) -> set[str]:
-    return {call_id for call_id, answer in answers if answer.state != "pending"}
+    return {call_id for call_id, answer in answers if answer.state != CallState.PENDING}
 
 
 def _seen(event: Event, body: object, context: EntryContext, rewinds: Rewinds) -> SeenEvent | None:
