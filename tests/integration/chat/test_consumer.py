@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID, uuid4
@@ -16,8 +17,11 @@ from django.contrib.auth.models import AnonymousUser, User
 from pytest_django import Settings
 
 from runtime.agents import LlmAgent
+from runtime.apps import App
+from runtime.models import LlmRequest
 from sessions_app import use_cases
 from sessions_app.base import actors
+from sessions_app.base.codec import content_to_json
 from sessions_app.base.statuses import JobStatus
 from sessions_app.chat import browser_encoder
 from sessions_app.chat.consumers import ChatConsumer
@@ -28,7 +32,9 @@ from sessions_app.live.notices import job_notice
 from sessions_app.live.process import live
 from sessions_app.models import Event, Invocation, ScheduledTask, Session, ToolJob
 from sessions_app.store.sql import event_log
-from tests.fakes import ScriptedModel
+from sessions_app.store.sql.invocation_queue import NewInvocation
+from tests.fakes import ScriptedModel, call, parts_of, say
+from tests.integration.another_process import another_process
 from tests.integration.socket_tab import Tab, open_tab
 from tests.integration.tampering import tamper_async
 from tests.served_agents import Served
@@ -69,6 +75,41 @@ async def test_an_answer_comes_as_text_then_as_events_and_ends(person: User, ses
     )  # the event may overtake it
     assert all(frame["event_id"] == events[1]["event"]["id"] for frame in partials)
     assert events[1]["event"] == (await Event.objects.aget(session=session, seq=2)).body
+
+
+def look_up(word: str) -> str:
+    """Look a word up."""
+    return "found"
+
+
+def look_up_then_answer(request: LlmRequest) -> Any:
+    if parts_of(request.contents[-1])[-1].function_response:
+        return "one two three " * 10
+    return call("look_up", word="lamp")
+
+
+@pytest.mark.parametrize("is_elsewhere", [False, True], ids=["in this process", "in another process"])
+async def test_all_events_of_an_answer_come_before_the_frame_of_its_end(
+    person: User, served: Served, is_elsewhere: bool
+) -> None:
+    """Pages drop the text of an answer that has ended. Many answers at once keep the relay busy."""
+    model = ScriptedModel(rule=look_up_then_answer)
+    served(App(name="echo", root_agent=LlmAgent(name="echo", model=model, tools=[look_up])))
+    sessions = [await use_cases.create_session(person, "echo") for _ in range(6)]
+    async with AsyncExitStack() as stack:
+        tabs = [(await stack.enter_async_context(open_tab(person, session)))[0] for session in sessions]
+        answering = await stack.enter_async_context(another_process()) if is_elsewhere else worker()
+        message = content_to_json(say("hi"))
+        for number in range(3):
+            for session in sessions:
+                new = NewInvocation(
+                    session.pk, user_id=person.pk, client_id=f"m{number}", message=message, title=""
+                )
+                await answering.start(new)
+            for frames in await asyncio.gather(*(tab.until_done() for tab in tabs)):
+                seqs = [frame["seq"] for frame in frames if frame["type"] == "event"]
+                assert seqs == [4 * number + place for place in (1, 2, 3, 4)]
+                assert frames[-1]["status"] == "completed"
 
 
 async def test_a_message_sent_twice_starts_one_invocation_and_is_acknowledged_twice(

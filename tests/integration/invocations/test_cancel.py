@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Callable
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any, ClassVar
@@ -28,15 +27,13 @@ from sessions_app.conf import conf
 from sessions_app.invocations import running
 from sessions_app.invocations.cancel import cancel_invocation
 from sessions_app.invocations.worker import InvocationWorker, worker
-from sessions_app.live.hub import Hub
-from sessions_app.live.list_news import ListNews
-from sessions_app.live.process import Live, live
+from sessions_app.live.process import live
 from sessions_app.live.relay import Relay
-from sessions_app.live.sign_ins import SignIns
 from sessions_app.models import Event, Invocation, Session
 from sessions_app.store.sql import leases
 from sessions_app.store.sql.invocation_queue import NewInvocation
 from tests.fakes import ScriptedModel, call, say, text_content
+from tests.integration.another_process import another_process
 from tests.served_agents import Served
 
 pytestmark = pytest.mark.usefixtures("loop_end")
@@ -85,24 +82,6 @@ def heartbeat(monkeypatch: pytest.MonkeyPatch) -> Heartbeat:
 
     every(NEVER)
     return every
-
-
-@asynccontextmanager
-async def another_process() -> AsyncIterator[InvocationWorker]:
-    """A worker with a hub and a relay of its own, which this process reaches through Redis only."""
-    relay = Relay()
-    hub = Hub(relay)
-    listening = asyncio.create_task(relay.listen(hub))
-    while not relay._channel:
-        await asyncio.sleep(0.01)
-    await relay.join()
-    other = InvocationWorker(Live(hub, relay, ListNews(relay), SignIns(), (listening,)))
-    try:
-        yield other
-    finally:
-        await other.close()
-        await relay.stop()
-        await listening
 
 
 async def begin(
