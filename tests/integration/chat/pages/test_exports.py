@@ -50,6 +50,21 @@ def conversation(session: Session) -> None:
     add_event(session, author="orders", invocationId="e-1", **parts(thought, answer))
 
 
+def answer_from_the_web(session: Session) -> None:
+    """Store an answer whose first sentence is from a page of the web."""
+    web = {"title": "Lamps [1]", "uri": "https://lamps.example/a_b"}
+    support = {"segment": {"endIndex": 5}, "groundingChunkIndices": [0]}
+    metadata = {"groundingChunks": [{"web": web}], "groundingSupports": [support]}
+    add_event(session, "Blue. Or red.", "orders", groundingMetadata=metadata)
+
+
+def assert_links_its_source(html: str) -> None:
+    """Check that the answer from the web links its page behind the sentence and in the list of sources."""
+    assert re.search(r'Blue\.<sup class="citation"><a href="https://lamps.example/a_b"[^>]*>1</a>', html)
+    link = r'<a href="https://lamps\.example/a_b" target="_blank" rel="noopener noreferrer nofollow">'
+    assert re.search(rf'<details class="sources" open>.*{link}.*</details>', html, re.DOTALL)
+
+
 @pytest.mark.parametrize("form", ["markdown", "page"])
 def test_a_person_exports_the_words_of_a_chat(browser_of_person: Client, session: Session, form: str) -> None:
     conversation(session)
@@ -64,16 +79,12 @@ def test_a_person_exports_the_words_of_a_chat(browser_of_person: Client, session
 def test_an_export_lists_the_sources_of_an_answer(
     browser_of_person: Client, session: Session, form: str
 ) -> None:
-    web = {"title": "Lamps [1]", "uri": "https://lamps.example/a_b"}
-    support = {"segment": {"endIndex": 5}, "groundingChunkIndices": [0]}
-    metadata = {"groundingChunks": [{"web": web}], "groundingSupports": [support]}
-    add_event(session, "Blue. Or red.", "orders", groundingMetadata=metadata)
+    answer_from_the_web(session)
     text = export(browser_of_person, session, form)
     if form == "markdown":
         assert r"1. [Lamps \[1\]](<https://lamps.example/a_b>)" in text
     else:
-        assert re.search(r'Blue\.<sup class="citation"><a href="https://lamps.example/a_b"[^>]*>1</a>', text)
-        assert re.search(r'<details class="sources" open>.*lamps\.example/a_b.*</details>', text, re.DOTALL)
+        assert_links_its_source(text)
 
 
 @pytest.mark.parametrize("form", ["markdown", "page"])

@@ -16,7 +16,11 @@ from sessions_app.data_protection.export import export_session
 from sessions_app.models import Session, ShareLink, StaffAct
 from tests.integration.admin.audit_rows import make_job
 from tests.integration.chat.pages.page_helpers import add_event, body_of, page, save_artifact
-from tests.integration.chat.pages.test_exports import conversation
+from tests.integration.chat.pages.test_exports import (
+    answer_from_the_web,
+    assert_links_its_source,
+    conversation,
+)
 
 PNG = b"\x89PNG\r\n\x1a\n"
 ADDRESS = re.compile(r'value="http://testserver(/shared/[\w-]{22}/)"')
@@ -69,6 +73,7 @@ def test_another_person_reads_the_chat_as_it_is_now(
     browser_of_person: Client, session: Session, reader: Client
 ) -> None:
     conversation(session)
+    answer_from_the_web(session)
     address = share(browser_of_person, session)
     assert status(reader, page(session)) == 404
     html = body_of(reader.get(address)).decode()
@@ -80,6 +85,7 @@ def test_another_person_reads_the_chat_as_it_is_now(
         "Looked up order 1001",
     ):
         assert words in html
+    assert_links_its_source(html)
     assert "Later words" not in html
     add_event(session, "Later words", "user")
     assert "Later words" in body_of(reader.get(address)).decode()
