@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -9,8 +10,11 @@ from django.test import Client
 from django.urls import reverse
 
 from sessions_app.models import Session
-from tests.integration.chat.pages.page_helpers import body_of, file_url, save_artifact
+from tests.integration.chat.pages.page_helpers import add_event, body_of, file_url, page, save_artifact
 from tests.integration.chat.pages.test_downloads import PNG
+from tests.integration.chat.pages.test_uploads import send
+
+PDF = b"%PDF-1.4"
 
 
 def pane(client: Client, session: Session, name: str, **query: str) -> str:
@@ -36,14 +40,28 @@ def test_a_page_is_shown_in_a_sandbox_and_as_its_source(browser_of_person: Clien
     assert (response["X-Frame-Options"], response["X-Content-Type-Options"]) == ("SAMEORIGIN", "nosniff")
 
 
-def test_a_pdf_is_left_to_the_viewer_of_the_browser(browser_of_person: Client, session: Session) -> None:
-    save_artifact(session, "a.pdf", b"%PDF-1.4", mime_type="application/pdf")
-    address = reverse("chat:document", args=[session.id, "a.pdf"])
-    assert f'data-src="{address}?version=0"' in pane(browser_of_person, session, "a.pdf")
-    response = document(browser_of_person, session, "a.pdf")
-    assert (response["Content-Type"], response["Content-Disposition"]) == ("application/pdf", "inline")
-    assert response["Content-Security-Policy"] == "frame-ancestors 'self'"
-    assert (response["X-Frame-Options"], response["X-Content-Type-Options"]) == ("SAMEORIGIN", "nosniff")
+def test_a_pdf_in_a_message_is_left_to_the_viewer_of_the_browser_or_saved(
+    browser_of_person: Client, session: Session
+) -> None:
+    assert send(browser_of_person, session, "a.pdf", PDF).status_code == 201
+    attached = {"fileData": {"fileUri": "artifact:a.pdf?version=0", "mimeType": "application/pdf"}}
+    add_event(session, "", "user", content={"parts": [attached]})
+    chat = browser_of_person.get(page(session)).content.decode()
+    link = re.search(r'<a class="file" href="([^"]+)" data-preview="([^"]+)"', chat)
+    assert link, chat
+    shown = re.search(r'data-src="([^"]+)"', browser_of_person.get(link[2]).content.decode())
+    assert shown, link[2]
+    opened = browser_of_person.get(shown[1])
+    assert (opened["Content-Type"], opened["Content-Disposition"]) == ("application/pdf", "inline")
+    assert opened["Content-Security-Policy"] == "frame-ancestors 'self'"
+    assert (opened["X-Frame-Options"], opened["X-Content-Type-Options"]) == ("SAMEORIGIN", "nosniff")
+    saved = browser_of_person.get(link[1])
+    assert (saved["Content-Type"], saved["X-Content-Type-Options"]) == ("application/pdf", "nosniff")
+    assert saved["Content-Disposition"] == 'attachment; filename="a.pdf"'
+    assert {"default-src 'none'", "frame-ancestors 'none'"} <= set(
+        saved["Content-Security-Policy"].split("; ")
+    )
+    assert body_of(opened) == body_of(saved) == PDF
 
 
 @pytest.mark.parametrize("mime_type", ["image/svg+xml", "text/plain", "application/xhtml+xml", ""])
