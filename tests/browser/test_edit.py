@@ -11,6 +11,7 @@ from tests.browser.model import Model
 from tests.model_server import Call, Turn
 
 pytestmark = [pytest.mark.browser, pytest.mark.stack]
+MANY_CALLS = 30
 
 
 def edit_button(tab: ChatPage, text: str) -> Locator:
@@ -44,6 +45,18 @@ def order_turns(number: int) -> list[Turn]:
     """Return the model's turns that look up an order, which sets state and writes a file, and then answer."""
     calls = [Call(name=name, args={"order_number": number}) for name in ("order_status", "write_invoice")]
     return [Turn(calls=calls), Turn(text=[f"This was order {number}."])]
+
+
+def talk_with_many_calls(chat: ChatPage, model: Model) -> None:
+    """Send "First" and "Second", whose answer has so many calls that "First" is on an earlier page of the log."""
+    calls = [Turn(calls=[Call(name="show_profile", args={})])] * MANY_CALLS
+    model.play(Turn(text=["One."]), *calls, Turn(text=["Two.\n\n" + "- One\n" * 300]), Turn(text=["Three."]))
+    talk(chat, "First")
+    chat.send("Second")
+    for number in range(MANY_CALLS):
+        expect(chat.tool("show_profile").nth(number)).to_be_attached()
+    chat.wait_for_answer("Two.")
+    chat.wait_until_idle()
 
 
 def talk(chat: ChatPage, *texts: str) -> None:
@@ -305,9 +318,7 @@ def test_an_edit_of_a_message_far_up_goes_on_after_a_reload(chat: ChatPage, mode
 
 
 def test_an_edit_of_a_message_on_an_earlier_page_goes_on_after_a_reload(chat: ChatPage, model: Model) -> None:
-    steps = [Turn(calls=[Call(name="show_profile", args={})])] * 30
-    model.play(Turn(text=["One."]), *steps, Turn(text=["Two.\n\n" + "- One\n" * 300]), Turn(text=["Three."]))
-    talk(chat, "First", "Second")
+    talk_with_many_calls(chat, model)
     begin_edit(chat, "First")
     chat.box.fill("A better first message")
     chat.reload()
@@ -322,9 +333,7 @@ def test_an_edit_of_a_message_on_an_earlier_page_goes_on_after_a_reload(chat: Ch
 def test_an_edit_goes_on_when_the_page_with_its_message_can_be_loaded_again(
     chat: ChatPage, model: Model
 ) -> None:
-    steps = [Turn(calls=[Call(name="show_profile", args={})])] * 30
-    model.play(Turn(text=["One."]), *steps, Turn(text=["Two.\n\n" + "- One\n" * 300]), Turn(text=["Three."]))
-    talk(chat, "First", "Second")
+    talk_with_many_calls(chat, model)
     begin_edit(chat, "First")
     chat.box.fill("A better first message")
     chat.page.route("**/events/?before=*", lambda route: route.fulfill(status=503))
@@ -332,6 +341,7 @@ def test_an_edit_goes_on_when_the_page_with_its_message_can_be_loaded_again(
     expect(chat.page.locator("#notice")).to_contain_text("could not be loaded")
     chat.page.unroute("**/events/?before=*")
     chat.reload()
+    expect(chat.page.locator("#editing")).to_be_visible()
     expect(chat.box).to_have_value("A better first message")
     assert [error for error in chat.errors if "503" not in error] == []
     chat.errors.clear()
