@@ -231,7 +231,8 @@ class ChatPage {
     invocation: (frame) => {
       this.#updatedSinceReady.add(frame.id);
       this.#handleInvocation(frame);
-      // Events come before this frame; if one did not, its text stays until it is here.
+      // The text of a completed answer is in an event, which comes before this frame; if it did not, the text stays until
+      // it is here. An answer that failed or was stopped may have no such event.
       if (frame.status === "completed" && this.live.invocationIds.includes(frame.id)) this.socket.hello();
       else if (hasEnded(frame.status)) this.live.drop(frame.id);
     },
