@@ -413,18 +413,12 @@ async def test_a_service_that_promises_its_name_must_send_it(
     assert (status, service.access) == (400, {})
 
 
-@pytest.fixture
-def secret_in() -> str:
-    """The place of the client's secret."""
-    return "client_secret_post"
-
-
 SECRET_OF_SITE = "s3cr3t-of-the-site"
 
 
 @pytest.fixture
-def client_of_site(service: Service, secret_in: str) -> Iterator[OAuthClientInformationFull]:
-    """The site's own client of a service that registers none."""
+def client_of_site(service: Service, request: pytest.FixtureRequest) -> Iterator[OAuthClientInformationFull]:
+    """The site's own client of a service that registers none; a parameter is the place of its secret."""
     metadata = httpx2.get(f"{service.url}{SERVER}").json()
     service.hostile[SERVER] = with_json({**metadata, "registration_endpoint": None})
     service.hostile["/register"] = lambda _: Response(status_code=404)
@@ -432,7 +426,7 @@ def client_of_site(service: Service, secret_in: str) -> Iterator[OAuthClientInfo
         client_id="site",
         client_secret=SECRET_OF_SITE,
         redirect_uris=[AnyUrl("http://testserver/sign-in/callback/")],
-        token_endpoint_auth_method=secret_in,
+        token_endpoint_auth_method=getattr(request, "param", "client_secret_post"),
         scope="notes",
     )
     service.clients = {client.client_id: client}
@@ -464,14 +458,13 @@ async def test_the_sites_own_client_signs_in_renews_and_revokes_with_its_secret(
     assert list(service.clients) == ["site"]
 
 
-@pytest.mark.parametrize("secret_in", ["client_secret_basic", "client_secret_post"])
+@pytest.mark.parametrize("client_of_site", ["client_secret_basic", "client_secret_post"], indirect=True)
 async def test_an_operation_of_a_web_service_renews_its_token_in_a_later_chat(
     person: User,
     service: Service,
     browser: AsyncClient,
     served: Served,
     client_of_site: OAuthClientInformationFull,
-    secret_in: str,
 ) -> None:
     def things(request: Request) -> Response:
         token = request.headers.get("authorization", "").removeprefix("Bearer ")
@@ -485,7 +478,7 @@ async def test_an_operation_of_a_web_service_renews_its_token_in_a_later_chat(
     client = OAuth2Auth(
         client_id="site",
         client_secret=client_of_site.client_secret,
-        token_endpoint_auth_method=secret_in,
+        token_endpoint_auth_method=client_of_site.token_endpoint_auth_method,
     )
     toolset = OpenAPIToolset(
         spec_dict={**spec, "security": [{"main": []}]},
