@@ -324,7 +324,9 @@ async def test_the_metrics_say_how_long_a_job_waits(
 
 
 async def age_in_metrics(name: str) -> float:
-    return float(re.findall(rf"\n{name} (\S+)", await metrics_text())[0])
+    found = re.search(rf"^{name} (\S+)", await metrics_text(), re.MULTILINE)
+    assert found, name
+    return float(found[1])
 
 
 def names_in(path: Path) -> set[str]:
