@@ -13,6 +13,8 @@ from tests.model_server import Failure, Turn
 pytestmark = [pytest.mark.browser, pytest.mark.stack]
 
 STOP_SECONDS = 2.0
+RELOAD_MILLISECONDS = 2_000
+"""A page that has lost a script is loaded again within this time, if at all."""
 MIN_GAP = 8
 """Pixels between a text that broke off and its error."""
 SEEK = """([selector, milliseconds]) => {
@@ -56,7 +58,6 @@ def test_a_page_whose_script_does_not_start_says_so_and_can_be_reloaded(open_tab
         expect(notice).to_be_visible()
         expect(notice).to_contain_text("This page has not started.")
         if len(held) == 1:
-            held[0].abort()
             notice.get_by_role("link", name="Reload").click(no_wait_after=True)
             while len(held) == 1:
                 tab.page.wait_for_timeout(20)
@@ -64,6 +65,57 @@ def test_a_page_whose_script_does_not_start_says_so_and_can_be_reloaded(open_tab
     tab.wait_until_connected()
     expect(notice).to_have_count(0)
     tab.errors.clear()  # the browser reports the failed request
+
+
+def test_a_page_whose_script_is_lost_is_loaded_again_once(open_tab: OpenTab) -> None:
+    """As when the network changes in the middle: a browser then breaks off all requests."""
+    tab = open_tab()
+    lost: list[str] = []
+
+    def lose(route: Route) -> None:
+        lost.append(route.request.url)
+        route.abort("connectionaborted")
+
+    tab.page.route("**/socket.js", lose, times=1)
+    tab.page.goto(tab.address("/chat/new/help_desk/"))
+    tab.wait_until_connected()
+    assert len(lost) == 1
+    tab.page.route("**/socket.js", lose)
+    with tab.page.expect_event("requestfailed"):
+        tab.page.reload()
+    expect_not_reloaded(tab)
+    tab.errors.clear()  # the browser reports the failed requests
+
+
+def test_what_is_written_on_a_page_whose_script_is_lost_stays(open_tab: OpenTab) -> None:
+    tab = open_tab()
+    held: list[Route] = []
+    tab.page.route("**/socket.js", lambda route: held.append(route))
+    tab.page.goto(tab.address("/chat/new/help_desk/"), wait_until="commit")
+    tab.box.fill("A long question")
+    while not held:
+        tab.page.wait_for_timeout(20)
+    held[0].abort("connectionaborted")
+    tab.page.wait_for_load_state()
+    expect_not_reloaded(tab)
+    expect(tab.box).to_have_value("A long question")
+    tab.errors.clear()  # the browser reports the failed request
+
+
+def test_a_page_whose_script_is_lost_stays_while_the_site_cannot_be_reached(open_tab: OpenTab) -> None:
+    tab = open_tab()
+    tab.page.route(re.compile(r"(main|socket)\.js$"), lambda route: route.abort("connectionrefused"))
+    tab.page.goto(tab.address("/chat/new/help_desk/"))
+    expect_not_reloaded(tab)
+    tab.errors.clear()  # the browser reports the failed requests
+
+
+def expect_not_reloaded(tab: ChatPage) -> None:
+    """Check that a page which has lost a script stays as it is."""
+    tab.page.evaluate("window.isFirst = true")
+    tab.page.wait_for_timeout(RELOAD_MILLISECONDS)
+    assert tab.page.evaluate("window.isFirst") is True
+    expect(tab.page.locator("#not-started")).to_be_attached()
 
 
 def test_a_part_that_does_not_load_is_reported_also_when_nothing_was_pressed(chat: ChatPage) -> None:

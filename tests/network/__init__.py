@@ -11,8 +11,8 @@ import ctypes
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from fcntl import ioctl
 from struct import pack
 from types import TracebackType
@@ -135,11 +135,32 @@ class Network:
         self._packets.communicate()
 
 
+@contextmanager
+def separate_network() -> Iterator[None]:
+    """Give this thread and all that it starts a network without other devices; afterwards the thread has its own again.
+
+    Without it a `Network` is a change of the machine's network, and browsers break off all requests at each change.
+    """
+    with open("/proc/thread-self/ns/net") as own:
+        try:
+            _call_libc("unshare", CLONE_NEWNET)
+        except OSError as error:
+            raise NoNetworkError(f"A separate network needs the rights of root: {error.strerror}.") from error
+        try:
+            yield
+        finally:
+            _call_libc("setns", own.fileno(), CLONE_NEWNET)
+
+
 def enter_namespace(name: str) -> None:
     """Let all further connections of this process and its children use the network of a namespace."""
     with open(f"/run/netns/{name}") as namespace:
-        if ctypes.CDLL(None, use_errno=True).setns(namespace.fileno(), CLONE_NEWNET):
-            raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+        _call_libc("setns", namespace.fileno(), CLONE_NEWNET)
+
+
+def _call_libc(function: str, *arguments: int) -> None:
+    if getattr(ctypes.CDLL(None, use_errno=True), function)(*arguments):
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
 
 
 def _ip(*arguments: str) -> None:

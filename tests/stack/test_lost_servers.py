@@ -19,7 +19,7 @@ import pytest
 from adk_site.embedded.paths import CHECKOUT, socket_dir
 from adk_site.embedded.postgres import Postgres, postgres_url
 from sessions_app.process.lost_servers import LOST_SECONDS
-from tests.network import Network, NoNetworkError
+from tests.network import Network, NoNetworkError, separate_network
 from tests.network.servers import listening_servers, url_of_postgres, url_of_redis
 from tests.network.waiting import LOCK
 from tests.stack.stack import OWN_VARIABLES
@@ -34,7 +34,7 @@ INTERRUPTED_SECONDS = 5.5
 @pytest.fixture
 def network() -> Iterator[Network]:
     try:
-        with Network("site") as network:
+        with separate_network(), Network("site") as network:
             yield network
     except NoNetworkError as error:
         pytest.skip(str(error))
