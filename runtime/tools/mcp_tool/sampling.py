@@ -1,7 +1,8 @@
 """Requests of a server for a model's answer (sampling), which the agent's model gives after the person has agreed.
 
 The model reads the server's texts alone, and nothing of the conversation. The person sees all that it reads: the tokens
-are theirs, and the server reads the answer.
+are theirs, and the server reads the answer. So neither hooks nor the run's options change the request, and it is not
+reported to `RunConfig.on_model_call`.
 """
 
 from mcp.client import ClientRequestContext
