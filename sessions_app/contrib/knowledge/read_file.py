@@ -56,7 +56,11 @@ class Headings:
 
 
 class HtmlSections(HTMLParser):
-    """Text of a page, cut at its headings, with a line for each block and each row of a table."""
+    """Text of a page, cut at its headings, with a line for each block and each row of a table.
+
+    `runtime.tools.page_text` reads pages of the web alike, in linear time and with their links. This process cannot
+    import it, and may take any time within its limit.
+    """
 
     def __init__(self) -> None:
         super().__init__()
