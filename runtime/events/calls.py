@@ -123,11 +123,21 @@ def find_call_event(events: Sequence[Event], call_id: str, name: str | None = No
     return latest
 
 
-def find_call(events: Sequence[Event], call_id: str, name: str | None = None) -> types.FunctionCall | None:
-    """Return the latest call with the id, or None. With a `name`, only a call of this function."""
+def find_call(events: Sequence[Event], call_id: str) -> types.FunctionCall | None:
+    """Return the latest call with the id, or None."""
     for event in reversed(events):
         for call in event.get_function_calls():
-            if call.id == call_id and name in (None, call.name):
+            if call.id == call_id:
+                return call
+    return None
+
+
+def find_request(events: Sequence[Event], answer: types.FunctionResponse) -> types.FunctionCall | None:
+    """Return the framework's request that the response answers, or None."""
+    for event in reversed(events):
+        for call in event.get_function_calls():
+            # A model may make a call of the same name, but only the framework's calls are long-running.
+            if call.id == answer.id and call.name == answer.name and event.is_long_running(call.id):
                 return call
     return None
 

@@ -18,7 +18,7 @@ from runtime.auth.auth_credential import AuthCredential
 from runtime.auth.auth_tool import AuthConfig, AuthToolArguments
 from runtime.engine.build_events import new_call_id
 from runtime.errors import InvalidAnswerError
-from runtime.events.calls import REQUEST_CREDENTIAL, ResponseStatus, find_call
+from runtime.events.calls import REQUEST_CREDENTIAL, ResponseStatus, find_request
 from runtime.events.event import Event
 from runtime.events.event_actions import EventActions
 
@@ -79,7 +79,7 @@ def _is_redacted(response: types.FunctionResponse) -> bool:
 
 
 def _requested_key(response: types.FunctionResponse, events: Sequence[Event]) -> str | None:
-    request = find_call(events, response.id or "", REQUEST_CREDENTIAL)
+    request = find_request(events, response)
     if request is None:
         return None
     return AuthToolArguments.model_validate(request.args).auth_config.credential_key

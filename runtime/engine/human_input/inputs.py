@@ -21,7 +21,7 @@ from referencing.jsonschema import EMPTY_REGISTRY
 
 from runtime import types
 from runtime.errors import InvalidAnswerError
-from runtime.events.calls import REQUEST_INPUT, find_call, unwrapped
+from runtime.events.calls import REQUEST_INPUT, find_request, unwrapped
 from runtime.events.event import Event
 from runtime.valid_text import shortened
 
@@ -48,7 +48,7 @@ def check_inputs(message: types.Content, events: Sequence[Event]) -> None:
 
 
 def _asked_schema(response: types.FunctionResponse, events: Sequence[Event]) -> Any:
-    question = find_call(events, response.id or "", REQUEST_INPUT)
+    question = find_request(events, response)
     if question is None:
         return None
     return (question.args or {}).get("response_schema")

@@ -127,6 +127,25 @@ async def test_t8_a_second_answer_runs_nothing() -> None:
     assert weather.keys == [SECRET]
 
 
+@pytest.mark.parametrize(
+    "args",
+    [
+        {},
+        {"functionCallId": "c1", "authConfig": KEY.model_dump(mode="json", by_alias=True, exclude_none=True)},
+    ],
+)
+async def test_t8_an_answer_to_a_request_that_the_model_has_made_gives_nothing(args: dict[str, Any]) -> None:
+    weather = Weather()
+    turns = [call("adk_request_credential", "f1", **args), "I wait.", call("ask", "c1", city="Bern")]
+    model = ScriptedModel(turns=turns)
+    chat = await Chat.with_agent(LlmAgent(name="clerk", model=model, tools=[weather.ask]))
+    await chat.send("weather?")
+    given = GIVEN.model_dump(mode="json", by_alias=True, exclude_none=True)
+    events = await chat.send(response("adk_request_credential", "f1", given), "Here it is.")
+    assert len(requests(events, "adk_request_credential")) == 1 and weather.keys == []
+    assert SECRET not in await chat.log_text()
+
+
 @pytest.mark.parametrize("given", [{"apiKey": SECRET}, {"response": f'["{SECRET}", {"[" * 50_000}'}])
 async def test_t8_an_answer_that_cannot_be_read_is_refused_without_being_quoted_or_stored(
     given: dict[str, str],
