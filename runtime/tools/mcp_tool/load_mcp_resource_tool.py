@@ -11,16 +11,22 @@ from mcp.types import TextResourceContents
 from runtime import types
 from runtime.context import Context
 from runtime.models.llm_request import LlmRequest
-from runtime.tools.base_tool import BaseTool
+from runtime.tools.function_tool import FunctionTool
 from runtime.tools.mcp_tool.connection import McpConnectionError
 from runtime.tools.mcp_tool.server import McpServer, ResourceContents
 from runtime.tools.openapi_tool.http_exchange import ExchangeError
 
-_NAME = "load_mcp_resource"
-_NAMES = "resource_names"
+
+async def load_mcp_resource(resource_names: list[str]) -> dict[str, Any]:
+    """Load resources of the MCP server by their names, to read them.
+
+    Args:
+        resource_names: The names of the resources.
+    """
+    return {"resource_names": resource_names, "status": "The contents are in the next message only."}
 
 
-class LoadMcpResourceTool(BaseTool):
+class LoadMcpResourceTool(FunctionTool):
     """Lists the resources in every request, and adds the resources named by the latest call.
 
     The contents of a resource are part of one request only and never stored in the session's events.
@@ -29,19 +35,8 @@ class LoadMcpResourceTool(BaseTool):
     can_run_in_job = False
 
     def __init__(self, server: McpServer) -> None:
-        super().__init__(
-            name=_NAME, description="Load resources of the MCP server by their names, to read them."
-        )
+        super().__init__(load_mcp_resource)
         self._server = server
-
-    def _get_declaration(self) -> types.FunctionDeclaration:
-        names = types.Schema(type=types.Type.ARRAY, items=types.Schema(type=types.Type.STRING))
-        parameters = types.Schema(type=types.Type.OBJECT, properties={_NAMES: names}, required=[_NAMES])
-        return types.FunctionDeclaration(name=self.name, description=self.description, parameters=parameters)
-
-    async def run_async(self, *, args: dict[str, Any], tool_context: Context) -> Any:
-        """Return the names. The next request has the contents."""
-        return {_NAMES: args.get(_NAMES) or [], "status": "The contents are in the next message only."}
 
     async def process_llm_request(self, *, tool_context: Context, llm_request: LlmRequest) -> None:
         await super().process_llm_request(tool_context=tool_context, llm_request=llm_request)
@@ -56,7 +51,7 @@ class LoadMcpResourceTool(BaseTool):
         )
         # Only the latest call: resources of earlier calls would make every further request larger.
         for response in llm_request.latest_responses(self.name):
-            for name in response.get(_NAMES, []):
+            for name in response.get("resource_names", []):
                 llm_request.contents.append(await self._content_of(name, tool_context))
 
     async def _content_of(self, name: str, tool_context: Context) -> types.Content:

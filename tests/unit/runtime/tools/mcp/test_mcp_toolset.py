@@ -168,6 +168,17 @@ async def test_resources_are_listed_and_read_by_name(server: StreamableHTTPConne
     assert any("has no resource 'missing'" in text for text in texts if text)
 
 
+async def test_names_of_resources_that_are_no_list_are_an_error_for_the_model(
+    server: StreamableHTTPConnectionParams,
+) -> None:
+    toolset = McpToolset(connection_params=server, use_mcp_resources=True)
+    turns = [function_call("load_mcp_resource", resource_names=names) for names in (5, "greeting")]
+    agent = LlmAgent(name="clerk", model=ScriptedModel(turns=[*turns, "Sorry."]), tools=[toolset])
+    responses = await answers_of(agent)
+    assert all("resource_names" in response["error"] for response in responses)
+    assert "cannot be read" not in str(requests_of(agent)[-1].contents)
+
+
 async def test_the_author_reads_resources_too(
     server: StreamableHTTPConnectionParams, closing: list[McpToolset]
 ) -> None:
