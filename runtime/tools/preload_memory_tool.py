@@ -30,7 +30,6 @@ class PreloadMemoryTool(BaseTool):
         lines = list(filter(None, map(_format_entry, found.memories)))
         if lines:
             text = types.Part(text="\n".join([_HEADING, *lines]))
-
             recalled = types.Content(role="user", parts=[text])
             llm_request.contents = insert_before_message(llm_request.contents, recalled)
 
