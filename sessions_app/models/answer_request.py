@@ -1,11 +1,13 @@
 """AnswerRequest: a pending call, or a pending question of a job."""
 
+from collections.abc import Callable
+from enum import Enum, auto
 from typing import Self
 
 from django.db import models
 from django.db.models import Exists, OuterRef, Q
 
-from runtime.events.answer_rules import PERSON, STAFF
+from runtime.events.answer_rules import PERSON, SITE, STAFF
 from sessions_app.base.statuses import InvocationStatus, JobStatus
 from sessions_app.models.invocation import Invocation
 from sessions_app.models.tool_job import ToolJob
@@ -38,6 +40,54 @@ def permission_to_answer(answered_by: str) -> str:
     if answered_by.startswith(STAFF):
         return answered_by.removeprefix(STAFF)
     return ""
+
+
+class Refusal(Enum):
+    """Reason why somebody may not answer."""
+
+    IS_CREDENTIAL = auto()
+    """A credential is asked for, which only the owner of the session gives."""
+    SITE_ANSWERS = auto()
+    """Code of the site answers."""
+    FOUR_EYES = auto()
+    """Staff decide, but not the owner of the session, even with the permission. The owner may withdraw by a no."""
+    NO_PERMISSION = auto()
+    """The member of staff lacks the permission: see `permission_to_answer`."""
+
+
+def refusal_to_owner(answered_by: str, *, is_no: bool, for_site: bool) -> Refusal | None:
+    """Return why the owner of the session may not answer in the chat; None if the owner may.
+
+    Args:
+        answered_by: party with the right to answer: see `AnswerRequest`.
+        is_no: True for the no to a confirmation.
+        for_site: True for an answer from a system trusted by the site, which may answer the site's calls, too.
+    """
+    if answered_by == PERSON:
+        return None
+    if answered_by.startswith(STAFF):
+        return None if is_no else Refusal.FOUR_EYES
+    return None if answered_by == SITE and for_site else Refusal.SITE_ANSWERS
+
+
+def refusal_to_staff(
+    answered_by: str, *, is_credential: bool, is_owner: bool, permits: Callable[[str], bool]
+) -> Refusal | None:
+    """Return why a member of staff may not answer; None if the member may.
+
+    Args:
+        answered_by: party with the right to answer: see `AnswerRequest`.
+        is_owner: True for staff who own the session.
+        permits: returns True for the permissions that the member has.
+    """
+    if is_credential:
+        return Refusal.IS_CREDENTIAL
+    if answered_by == SITE:
+        return Refusal.SITE_ANSWERS
+    if is_owner and answered_by != PERSON:
+        return Refusal.FOUR_EYES
+    permission = permission_to_answer(answered_by)
+    return None if permission and permits(permission) else Refusal.NO_PERMISSION
 
 
 class AnswerRequestQuerySet(models.QuerySet["AnswerRequest"]):

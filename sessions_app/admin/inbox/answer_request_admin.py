@@ -19,7 +19,7 @@ from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 
 from runtime.errors import AdkError
-from runtime.events.answer_rules import PERSON, SITE, STAFF
+from runtime.events.answer_rules import SITE, STAFF
 from sessions_app.admin.framework.base import SessionRowAdmin
 from sessions_app.admin.framework.confirmed_action import ReasonForm
 from sessions_app.admin.framework.filters import AppFilter
@@ -38,7 +38,7 @@ from sessions_app.invocations.answers.answering import answered_already
 from sessions_app.invocations.answers.request_answers import answer_request
 from sessions_app.jobs.questions import JobAnswer
 from sessions_app.models import AccessKind, ActionKind, AnswerRequest, Event, RequestKind, Session
-from sessions_app.models.answer_request import AnswerRequestQuerySet
+from sessions_app.models.answer_request import AnswerRequestQuerySet, Refusal, refusal_to_staff
 from sessions_app.process import threads
 from sessions_app.rendering.audit_values import NOTHING, format_duration, status_badge
 from sessions_app.rendering.outline import as_words, one_line
@@ -74,12 +74,16 @@ class MayAnswerFilter(admin.SimpleListFilter):
 
 
 def answerable(request: HttpRequest, requests: QuerySet[AnswerRequest]) -> QuerySet[AnswerRequest]:
-    """Return the requests that the user may answer: the rule of `_reason_not_allowed` as a filter."""
-    # Few rules for many requests: each rule is checked once, and the rest is a filter in SQL.
-    rules = AnswerRequest.objects.order_by().values_list("answered_by", flat=True).distinct()
-    mine = [rule for rule in rules if _permits(request, AnswerRequest(answered_by=rule))]
-    others = Q(answered_by=PERSON) | ~Q(session__user=request.user.pk)
-    return requests.filter(others, answered_by__in=mine).exclude(kind=RequestKind.CREDENTIAL)
+    """Return the requests that the user may answer: those without a refusal."""
+    # Few parties and kinds for many requests: the rule is asked once for each pair, and SQL does the rest.
+    found = Q(pk__in=())
+    for answered_by, kind in AnswerRequest.objects.order_by().values_list("answered_by", "kind").distinct():
+        pair = Q(answered_by=answered_by, kind=kind)
+        if _refusal(request, answered_by, kind, is_owner=True) is None:
+            found |= pair
+        elif _refusal(request, answered_by, kind, is_owner=False) is None:
+            found |= pair & ~Q(session__user=request.user.pk)
+    return requests.filter(found)
 
 
 def count_mine(request: HttpRequest) -> str:
@@ -327,24 +331,30 @@ def _may_open_sessions(request: HttpRequest) -> bool:
     return admin.site.get_model_admin(Session).has_view_permission(request)
 
 
-def _permits(request: HttpRequest, row: AnswerRequest) -> bool:
-    return bool(row.permission) and may(request, row.permission)
+def _refusal(request: HttpRequest, answered_by: str, kind: str, *, is_owner: bool) -> Refusal | None:
+    return refusal_to_staff(
+        answered_by,
+        is_credential=kind == RequestKind.CREDENTIAL,
+        is_owner=is_owner,
+        permits=lambda permission: may(request, permission),
+    )
 
 
 def _reason_not_allowed(request: HttpRequest, row: AnswerRequest) -> str:
     """Return why the user may not answer; empty if the user may answer. `check_may_answer` decides again."""
-    if row.kind == RequestKind.CREDENTIAL:
-        return str(_("Only the person can give a credential."))
-    if row.answered_by == SITE:
-        return str(_("Code of the site answers this call."))
-    # Two pairs of eyes: staff must not approve calls of their own conversations.
-    if row.answered_by != PERSON and row.session.user_id == request.user.pk:
-        return str(_("You have asked for this yourself: somebody else must decide."))
-    if not _permits(request, row):
-        return str(
-            _("To answer this you need the permission %(permission)s.") % {"permission": row.permission}
-        )
-    return ""
+    is_owner = row.session.user_id == request.user.pk
+    match _refusal(request, row.answered_by, row.kind, is_owner=is_owner):
+        case None:
+            return ""
+        case Refusal.IS_CREDENTIAL:
+            return str(_("Only the person can give a credential."))
+        case Refusal.SITE_ANSWERS:
+            return str(_("Code of the site answers this call."))
+        case Refusal.FOUR_EYES:
+            return str(_("You have asked for this yourself: somebody else must decide."))
+        case Refusal.NO_PERMISSION:
+            needed = _("To answer this you need the permission %(permission)s.")
+            return str(needed % {"permission": row.permission})
 
 
 def seen_before(session: Session, seq: int | None) -> list[SeenEvent]:

@@ -16,7 +16,6 @@ from runtime.engine.human_input.confirmation import read_confirmation
 from runtime.engine.human_input.credentials import extract_credentials
 from runtime.engine.human_input.inputs import check_inputs
 from runtime.errors import InvalidAnswerError
-from runtime.events.answer_rules import PERSON, SITE, STAFF
 from runtime.events.calls import (
     REQUEST_CONFIRMATION,
     REQUEST_CREDENTIAL,
@@ -34,7 +33,7 @@ from sessions_app.history.effective_events import effective_events
 from sessions_app.invocations.answer_requests import rule_of
 from sessions_app.invocations.worker import worker
 from sessions_app.models import Invocation, Session, ToolJob
-from sessions_app.models.answer_request import permission_to_answer
+from sessions_app.models.answer_request import Refusal, refusal_to_owner, refusal_to_staff
 from sessions_app.process.threads import in_thread
 from sessions_app.secrets.credential_encryption import encrypt
 from sessions_app.sessions.ownership import User
@@ -104,29 +103,21 @@ async def check_may_answer(
 ) -> None:
     """Check that the tool of the call lets this user give this answer.
 
-    When the tool asks staff, the owner of the session cannot approve, even with the permission (four eyes), but may
-    withdraw the question by a no. Only the owner gives a credential. The inbox of staff offers requests by the same
-    rule, in SQL and in words: see `answerable` and `_reason_not_allowed` of `admin.inbox.answer_request_admin`.
-
     Args:
         user: the owner of the session, or staff.
-        for_site: True for an answer from a system trusted by the site, which may answer the site's calls, too.
+        for_site: see `refusal_to_owner`.
 
     Raises:
         PermissionDeniedError: the user may not give this answer.
     """
-    staff_decide = call.answered_by.startswith(STAFF)
     if user.pk == session.user_id:
-        if call.answered_by == PERSON or (staff_decide and _is_no(call, response)):
-            return
-        if call.answered_by == SITE and for_site:
-            return
-        if staff_decide and call.name == REQUEST_CONFIRMATION:
-            raise PermissionDeniedError(STAFF_DECIDE)
-    elif call.name != REQUEST_CREDENTIAL:
-        permission = permission_to_answer(call.answered_by)
-        if await in_thread(_is_staff_with, user, permission):
-            return
+        refusal = refusal_to_owner(call.answered_by, is_no=_is_no(call, response), for_site=for_site)
+    else:
+        refusal = await in_thread(_refusal_to_other, user, call)
+    if refusal is None:
+        return
+    if refusal is Refusal.FOUR_EYES and call.name == REQUEST_CONFIRMATION:
+        raise PermissionDeniedError(STAFF_DECIDE)
     raise PermissionDeniedError(f"You may not answer this call of {call.name!r}: somebody else decides it.")
 
 
@@ -228,6 +219,11 @@ def _is_no(call: CallToAnswer, response: Mapping[str, Any]) -> bool:
     return call.name == REQUEST_CONFIRMATION and response.get("confirmed") is False
 
 
-def _is_staff_with(user: User, permission: str) -> bool:
-    is_staff = bool(permission) and bool(getattr(user, "is_staff", False))
-    return is_staff and bool(user.has_perm(permission))  # type: ignore[union-attr]
+def _refusal_to_other(user: User, call: CallToAnswer) -> Refusal | None:
+    """Return why a user other than the owner of the session may not answer; None if the user may."""
+
+    def permits(permission: str) -> bool:
+        return bool(getattr(user, "is_staff", False)) and bool(user.has_perm(permission))  # type: ignore[union-attr]
+
+    is_credential = call.name == REQUEST_CREDENTIAL
+    return refusal_to_staff(call.answered_by, is_credential=is_credential, is_owner=False, permits=permits)

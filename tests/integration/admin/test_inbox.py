@@ -18,6 +18,7 @@ from django.utils import timezone
 
 from runtime.agents import LlmAgent
 from runtime.apps import App
+from runtime.events.answer_rules import PERSON, SITE, STAFF
 from runtime.events.calls import REQUEST_CONFIRMATION
 from runtime.tools import FunctionTool, LongRunningFunctionTool, get_user_choice
 from sessions_app import use_cases
@@ -30,7 +31,17 @@ from sessions_app.invocations.answers.request_answers import answer_request
 from sessions_app.invocations.rewind import rewind_before
 from sessions_app.invocations.worker import worker
 from sessions_app.jobs import ask, confirm, job_tool
-from sessions_app.models import AnswerRequest, Event, Invocation, Session, SessionAct, StaffAct, ToolJob
+from sessions_app.models import (
+    AnswerRequest,
+    Event,
+    Invocation,
+    RequestKind,
+    Session,
+    SessionAct,
+    StaffAct,
+    ToolJob,
+)
+from sessions_app.models.answer_request import APPROVE
 from sessions_app.process import threads
 from sessions_app.rendering.html import render_event
 from sessions_app.rendering.session_view import SessionView
@@ -228,6 +239,35 @@ def test_staff_who_may_not_answer_read_why_and_a_forged_answer_is_refused(
     assert "You have asked for this yourself" in client.get(page_of(row)).content.decode()
     assert decide(client, row, "yes").status_code == 403
     assert REFUNDED == [] and AnswerRequest.objects.open().exists()
+
+
+def test_the_filter_of_what_i_may_answer_has_the_requests_whose_pages_offer_it(
+    client: Client, person: User, model: ScriptedModel
+) -> None:
+    grace = sign_in(client, "approve_answerrequest", "view_answerrequest", "view_text")
+    rows = []
+    for asker in (person, grace):
+        waiting = wait(asker, model, call("pay", euros=7))
+        for number, rule in enumerate((PERSON, SITE, FINANCE, f"{STAFF}{APPROVE}")):
+            for kind in (RequestKind.CALL, RequestKind.CREDENTIAL):
+                copied = AnswerRequest.objects.get(pk=waiting.pk)
+                copied.pk = None
+                copied.call_id = f"{kind}-{number}"
+                copied.kind = kind
+                copied.answered_by = rule
+                copied.effect = f"{asker.username}: {kind} by {rule}"
+                copied.save()
+                rows.append(copied)
+        waiting.delete()
+    offered = [row.effect for row in rows if not client.get(page_of(row)).context["reason_not_allowed"]]
+    assert offered == [
+        f"{person.username}: call by person",
+        f"{person.username}: call by staff:sessions_app.approve_answerrequest",
+        "grace: call by person",
+    ]
+    listed = client.get(reverse("admin:sessions_app_answerrequest_changelist"), {"mine": "1"})
+    page = unescape(listed.content.decode())
+    assert [row.effect for row in rows if row.effect in page] == offered
 
 
 def test_staff_with_the_general_permission_answer_choices_jobs_and_long_running_calls(
