@@ -420,16 +420,16 @@ class Context(ReadonlyContext):
         return self.function_call_id
 
     def _credentials(self) -> BaseCredentialService:
-        return _given(self.invocation.credential_service, "Credential service is not initialized")
+        return _require_service(self.invocation.credential_service, "Credential service is not initialized")
 
     def _memory(self) -> BaseMemoryService:
-        return _given(self.invocation.memory_service, "Memory service is not available")
+        return _require_service(self.invocation.memory_service, "Memory service is not available")
 
     def _artifacts(self) -> BaseArtifactService:
-        return _given(self.invocation.artifact_service, "Artifact service is not initialized")
+        return _require_service(self.invocation.artifact_service, "Artifact service is not initialized")
 
 
-def _given(service: ServiceT | None, problem: str) -> ServiceT:
+def _require_service(service: ServiceT | None, problem: str) -> ServiceT:
     """Return the service. Without a service, raise a ConfigurationError; `problem` begins with the service's name."""
     if service is None:
         name = f"{problem.split()[0].lower()}_service"

@@ -28,7 +28,7 @@ def valid_values(value: Any) -> Any:
     if _is_valid(value):
         return value
     try:
-        return _replaced(value)
+        return _replace_invalid(value)
     except RecursionError:
         return value
 
@@ -70,11 +70,11 @@ def _is_valid(value: Any) -> bool:
     return True
 
 
-def _replaced(value: Any) -> Any:
+def _replace_invalid(value: Any) -> Any:
     if isinstance(value, str):
         return valid_text(value)
     if isinstance(value, dict):
-        return {_replaced(key): _replaced(item) for key, item in value.items()}
+        return {_replace_invalid(key): _replace_invalid(item) for key, item in value.items()}
     if isinstance(value, list):
-        return [_replaced(item) for item in value]
+        return [_replace_invalid(item) for item in value]
     return value

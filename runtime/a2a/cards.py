@@ -51,7 +51,7 @@ async def fetch_card(client: httpx.AsyncClient, url: str, headers: Mapping[str, 
             raise AgentCardResolutionError(
                 f"The agent card {url!r} has more than {MAX_BYTES} bytes."
             ) from error
-    card = _parsed(text, url)
+    card = _parse_card(text, url)
     for interface in card.supported_interfaces:
         _check_secure(interface.url, url)
         if _origin(interface.url) != _origin(url):
@@ -72,10 +72,10 @@ def read_card(path: str) -> AgentCard:
         text = Path(path).read_bytes()
     except (OSError, ValueError) as error:
         raise AgentCardResolutionError(f"The agent card {path!r} cannot be read: {error}.") from error
-    return _parsed(text, path)
+    return _parse_card(text, path)
 
 
-def _parsed(text: bytes, source: str) -> AgentCard:
+def _parse_card(text: bytes, source: str) -> AgentCard:
     try:
         card: AgentCard = parse_agent_card(json.loads(text))
     except (ValueError, TypeError, AttributeError, RecursionError, SystemError, ParseError) as error:

@@ -72,12 +72,12 @@ class Reply:
         """Parts of the answer: artifacts, then the last message; if both are empty, the texts of the progress."""
         parts: list[Part] = []
         for artifact in self._artifacts.values():
-            parts += _as_paragraph(parts, _joined(artifact))
+            parts += _as_paragraph(parts, _join_texts(artifact))
         # Some agents repeat the artifact's text in the last message.
         is_repeated = all(part.text for part in self._message) and _text_of(self._message) == _text_of(parts)
         if not is_repeated:
-            parts += _as_paragraph(parts, _joined(self._message))
-        return parts or _joined(self._progress)
+            parts += _as_paragraph(parts, _join_texts(self._message))
+        return parts or _join_texts(self._progress)
 
     def add(self, item: StreamResponse) -> list[types.Part]:
         """Add the next item of a stream; return its texts, to show immediately.
@@ -92,7 +92,7 @@ class Reply:
             case "message":
                 self.context_id = item.message.context_id or self.context_id
                 self.state = TaskState.TASK_STATE_COMPLETED
-                self._message = self._checked_parts(item.message.parts)
+                self._message = self._check_parts(item.message.parts)
             case "status_update":
                 update = item.status_update
                 self._note_ids(update.task_id, update.context_id)
@@ -108,7 +108,7 @@ class Reply:
         self._note_ids(task.id, task.context_id)
         self._artifacts = {}
         for artifact in task.artifacts:
-            self._artifacts[artifact.artifact_id] = self._checked_parts(artifact.parts)
+            self._artifacts[artifact.artifact_id] = self._check_parts(artifact.parts)
         self._add_status(task.status)
         # Some agents put the answer into the history only.
         if self.has_ended and not (self._artifacts or self._message):
@@ -130,7 +130,7 @@ class Reply:
 
     def _add_status(self, status: TaskStatus) -> list[types.Part]:
         self.state = status.state
-        parts = self._checked_parts(status.message.parts)
+        parts = self._check_parts(status.message.parts)
         if self.has_ended:
             self._message = parts
             return []
@@ -138,7 +138,7 @@ class Reply:
         return [types.Part(text=part.text, thought=True) for part in parts if part.text]
 
     def _add_artifact(self, artifact: Artifact, *, is_appended: bool) -> list[types.Part]:
-        parts = self._checked_parts(artifact.parts)
+        parts = self._check_parts(artifact.parts)
         is_new = artifact.artifact_id not in self._artifacts
         if is_appended:
             self._artifacts.setdefault(artifact.artifact_id, []).extend(parts)
@@ -151,7 +151,7 @@ class Reply:
                     shown += converted_by(self.convert, part)
         return shown
 
-    def _checked_parts(self, parts: Iterable[Part]) -> list[Part]:
+    def _check_parts(self, parts: Iterable[Part]) -> list[Part]:
         """Return the parts of an item as a list.
 
         Raises:
@@ -177,7 +177,7 @@ def _as_paragraph(before: list[Part], parts: list[Part]) -> list[Part]:
     return parts
 
 
-def _joined(parts: Iterable[Part]) -> list[Part]:
+def _join_texts(parts: Iterable[Part]) -> list[Part]:
     """Join neighbouring texts with equal metadata: an artifact is streamed in pieces."""
     joined: list[Part] = []
     for kind, group in groupby(parts, _text_kind):

@@ -96,7 +96,7 @@ class _ConfigFile:
         if name in runtime.agents.__all__:
             found = getattr(runtime.agents, name)
         else:
-            found = self._object(name)
+            found = self._resolve_object(name)
         if not (inspect.isclass(found) and issubclass(found, BaseAgent)):
             raise ConfigurationError(f"{name!r} is no agent class.")
         return found
@@ -105,15 +105,15 @@ class _ConfigFile:
         """Return the field of a key, and the function to read the key's value."""
         field, names_code = self._field(agent_class, key)
         readers: dict[str, Callable[[Any], Any]] = {
-            "sub_agents": lambda values: [self._agent(value) for value in _checked_list(values)],
-            "tools": lambda values: [self._tool(value) for value in _checked_list(values)],
-            "input_schema": self._schema,
-            "output_schema": self._schema,
+            "sub_agents": lambda values: [self._resolve_agent(value) for value in _check_list(values)],
+            "tools": lambda values: [self._resolve_tool(value) for value in _check_list(values)],
+            "input_schema": self._resolve_schema,
+            "output_schema": self._resolve_schema,
         }
         if key in readers:
             return field, readers[key]
         if names_code:
-            return field, self._code
+            return field, self._resolve_code
         return field, lambda value: value
 
     def _field(self, agent_class: type[BaseAgent], key: str) -> tuple[str, bool]:
@@ -130,7 +130,7 @@ class _ConfigFile:
         known = ", ".join(sorted(fields))
         raise self._error(f"{agent_class.__name__} has no such field. The fields are {known}", key)
 
-    def _object(self, name: str | None) -> Any:
+    def _resolve_object(self, name: str | None) -> Any:
         """Return a Python object by name. A leading dot stands for the package of the file's directory."""
         if not str(name).startswith("."):
             return resolve_fully_qualified_name(str(name))
@@ -138,28 +138,28 @@ class _ConfigFile:
         package = ".".join((root.name, *self._path.parent.relative_to(root).parts))
         return resolve_fully_qualified_name(f"{package}{name}")
 
-    def _code(self, value: Any) -> Any:
+    def _resolve_code(self, value: Any) -> Any:
         if isinstance(value, list):
-            return [self._code(item) for item in value]
-        return self._object(_parse_reference(CodeConfig, "name", value).name)
+            return [self._resolve_code(item) for item in value]
+        return self._resolve_object(_parse_reference(CodeConfig, "name", value).name)
 
-    def _schema(self, value: Any) -> Any:
+    def _resolve_schema(self, value: Any) -> Any:
         if isinstance(value, dict) and value.keys() != {"name"}:
             return value
-        return self._object(_parse_reference(CodeConfig, "name", value).name)
+        return self._resolve_object(_parse_reference(CodeConfig, "name", value).name)
 
-    def _agent(self, value: Any) -> BaseAgent:
+    def _resolve_agent(self, value: Any) -> BaseAgent:
         reference = _parse_reference(AgentRefConfig, "config_path", value)
         if reference.config_path is not None:
-            return self._agent_of_file(reference.config_path)
-        agent = self._object(reference.code)
+            return self._read_agent(reference.config_path)
+        agent = self._resolve_object(reference.code)
         if not isinstance(agent, BaseAgent):
             raise ConfigurationError(
                 f"{reference.code!r} is {with_article(type(agent).__name__)}, not an agent."
             )
         return agent
 
-    def _agent_of_file(self, config_path: str) -> BaseAgent:
+    def _read_agent(self, config_path: str) -> BaseAgent:
         directory = self._path.parent
         path = (directory / config_path).resolve()
         # `resolve` has followed `..` and symbolic links: a file must not read others outside of its folder.
@@ -172,13 +172,13 @@ class _ConfigFile:
             raise ConfigurationError(f"{config_path!r} refers back to itself. Remove one of the references.")
         return _ConfigFile(path, self._chain).agent()
 
-    def _tool(self, value: Any) -> Any:
+    def _resolve_tool(self, value: Any) -> Any:
         config = _parse_reference(ToolConfig, "name", value)
-        tool = getattr(runtime.tools, config.name, None) or self._object(config.name)
+        tool = getattr(runtime.tools, config.name, None) or self._resolve_object(config.name)
         args = dict(config.args or {})
         if inspect.isclass(tool) and issubclass(tool, BaseTool | BaseToolset):
             if issubclass(tool, AgentTool) and "agent" in args:
-                args["agent"] = self._agent(args["agent"])
+                args["agent"] = self._resolve_agent(args["agent"])
             return tool.from_config(ToolArgsConfig(**args), str(self._path))
         if not (callable(tool) or isinstance(tool, BaseTool | BaseToolset)):
             raise ConfigurationError(f"{config.name!r} is {with_article(type(tool).__name__)}, not a tool.")
@@ -198,7 +198,7 @@ def _takes_callables(annotation: Any) -> bool:
     return Callable in (annotation, get_origin(annotation))
 
 
-def _checked_list(values: Any) -> list[Any]:
+def _check_list(values: Any) -> list[Any]:
     if not isinstance(values, list):
         raise ConfigurationError(f"the value is {with_article(type(values).__name__)}. Write a list")
     return values

@@ -145,7 +145,7 @@ class RemoteA2aAgent(BaseAgent):
             reply.task_id = state.task_id
             reply.context_id = state.context_id
         try:
-            async with aclosing(self._turn(ctx, reply, event_id)) as events:
+            async with aclosing(self._talk_to_agent(ctx, reply, event_id)) as events:
                 async for event in events:
                     yield event
             yield closing_event(reply, event_id)
@@ -166,7 +166,9 @@ class RemoteA2aAgent(BaseAgent):
         # A later event of the user is an answer to a question of the remote agent, which has to be sent.
         return None, has_answer and not any(event.author == "user" for event in later)
 
-    async def _turn(self, ctx: InvocationContext, reply: Reply, event_id: str) -> AsyncGenerator[Event, None]:
+    async def _talk_to_agent(
+        self, ctx: InvocationContext, reply: Reply, event_id: str
+    ) -> AsyncGenerator[Event, None]:
         """Talk to the remote agent until the reply has ended; yield the events before the last.
 
         Cancel the remote task if it has not ended at the end of this generator.
@@ -248,10 +250,10 @@ class RemoteA2aAgent(BaseAgent):
             **await provided_headers(self.header_provider, ReadonlyContext(ctx)),
         }
         with translated_failures():
-            card = await self._card(http, headers)
+            card = await self._load_card(http, headers)
             return RemoteClient(connect(self.a2a_client_factory, card, http), headers)
 
-    async def _card(self, http: httpx.AsyncClient, headers: dict[str, str]) -> AgentCard:
+    async def _load_card(self, http: httpx.AsyncClient, headers: dict[str, str]) -> AgentCard:
         """Return the card. Read a card given by URL or path at the first call, and again after `CARD_SECONDS`."""
         if isinstance(self.agent_card, AgentCard):
             return self.agent_card

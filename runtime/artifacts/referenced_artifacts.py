@@ -116,7 +116,7 @@ class _Loader:
             if reference is None:
                 parts.append(part)
                 continue
-            shown = await self._parts_of(reference)
+            shown = await self._load_parts(reference)
             if content.role == "model":
                 # The model's own part, as it has sent it: with its signature, and without our introduction.
                 update = {"file_data": None, "inline_data": shown[-1].inline_data, "text": shown[-1].text}
@@ -124,7 +124,7 @@ class _Loader:
             parts += shown
         return content.model_copy(update={"parts": parts})
 
-    async def _parts_of(self, reference: ArtifactReference) -> list[types.Part]:
+    async def _load_parts(self, reference: ArtifactReference) -> list[types.Part]:
         name = reference.filename
         mime_type = reference.mime_type
         if not is_shown(mime_type):

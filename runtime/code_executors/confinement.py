@@ -246,7 +246,7 @@ def confine(limits: ProcessLimits) -> None:
         return
     calls = _SYSTEM_CALLS[platform.machine()]
     # Without this flag, the kernel accepts a filter from privileged processes only.
-    _checked(_libc().prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+    _check_result(_libc().prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
     _enter_namespaces(limits.threads)
     _allow_files(os.getcwd())
     _drop_capabilities(calls)
@@ -313,14 +313,14 @@ def _allow_files(directory: str) -> None:
     if version >= 6:
         fields.append(_SCOPES)
     attributes = struct.pack(f"{len(fields)}Q", *fields)
-    ruleset = _checked(_libc().syscall(_CREATE_RULESET, attributes, ctypes.c_size_t(len(attributes)), 0))
+    ruleset = _check_result(_libc().syscall(_CREATE_RULESET, attributes, ctypes.c_size_t(len(attributes)), 0))
     for path in (*_READABLE, *_READABLE_SYSTEM_INFO, *_python_directories()):
         _allow_path(ruleset, path, _READ_FILE | _READ_DIR)
     for path in _DEVICES:
         _allow_path(ruleset, path, _READ_FILE | _WRITE_FILE)
     # Nothing may be executed from the only writable directory.
     _allow_path(ruleset, directory, rights & ~_EXECUTE)
-    _checked(_libc().syscall(_RESTRICT_SELF, ruleset, 0))
+    _check_result(_libc().syscall(_RESTRICT_SELF, ruleset, 0))
     os.close(ruleset)
 
 
@@ -341,7 +341,7 @@ def _allow_path(ruleset: int, path: str, rights: int) -> None:
         rights &= _READ_FILE | _WRITE_FILE | _TRUNCATE
     opened = os.open(path, os.O_PATH | os.O_CLOEXEC)
     try:
-        _checked(_libc().syscall(_ADD_RULE, ruleset, 1, struct.pack("=Qi", rights, opened), 0))
+        _check_result(_libc().syscall(_ADD_RULE, ruleset, 1, struct.pack("=Qi", rights, opened), 0))
     finally:
         os.close(opened)
 
@@ -350,14 +350,14 @@ def _drop_capabilities(calls: _SystemCalls) -> None:
     header = struct.pack("Ii", _CAPSET_VERSION_3, 0)
     # Two empty sets of effective, permitted and inheritable capabilities.
     data = bytes(24)
-    _checked(_libc().syscall(calls.capset, header, data))
+    _check_result(_libc().syscall(calls.capset, header, data))
 
 
 def _deny_system_calls(calls: _SystemCalls) -> None:
     program = b"".join(struct.pack("HBBI", *instruction) for instruction in _filter_program(calls))
     buffer = ctypes.create_string_buffer(program, len(program))
     attributes = struct.pack("HP", len(program) // 8, ctypes.addressof(buffer))
-    _checked(_libc().prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, attributes, 0, 0))
+    _check_result(_libc().prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, attributes, 0, 0))
 
 
 def _filter_program(calls: _SystemCalls) -> Iterable[_Instruction]:
@@ -424,7 +424,7 @@ def _libc() -> ctypes.CDLL:
     return ctypes.CDLL(None, use_errno=True)
 
 
-def _checked(result: int) -> int:
+def _check_result(result: int) -> int:
     if result < 0:
         raise OSError(ctypes.get_errno(), "The process cannot be isolated")
     return result

@@ -221,7 +221,7 @@ async def run_call(
         context.actions.skip_summarization = None  # Nothing to sum up: the event would say nothing else.
         return CallResult(call, context.actions, None)
     display_text = tool.display_text(result) if context.actions.skip_summarization else None
-    response = as_response(tool.name, await _with_saved_files(tool, result, context))
+    response = as_response(tool.name, await _save_files(tool, result, context))
     return CallResult(
         call,
         context.actions,
@@ -232,7 +232,7 @@ async def run_call(
     )
 
 
-async def _with_saved_files(tool: BaseTool, result: Any, context: Context) -> Any:
+async def _save_files(tool: BaseTool, result: Any, context: Context) -> Any:
     """Return the result with the data of its files saved as artifacts, if there is an artifact service."""
     value, files = take_files(result, tool.name, context.function_call_id)
     if context.invocation.artifact_service is not None:

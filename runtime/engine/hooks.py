@@ -24,16 +24,16 @@ async def before_agent(agent: AgentProtocol, context: Context) -> types.Content 
     """Return a content in place of the agent's run, or None."""
     kwargs = {"callback_context": context}
     callbacks = agent.before_agent_callback
-    answer = await _first_answer(context, "before_agent", {"agent": agent, **kwargs}, callbacks, kwargs)
-    return _checked(answer, types.Content, "before_agent_callback", agent)
+    answer = await _ask_in_turn(context, "before_agent", {"agent": agent, **kwargs}, callbacks, kwargs)
+    return _check_answer(answer, types.Content, "before_agent_callback", agent)
 
 
 async def after_agent(agent: AgentProtocol, context: Context) -> types.Content | None:
     """Return a content to add after the agent's run, or None."""
     kwargs = {"callback_context": context}
     callbacks = agent.after_agent_callback
-    answer = await _first_answer(context, "after_agent", {"agent": agent, **kwargs}, callbacks, kwargs)
-    return _checked(answer, types.Content, "after_agent_callback", agent)
+    answer = await _ask_in_turn(context, "after_agent", {"agent": agent, **kwargs}, callbacks, kwargs)
+    return _check_answer(answer, types.Content, "after_agent_callback", agent)
 
 
 async def on_agent_error(agent: AgentProtocol, context: Context, error: Exception) -> None:
@@ -50,15 +50,15 @@ async def before_model(agent: LlmAgentProtocol, context: Context, request: LlmRe
         # Contents of earlier invocations are shared between requests, so hooks get copies that they may edit.
         request.contents = await own_copies(request.contents)
     kwargs = {"callback_context": context, "llm_request": request}
-    answer = await _first_answer(context, "before_model", kwargs, agent.before_model_callback, kwargs)
-    return _checked(answer, LlmResponse, "before_model_callback", agent)
+    answer = await _ask_in_turn(context, "before_model", kwargs, agent.before_model_callback, kwargs)
+    return _check_answer(answer, LlmResponse, "before_model_callback", agent)
 
 
 async def after_model(agent: LlmAgentProtocol, context: Context, response: LlmResponse) -> LlmResponse:
     """Return the model's response or its replacement."""
     kwargs = {"callback_context": context, "llm_response": response}
-    answer = await _first_answer(context, "after_model", kwargs, agent.after_model_callback, kwargs)
-    return _checked(answer, LlmResponse, "after_model_callback", agent) or response
+    answer = await _ask_in_turn(context, "after_model", kwargs, agent.after_model_callback, kwargs)
+    return _check_answer(answer, LlmResponse, "after_model_callback", agent) or response
 
 
 async def on_model_error(
@@ -66,8 +66,8 @@ async def on_model_error(
 ) -> LlmResponse | None:
     """Return a response in place of a failed model call, or None."""
     kwargs = {"callback_context": context, "llm_request": request, "error": error}
-    answer = await _first_answer(context, "on_model_error", kwargs, agent.on_model_error_callback, kwargs)
-    return _checked(answer, LlmResponse, "on_model_error_callback", agent)
+    answer = await _ask_in_turn(context, "on_model_error", kwargs, agent.on_model_error_callback, kwargs)
+    return _check_answer(answer, LlmResponse, "on_model_error_callback", agent)
 
 
 async def before_tool(agent: LlmAgentProtocol, tool: BaseTool, args: Args, context: Context) -> Args | None:
@@ -75,7 +75,7 @@ async def before_tool(agent: LlmAgentProtocol, tool: BaseTool, args: Args, conte
     plugin_kwargs = {"tool": tool, "tool_args": args, "tool_context": context}
     agent_kwargs = {"tool": tool, "args": args, "tool_context": context}
     callbacks = agent.before_tool_callback
-    return await _first_answer(context, "before_tool", plugin_kwargs, callbacks, agent_kwargs)
+    return await _ask_in_turn(context, "before_tool", plugin_kwargs, callbacks, agent_kwargs)
 
 
 async def after_tool(
@@ -85,7 +85,7 @@ async def after_tool(
     plugin_kwargs = {"tool": tool, "tool_args": args, "tool_context": context, "result": result}
     agent_kwargs = {"tool": tool, "args": args, "tool_context": context, "tool_response": result}
     callbacks = agent.after_tool_callback
-    answer = await _first_answer(context, "after_tool", plugin_kwargs, callbacks, agent_kwargs)
+    answer = await _ask_in_turn(context, "after_tool", plugin_kwargs, callbacks, agent_kwargs)
     return result if answer is None else answer
 
 
@@ -96,10 +96,10 @@ async def on_tool_error(
     plugin_kwargs = {"tool": tool, "tool_args": args, "tool_context": context, "error": error}
     agent_kwargs = {"tool": tool, "args": args, "tool_context": context, "error": error}
     callbacks = agent.on_tool_error_callback
-    return await _first_answer(context, "on_tool_error", plugin_kwargs, callbacks, agent_kwargs)
+    return await _ask_in_turn(context, "on_tool_error", plugin_kwargs, callbacks, agent_kwargs)
 
 
-async def _first_answer(
+async def _ask_in_turn(
     context: Context,
     hook: str,
     plugin_kwargs: dict[str, Any],
@@ -126,7 +126,7 @@ async def _first_answer(
     return answer
 
 
-def _checked(answer: T | None, expected: type[T], hook: str, agent: AgentProtocol) -> T | None:
+def _check_answer(answer: T | None, expected: type[T], hook: str, agent: AgentProtocol) -> T | None:
     """Return the answer of a plugin or a callback if it has the expected type.
 
     Raises:

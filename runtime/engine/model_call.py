@@ -100,21 +100,21 @@ async def stream_model_events(
     request = built.request
     answer = await hooks.before_model(agent, draft.context, request)
     if answer is not None:
-        yield _build_event(ctx, _post_processed(agent, draft.context, answer), request, draft)
+        yield _build_event(ctx, _post_process(agent, draft.context, answer), request, draft)
         return
-    async with aclosing(_model_responses(agent, draft, model, built)) as responses:
+    async with aclosing(_ask_model(agent, draft, model, built)) as responses:
         async for response in responses:
             draft.start_next_event()
             response = await hooks.after_model(agent, draft.context, response)
             response = _with_sources(ctx, response, request.tools_dict)
-            event = _build_event(ctx, _post_processed(agent, draft.context, response), request, draft)
+            event = _build_event(ctx, _post_process(agent, draft.context, response), request, draft)
             if draft.call and not event.partial:
                 draft.call.answer = event
             draft.is_complete = not event.partial
             yield event
 
 
-async def _model_responses(
+async def _ask_model(
     agent: LlmAgentProtocol, draft: _EventDraft, model: BaseLlm, built: BuiltRequest
 ) -> AsyncGenerator[LlmResponse, None]:
     """Yield the model's responses; turn an error into a callback's response or an error response (contract E7)."""
@@ -199,7 +199,7 @@ def _with_sources(
     return response.model_copy(update={"grounding_metadata": sources.model_copy(deep=True)})
 
 
-def _post_processed(agent: LlmAgentProtocol, context: Context, response: LlmResponse) -> LlmResponse:
+def _post_process(agent: LlmAgentProtocol, context: Context, response: LlmResponse) -> LlmResponse:
     """Return a whole response after code and planner processing; leave partial responses unchanged.
 
     A response without an answer becomes an error (contract E7).

@@ -64,9 +64,9 @@ class Output:
             # An empty final text is written, too: the state must not keep the output of an earlier turn.
             event.actions.state_delta[self._key] = self._text if text else ""
         elif self._schema and text and is_final and not event.get_function_calls():
-            event.actions.state_delta[self._key] = self._validated(self._schema, text)
+            event.actions.state_delta[self._key] = self._validate(self._schema, text)
 
-    def _validated(self, schema: OutputSchema, text: str) -> object:
+    def _validate(self, schema: OutputSchema, text: str) -> object:
         try:
             return schema.read_json(text)
         except ValidationError as error:

@@ -95,11 +95,11 @@ def _generation_config(agent: LlmAgentProtocol, run_config: RunConfig) -> types.
     config = given.model_copy(deep=True) if given else construct(types.GenerateContentConfig)
     config.labels = {**(config.labels or {}), **(run_config.labels or {}), AGENT_LABEL: agent.name}
     if run_config.http_options:
-        config.http_options = _merged(config.http_options, run_config.http_options)
+        config.http_options = _merge_options(config.http_options, run_config.http_options)
     return config
 
 
-def _merged(own: types.HttpOptions | None, given: types.HttpOptions) -> types.HttpOptions:
+def _merge_options(own: types.HttpOptions | None, given: types.HttpOptions) -> types.HttpOptions:
     """Return the agent's options, overridden by the options of the run config."""
     if own is None:
         return given.model_copy(update={"headers": dict(given.headers or {})})

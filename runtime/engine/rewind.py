@@ -42,7 +42,7 @@ async def rewind(
         ConfigurationError: artifacts have to be restored, but there is no artifact service.
     """
     first = first_rewound_index(session.events, session.id, invocation_id)
-    return rewind_event(await _actions(session, sessions, artifacts, first, invocation_id))
+    return rewind_event(await _build_actions(session, sessions, artifacts, first, invocation_id))
 
 
 async def undo_rewind(
@@ -65,11 +65,11 @@ async def undo_rewind(
     left = undone_positions(path.spans, step.before)
     # Nothing has left the path if no event followed the rewind; the field must still name an invocation.
     invocation_id = session.events[left[0].start].invocation_id if left else step.rewind.invocation_id
-    actions = await _actions(session, sessions, artifacts, step.rewind.position, invocation_id)
+    actions = await _build_actions(session, sessions, artifacts, step.rewind.position, invocation_id)
     return rewind_event(actions, undoes=rewind_id)
 
 
-async def _actions(
+async def _build_actions(
     session: Session,
     sessions: BaseSessionService,
     artifacts: BaseArtifactService | None,

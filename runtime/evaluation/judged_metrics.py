@@ -157,7 +157,7 @@ class RubricsMetric(_JudgedMetric):
 
     async def score(self, actual: Invocation, expected: Invocation) -> InvocationScore:
         material = {"message": text_of(actual.user_content), "calls": calls_of(actual)}
-        return await self._judged(material, actual)
+        return await self._judge_rubrics(material, actual)
 
     def rubrics_of(self, invocation: Invocation) -> list[Rubric]:
         """Return the properties to judge.
@@ -175,7 +175,7 @@ class RubricsMetric(_JudgedMetric):
             )
         return list(rubrics.values())
 
-    async def _judged(self, material: dict[str, Any], invocation: Invocation) -> InvocationScore:
+    async def _judge_rubrics(self, material: dict[str, Any], invocation: Invocation) -> InvocationScore:
         rubrics = self.rubrics_of(invocation)
         properties = []
         for rubric in rubrics:
@@ -216,7 +216,7 @@ class RubricsOfFinalResponse(RubricsMetric):
             "calls": calls_of(actual),
             "answer": answer_of(actual, self._criterion),
         }
-        return await self._judged(material, actual)
+        return await self._judge_rubrics(material, actual)
 
 
 class RubricsOfToolUse(RubricsMetric):
@@ -256,7 +256,7 @@ class RubricsOfConversation(RubricsMetric):
             turns.append({"message": message, "calls": calls_of(invocation), "answer": answer})
         if not turns:
             return self.result([])
-        found = await self._judged({"turns": turns}, actual[-1])
+        found = await self._judge_rubrics({"turns": turns}, actual[-1])
         return self.result([*(InvocationScore() for _ in turns[1:]), found])
 
 

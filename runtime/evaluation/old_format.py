@@ -51,10 +51,10 @@ def read_old_set(name: str, values: list[Any], initial_session: OldSession | Non
     else:
         turns = TypeAdapter(list[_Turn]).validate_python(values)
         cases = [_Case(name=name, data=turns, initial_session=initial_session)]
-    return EvalSet(eval_set_id=name, eval_cases=[_converted(case) for case in cases])
+    return EvalSet(eval_set_id=name, eval_cases=[_convert_case(case) for case in cases])
 
 
-def _converted(case: _Case) -> EvalCase:
+def _convert_case(case: _Case) -> EvalCase:
     session = None
     if case.initial_session:
         session = SessionInput(**case.initial_session.model_dump())

@@ -53,7 +53,7 @@ async def run_case(
     async for expected in _messages(case, found, simulator_config):
         started = time.monotonic()
         try:
-            actual = await _in_time(seconds, _run_message(runner, session, expected, config))
+            actual = await _limit_time(seconds, _run_message(runner, session, expected, config))
         except Exception as error:
             number = len(found) + 1
             raise EvaluationError(f"Message {number} of the case failed: {_reason(error)}") from error
@@ -130,7 +130,7 @@ def _leave_to_caller(agent_name: str, node_path: str | None, error: Exception) -
     """Record nothing: the exception reaches the caller."""
 
 
-async def _in_time(seconds: float | None, work: Coroutine[Any, Any, T]) -> T:
+async def _limit_time(seconds: float | None, work: Coroutine[Any, Any, T]) -> T:
     timeout = asyncio.timeout(seconds)
     try:
         async with timeout:

@@ -104,7 +104,7 @@ def find_path(
     spans: Spans = ()
     start = first
     for rewind in rewinds:
-        spans = _extended(spans, range(start, rewind.position))
+        spans = _extend_spans(spans, range(start, rewind.position))
         spans_before[rewind.event_id] = spans
         # If the beginning of the log is not loaded, the undone rewind may be missing: the named invocation decides.
         if rewind.undoes in spans_before:
@@ -114,10 +114,10 @@ def find_path(
         steps.append(RewindStep(rewind, spans, after))
         spans = after
         start = rewind.position + 1
-    return EffectivePath(steps, _extended(spans, range(start, end)))
+    return EffectivePath(steps, _extend_spans(spans, range(start, end)))
 
 
-def _extended(spans: Spans, following: range) -> Spans:
+def _extend_spans(spans: Spans, following: range) -> Spans:
     return (*spans, following) if following else spans
 
 
@@ -126,7 +126,7 @@ def _cut_before_first(spans: Spans, positions: Sequence[int]) -> Spans:
     for index, span in enumerate(spans):
         found = bisect_left(positions, span.start)
         if found < len(positions) and positions[found] in span:
-            return _extended(spans[:index], range(span.start, positions[found]))
+            return _extend_spans(spans[:index], range(span.start, positions[found]))
     return spans
 
 

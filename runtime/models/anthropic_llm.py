@@ -47,7 +47,7 @@ class Claude(HttpLlm):
 
     async def _prepare(self, llm_request: LlmRequest) -> PreparedCall:
         name = llm_request.model or self.model
-        module = await self._client_module(name, "anthropic_client")
+        module = await self._import_client(name, "anthropic_client")
         arguments = as_message(llm_request, name, self.max_tokens)
         client = self.client
         if client is None:

@@ -72,7 +72,7 @@ def functions_of(config: types.GenerateContentConfig, model: str) -> list[Declar
             )
         for declaration in tool.function_declarations:
             if allowed is None or declaration.name in allowed:
-                functions.append(_declared(declaration))
+                functions.append(_convert_declaration(declaration))
     return functions
 
 
@@ -129,7 +129,7 @@ def _text_of(piece: object) -> str:
     )
 
 
-def _declared(declaration: types.FunctionDeclaration) -> DeclaredFunction:
+def _convert_declaration(declaration: types.FunctionDeclaration) -> DeclaredFunction:
     if declaration.parameters_json_schema is not None:
         parameters = dict(declaration.parameters_json_schema)
     elif declaration.parameters is not None:

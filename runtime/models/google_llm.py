@@ -106,7 +106,7 @@ class Gemini(BaseLlm):
             ConfigurationError: no API key is configured.
             ModelError: the call failed before any part of the answer arrived.
         """
-        client = await self._client()
+        client = await self._find_client()
         answer = self._stream if stream else self._answer
         async with aclosing(answer(client.aio, llm_request)) as responses:
             async for response in responses:
@@ -114,7 +114,7 @@ class Gemini(BaseLlm):
 
     async def embed(self, texts: Sequence[str], dimensions: int) -> Embeddings:
         """Return the vectors of the texts as `BaseLlm` describes; raise `ConfigurationError` without an API key."""
-        client = await self._client()
+        client = await self._find_client()
 
         async def ask() -> Embeddings:
             with reading_responses([]):
@@ -132,7 +132,7 @@ class Gemini(BaseLlm):
 
         return await with_retries(ask, RetryPolicy.of(self.retry_options), FAILURES)
 
-    async def _client(self) -> Any:
+    async def _find_client(self) -> Any:
         return self.api_client or await self._clients().for_running_loop(Access(self.api_key, self.base_url))
 
     def _clients(self) -> LoopClients[Client]:

@@ -85,7 +85,7 @@ class HttpLlm(BaseLlm):
     def _key(self, variable: str | None) -> str | None:
         return self.api_key or (os.environ.get(variable) if variable else None)
 
-    async def _client_module(self, model: str, module: str) -> ModuleType:
+    async def _import_client(self, model: str, module: str) -> ModuleType:
         """Import and return the module that calls the provider's client.
 
         Raises:

@@ -44,7 +44,7 @@ class LiteLlm(HttpLlm):
             **as_chat_completion(llm_request, model, "max_tokens"),
             "model": model,
         }
-        module = await self._client_module(model, "lite_client")
+        module = await self._import_client(model, "lite_client")
         call: PreparedCall = module.LiteCall(
             arguments, timeout_of(llm_request, self.timeout), self.llm_client
         )

@@ -99,7 +99,7 @@ class OpenAICompatible(HttpLlm):
 
     async def _connect(self, name: str, endpoint: Endpoint) -> tuple[ModuleType, Any]:
         """Return the module that calls the client, and the client; raise the errors of `_prepare`."""
-        module = await self._client_module(name, "openai_client")
+        module = await self._import_client(name, "openai_client")
         key = self._key(endpoint.key_variable) or _NO_KEY
         return module, await module.CLIENTS.for_running_loop(Access(key, endpoint.base_url))
 

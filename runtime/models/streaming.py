@@ -103,11 +103,11 @@ class StreamedAnswer:
 
         A partial response carries the usage so far: if the user stops the answer, no later response reports it.
         """
-        self._response = _updated(self._response, chunk)
+        self._response = _update_fields(self._response, chunk)
         if not chunk.candidates:
             return None
         candidate = chunk.candidates[0]
-        self._candidate = _updated(self._candidate, candidate)
+        self._candidate = _update_fields(self._candidate, candidate)
         if candidate.citation_metadata is not None:
             self._citations.extend(candidate.citation_metadata.citations or [])
         parts = parts_in(candidate.content)
@@ -173,6 +173,6 @@ class StreamedAnswer:
             self._texts = []
 
 
-def _updated(current: M, newer: M) -> M:
+def _update_fields(current: M, newer: M) -> M:
     """Return a copy of `current`, updated with all fields set in `newer`."""
     return current.model_copy(update={name: value for name, value in newer if value is not None})

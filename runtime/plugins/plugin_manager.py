@@ -88,13 +88,13 @@ class PluginManager:
             raise PluginError(f"Plugins failed in close: {'; '.join(failures)}")
 
     def _implementing(self, hook: str) -> Iterator[BasePlugin]:
-        return (plugin for plugin in self.plugins if hook in _overridden(type(plugin)))
+        return (plugin for plugin in self.plugins if hook in _find_overridden(type(plugin)))
 
 
 _overridden_hooks: dict[type[BasePlugin], frozenset[str]] = {}
 
 
-def _overridden(plugin_class: type[BasePlugin]) -> frozenset[str]:
+def _find_overridden(plugin_class: type[BasePlugin]) -> frozenset[str]:
     """Return the hooks that a plugin class implements."""
     # Cached and asked before each call: most plugins have few hooks, and partial events come by the hundred.
     if plugin_class not in _overridden_hooks:

@@ -35,12 +35,12 @@ def event_lines(event: Event, *, verbose: bool) -> Iterator[str]:
         elif verbose:
             line = _line_of(part)
             if line:
-                yield from _joined(texts)
+                yield from _take_line(texts)
                 yield line
-    yield from _joined(texts)
+    yield from _take_line(texts)
 
 
-def _joined(texts: list[str]) -> Iterator[str]:
+def _take_line(texts: list[str]) -> Iterator[str]:
     """Yield the collected texts as a line, and clear the list."""
     if texts:
         yield "".join(texts)
@@ -49,13 +49,13 @@ def _joined(texts: list[str]) -> Iterator[str]:
 
 def _line_of(part: types.Part) -> str:
     if part.function_call:
-        return f"[Calling tool: {part.function_call.name}({_shortened(part.function_call.args)})]"
+        return f"[Calling tool: {part.function_call.name}({_shorten_value(part.function_call.args)})]"
     if part.function_response:
-        return f"[Tool result: {_shortened(part.function_response.response)}]"
+        return f"[Tool result: {_shorten_value(part.function_response.response)}]"
     if part.executable_code:
         return "[Executing code]"
     if part.code_execution_result:
-        return f"[Code output: {_shortened(part.code_execution_result.output)}]"
+        return f"[Code output: {_shorten_value(part.code_execution_result.output)}]"
     if part.inline_data:
         return f"[Inline data: {part.inline_data.mime_type}]"
     if part.file_data:
@@ -63,6 +63,6 @@ def _line_of(part: types.Part) -> str:
     return ""
 
 
-def _shortened(value: object) -> str:
+def _shorten_value(value: object) -> str:
     text = str(value)
     return text if len(text) <= MAX_VALUE_LENGTH else f"{text[:MAX_VALUE_LENGTH]}..."

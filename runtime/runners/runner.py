@@ -142,7 +142,7 @@ class Runner:
             InvalidAnswerError: an answer to a request of the framework cannot be read, or does not fit its schema.
         """
         run = CancellableRun(invocation_id)
-        with self._registered(run):
+        with self._register_run(run):
             async with AsyncExitStack() as stack:
                 session = await run.await_unless_cancelled(
                     self._begin_writing(stack, user_id, session_id, new_message, invocation_id)
@@ -351,7 +351,7 @@ class Runner:
         ctx.scope.own_state.update({key: state[key] for key in delta if key in state})
 
     @contextmanager
-    def _registered(self, run: CancellableRun) -> Generator[None, None, None]:
+    def _register_run(self, run: CancellableRun) -> Generator[None, None, None]:
         self._active_runs.add(run)
         try:
             yield

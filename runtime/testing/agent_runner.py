@@ -54,7 +54,7 @@ class AgentRunner:
     async def _send(
         self, agent: BaseAgent | App, message: str | types.Content, state: dict[str, Any] | None
     ) -> list[Event]:
-        conversation = await self._conversation_with(agent)
+        conversation = await self._open_conversation(agent)
         events = conversation.runner.run_async(
             user_id=USER,
             session_id=conversation.session_id,
@@ -64,13 +64,13 @@ class AgentRunner:
         return [event async for event in events if not event.partial]
 
     async def _read_state(self, agent: BaseAgent | App) -> dict[str, Any]:
-        conversation = await self._conversation_with(agent)
+        conversation = await self._open_conversation(agent)
         session = await conversation.runner.session_service.get_session(
             app_name=conversation.runner.app_name, user_id=USER, session_id=conversation.session_id
         )
         return dict(session.state) if session else {}
 
-    async def _conversation_with(self, agent: BaseAgent | App) -> _Conversation:
+    async def _open_conversation(self, agent: BaseAgent | App) -> _Conversation:
         known = self._conversations.get(id(agent))
         if known:
             return known[1]

@@ -66,7 +66,7 @@ class BaseToolset(abc.ABC):
     def _with_prefix(self, tools: list[BaseTool]) -> list[BaseTool]:
         if not self.tool_name_prefix:
             return tools
-        return [_renamed(tool, f"{self.tool_name_prefix}_{tool.name}") for tool in tools]
+        return [_rename_tool(tool, f"{self.tool_name_prefix}_{tool.name}") for tool in tools]
 
     async def process_llm_request(  # noqa: B027  # most toolsets leave the request to their tools
         self, *, tool_context: Context, llm_request: LlmRequest
@@ -97,7 +97,7 @@ class BaseToolset(abc.ABC):
         return self.tool_filter(tool, readonly_context)
 
 
-def _renamed(tool: BaseTool, name: str) -> BaseTool:
+def _rename_tool(tool: BaseTool, name: str) -> BaseTool:
     """Return a copy of the tool with another name, also in its declaration."""
 
     # Made from the original at each call, because a tool may build its declaration lazily.

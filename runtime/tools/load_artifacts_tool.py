@@ -47,10 +47,10 @@ class LoadArtifactsTool(FunctionTool):
         # Only the latest call: files of earlier calls would make every further request larger.
         for response in llm_request.latest_responses(_NAME):
             for name in response.get("artifact_names", []):
-                llm_request.contents.append(await _file_content(name, tool_context))
+                llm_request.contents.append(await _load_content(name, tool_context))
 
 
-async def _file_content(name: str, tool_context: ToolContext) -> types.Content:
+async def _load_content(name: str, tool_context: ToolContext) -> types.Content:
     artifact = await tool_context.load_artifact(name)
     if artifact is None:
         return _text_content(f"There is no file {name!r}.")

@@ -56,21 +56,21 @@ async def load_web_page(  # the docstring is sent to the model
         return _failure(url, f"The server answered with the status {answer.status}.")
     kind = answer.headers.get("content-type", "text/html").partition(";")[0].strip().lower()
     if kind in _PAGES:
-        page = await run_in_tool_thread(read_page, html=_decoded(answer, is_page=True), url=answer.url)
+        page = await run_in_tool_thread(read_page, html=_decode_body(answer, is_page=True), url=answer.url)
     elif _TEXTS.match(kind):
-        page = PageText(title="", text=_decoded(answer, is_page=False), links={})
+        page = PageText(title="", text=_decode_body(answer, is_page=False), links={})
     else:
         return _failure(url, f"It is a file of the type {kind}, which this tool does not read.")
     if tool_context is not None:
         add_page(tool_context, page.title or answer.url, answer.url)
-    return _shown(page, is_cut=answer.is_cut)
+    return _describe_page(page, is_cut=answer.is_cut)
 
 
 def _failure(url: str, reason: str) -> dict[str, str]:
     return {"error": f"The page {url} was not loaded. {reason}"}
 
 
-def _decoded(answer: HttpAnswer, *, is_page: bool) -> str:
+def _decode_body(answer: HttpAnswer, *, is_page: bool) -> str:
     """Return the body by the encoding that the server or the page declares, by default as UTF-8."""
     declared = _CHARSET.search(answer.headers.get("content-type", ""))
     if declared is None and is_page:
@@ -82,7 +82,7 @@ def _decoded(answer: HttpAnswer, *, is_page: bool) -> str:
         return answer.body.decode("utf-8", "replace")
 
 
-def _shown(page: PageText, *, is_cut: bool) -> str:
+def _describe_page(page: PageText, *, is_cut: bool) -> str:
     """Return the page for the model; of a long page its beginning, and its first links."""
     title = f"Title: {page.title}\n\n" if page.title else ""
     links = _links_of(page)

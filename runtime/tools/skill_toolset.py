@@ -309,7 +309,7 @@ class LoadSkillResourceTool(FunctionTool):
             return skill
         files = skill.resources.by_path()
         if file_path not in files:
-            return _error("RESOURCE_NOT_FOUND", f"Resource '{file_path}' not found. {_named(files)}")
+            return _error("RESOURCE_NOT_FOUND", f"Resource '{file_path}' not found. {_name_files(files)}")
         content = files[file_path]
         place = {"skill_name": skill.name, "file_path": file_path}
         if isinstance(content, bytes):
@@ -358,13 +358,13 @@ class RunSkillScriptTool(FunctionTool):
         path = f"scripts/{file_path.removeprefix('scripts/')}"
         if path.removeprefix("scripts/") not in skill.resources.scripts:
             scripts = [name for name in skill.resources.by_path() if name.startswith("scripts/")]
-            return _error("SCRIPT_NOT_FOUND", f"Script '{file_path}' not found. {_named(scripts)}")
+            return _error("SCRIPT_NOT_FOUND", f"Script '{file_path}' not found. {_name_files(scripts)}")
         if not path.endswith(".py"):
             return _error(
                 "UNSUPPORTED_SCRIPT_TYPE", f"'{path}' is no Python script, and only these can be run."
             )
         argv = [path, *_arguments(args)]
-        code = _SCRIPT_RUNNER.format(given=json.dumps({"argv": argv, "files": _encoded(skill)}))
+        code = _SCRIPT_RUNNER.format(given=json.dumps({"argv": argv, "files": _encode_files(skill)}))
         result = await executor.execute_code_async(tool_context.invocation, CodeExecutionInput(code))
         if result.exit_code is None:
             is_failed = bool(result.stderr)
@@ -394,7 +394,7 @@ def _arguments(args: dict[str, Any] | list[str] | None) -> list[str]:
     return found
 
 
-def _encoded(skill: Skill) -> dict[str, str]:
+def _encode_files(skill: Skill) -> dict[str, str]:
     encoded = {}
     for path, content in skill.resources.by_path().items():
         data = content.encode() if isinstance(content, str) else content
@@ -402,7 +402,7 @@ def _encoded(skill: Skill) -> dict[str, str]:
     return encoded
 
 
-def _named(files: Iterable[str]) -> str:
+def _name_files(files: Iterable[str]) -> str:
     names = sorted(files)[:_MAX_NAMED_FILES]
     if not names:
         return "The skill has none."

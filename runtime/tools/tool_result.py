@@ -152,12 +152,12 @@ class _FileTaker:
         if isinstance(value, types.Content):
             return self.replaced(value.parts or [])
         if isinstance(value, types.Part):
-            return self._replaced_part(value)
+            return self._replace_part(value)
         if isinstance(value, types.Blob):
             return self._description(value)
         return value
 
-    def _replaced_part(self, part: types.Part) -> Any:
+    def _replace_part(self, part: types.Part) -> Any:
         if part.inline_data is not None:
             return self._description(part.inline_data)
         if part.text is not None:

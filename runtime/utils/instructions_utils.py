@@ -54,7 +54,7 @@ async def _resolve(placeholder: str, context: ReadonlyContext) -> str:
     is_optional = name.endswith("?")
     name = name.removesuffix("?")
     if name.startswith(_ARTIFACT):
-        return await _artifact_text(name.removeprefix(_ARTIFACT), is_optional, context)
+        return await _load_artifact_text(name.removeprefix(_ARTIFACT), is_optional, context)
     if not _is_state_key(name):
         return placeholder
     state = context.state
@@ -68,7 +68,7 @@ async def _resolve(placeholder: str, context: ReadonlyContext) -> str:
     )
 
 
-async def _artifact_text(name: str, is_optional: bool, context: ReadonlyContext) -> str:
+async def _load_artifact_text(name: str, is_optional: bool, context: ReadonlyContext) -> str:
     part = await Context(context.invocation).load_artifact(name)
     if part is None:
         if is_optional:

@@ -96,7 +96,7 @@ class WorkflowEngine:
                 await asyncio.sleep(max(0.0, record.retry_at - _platform.now()))
             try:
                 async with slots:
-                    await self._attempt(run, record)
+                    await self._run_attempt(run, record)
                 break
             except Exception as error:
                 failed_attempts = record.failed_attempts + 1
@@ -109,7 +109,7 @@ class WorkflowEngine:
                 await self._emit_failure(run, failed_attempts, delay, error)
         return record
 
-    async def _attempt(self, run: NodeRun, record: RunRecord) -> None:
+    async def _run_attempt(self, run: NodeRun, record: RunRecord) -> None:
         """Run the node's code, and commit its end if it does not wait."""
         invocation = self._ctx_of(run)
         if record.questions and not run.node.rerun_on_resume:
@@ -123,7 +123,7 @@ class WorkflowEngine:
         ctx = NodeContext(invocation, run.path, record, children.run)
         attempt = _Attempt(run, ctx, record, children)
         try:
-            limit = UNLIMITED if run.node.timeout is None else _time_limit(run.node.name, run.node.timeout)
+            limit = UNLIMITED if run.node.timeout is None else _limit_time(run.node.name, run.node.timeout)
             async with limit:
                 with exceptions_only(f"Node {run.node.name!r}"):
                     await self._execute(attempt)
@@ -314,7 +314,7 @@ def _is_for_end(event: Event, path: str) -> bool:
 
 
 @asynccontextmanager
-async def _time_limit(node_name: str, seconds: float) -> AsyncGenerator[None, None]:
+async def _limit_time(node_name: str, seconds: float) -> AsyncGenerator[None, None]:
     """Raise a NodeTimeoutError if the block takes longer."""
     limit = asyncio.timeout(seconds)
     try:

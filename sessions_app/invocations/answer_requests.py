@@ -65,7 +65,7 @@ async def sync_answer_requests(session_id: UUID, app_name: str, pending: Iterabl
     """Store a request for each pending call in the session's effective events, and drop all others. Idempotent."""
     by_id = {made.call.id or "": made for made in pending}
     requests = [
-        await _request_of(session_id, app_name, made)
+        await _build_request(session_id, app_name, made)
         for call_id, made in by_id.items()
         if len(call_id) <= CALL_ID_LENGTH  # A call with a longer id cannot be answered.
     ]
@@ -125,7 +125,7 @@ def _store(session_id: UUID, requests: Sequence[AnswerRequest]) -> None:
     AnswerRequest.objects.bulk_create(new, ignore_conflicts=True)
 
 
-async def _request_of(session_id: UUID, app_name: str, made: MadeCall) -> AnswerRequest:
+async def _build_request(session_id: UUID, app_name: str, made: MadeCall) -> AnswerRequest:
     call = made.call
     args = call.args or {}
     kind = KINDS.get(call.name or "", RequestKind.CALL)
@@ -139,13 +139,15 @@ async def _request_of(session_id: UUID, app_name: str, made: MadeCall) -> Answer
         kind=kind,
         agent_name=made.event.author[:NAME_LENGTH],
         tool_name=tool_name[:NAME_LENGTH],
-        effect=_effect(app_name, made, kind, tool_name, shown_args),
+        effect=_describe_effect(app_name, made, kind, tool_name, shown_args),
         answered_by=(await rule_or_site(app_name, made))[:200],
         asked_at=datetime.fromtimestamp(made.event.timestamp, UTC),
     )
 
 
-def _effect(app_name: str, made: MadeCall, kind: RequestKind, tool_name: str, args: Mapping[str, Any]) -> str:
+def _describe_effect(
+    app_name: str, made: MadeCall, kind: RequestKind, tool_name: str, args: Mapping[str, Any]
+) -> str:
     """Describe the effect of a yes to the call, in at most `EFFECT_LENGTH` characters, with secrets masked."""
     if kind == RequestKind.CREDENTIAL:
         return f"Give a credential to {as_words(made.event.author)}"[:EFFECT_LENGTH]

@@ -36,7 +36,7 @@ async def check_calls_exist(claim: Claim, app: App, events: Sequence[RuntimeEven
     for event in answered_call_events(events, message):
         for call in event.get_function_calls():
             name = _called_tool(call, events)
-            if call.id not in answered or _exists(app, event, name):
+            if call.id not in answered or _may_call_again(app, event, name):
                 continue
             # Only now, for a query. Callbacks may add tools to requests, so a missing tool alone proves no change.
             if await _has_changed_since(claim, event):
@@ -53,7 +53,7 @@ def _called_tool(call: types.FunctionCall, events: Sequence[RuntimeEvent]) -> st
     return "" if call.name in FRAMEWORK_CALLS | REMOTE_QUESTIONS else call.name or ""
 
 
-def _exists(app: App, event: RuntimeEvent, tool_name: str) -> bool:
+def _may_call_again(app: App, event: RuntimeEvent, tool_name: str) -> bool:
     """True if an agent may make the call again. The tools of toolsets, which may need a network, count as existing."""
     for agent in agents_named(app.root_agent, event.author):
         if isinstance(agent, Workflow):

@@ -81,7 +81,7 @@ def without_failures(message_event: RuntimeEvent | None, events: list[RuntimeEve
 def resumed_event(events: Sequence[RuntimeEvent], lease_token: int) -> RuntimeEvent:
     """Return an event without content to mark a resumed invocation: text streamed under older leases is void."""
     return RuntimeEvent(
-        author=_last_agent(events, events[0].author),
+        author=_find_last_agent(events, events[0].author),
         invocation_id=events[0].invocation_id,
         custom_metadata=resumed_mark(lease_token),
     )
@@ -104,7 +104,7 @@ def closing_events(
     Args:
         origin: where the exception of a failure was raised.
     """
-    author = _last_agent(events, claim.app_name)
+    author = _find_last_agent(events, claim.app_name)
     invocation_id = claim.invocation_id
     event_invocation_id = invocation_id
     closing = []
@@ -112,7 +112,7 @@ def closing_events(
     if message_event:
         event_invocation_id = message_event.invocation_id
     else:
-        closing.append(_message_event(claim))
+        closing.append(_build_message_event(claim))
     texts = [
         interrupted_event(chunk.stream.author, invocation_id, chunk.text, thought=chunk.stream.thought)
         for chunk in uncommitted
@@ -149,7 +149,7 @@ def _mark_stopped_by_staff(event: RuntimeEvent) -> RuntimeEvent:
     return event.model_copy(update={"custom_metadata": stopped_by_staff_mark()})
 
 
-def _message_event(claim: Claim) -> RuntimeEvent:
+def _build_message_event(claim: Claim) -> RuntimeEvent:
     return RuntimeEvent(
         author="user",
         invocation_id=claim.invocation_id,
@@ -159,5 +159,5 @@ def _message_event(claim: Claim) -> RuntimeEvent:
     )
 
 
-def _last_agent(events: Sequence[RuntimeEvent], default: str) -> str:
+def _find_last_agent(events: Sequence[RuntimeEvent], default: str) -> str:
     return next((event.author for event in reversed(events) if event.author != "user"), default)

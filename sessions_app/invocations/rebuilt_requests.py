@@ -57,11 +57,13 @@ def rebuild_request(session: Session, answer: Event, bounds: Bounds | None = Non
     record = answer.model_call
     if not isinstance(record, dict) or not isinstance(record.get("seq"), int):
         return None
-    events, is_whole = _events_until(session.pk, record["seq"], bounds)
+    events, is_whole = _read_events_until(session.pk, record["seq"], bounds)
     if record.get("hides_failures"):
         events = _without_earlier_failures(session, answer, events)
-    derived = _with_files(session, derive(record, events))
-    return RebuiltStep(rebuild(_shifted(record, derived, is_whole), derived, texts_of([record])), is_whole)
+    derived = _load_files(session, derive(record, events))
+    return RebuiltStep(
+        rebuild(_shift_positions(record, derived, is_whole), derived, texts_of([record])), is_whole
+    )
 
 
 def rebuild_child_request(answer: Event, number: int) -> tuple[RebuiltRequest, str] | None:
@@ -94,7 +96,7 @@ def _text_ids(record: Mapping[str, Any]) -> list[str]:
     return [name for name in [*pieces, *named] if isinstance(name, str) and _ID.fullmatch(name)]
 
 
-def _events_until(session_id: UUID, last: int, bounds: Bounds | None) -> tuple[list[RuntimeEvent], bool]:
+def _read_events_until(session_id: UUID, last: int, bounds: Bounds | None) -> tuple[list[RuntimeEvent], bool]:
     """Return the newest events up to the `seq` `last`, oldest first, and True if no earlier event is left out."""
     rows = Event.objects.filter(session=session_id, seq__lte=last).order_by("-seq")
     first = 1
@@ -109,11 +111,11 @@ def _events_until(session_id: UUID, last: int, bounds: Bounds | None) -> tuple[l
                 break
             first = seq
     bodies = rows.filter(seq__gte=first).values_list(Cast("body", TextField()), flat=True)
-    events = list(filter(None, map(_event_or_none, reversed(bodies))))
+    events = list(filter(None, map(_read_event, reversed(bodies))))
     return events, first <= 1
 
 
-def _event_or_none(body: str) -> RuntimeEvent | None:
+def _read_event(body: str) -> RuntimeEvent | None:
     try:
         return event_from_json(body)
     except pydantic.ValidationError:  # An event that cannot be read was part of no request.
@@ -129,7 +131,7 @@ def _without_earlier_failures(
     return without_failures(find_message_event(answer.invocation_id or "", message, events), events)
 
 
-def _with_files(session: Session, contents: list[types.Content]) -> list[types.Content]:
+def _load_files(session: Session, contents: list[types.Content]) -> list[types.Content]:
     positions = positions_of_files(contents)
     if not positions:
         return contents
@@ -137,7 +139,7 @@ def _with_files(session: Session, contents: list[types.Content]) -> list[types.C
     return threads.run(loading)
 
 
-def _shifted(record: Record, derived: Sequence[types.Content], is_whole: bool) -> Record:
+def _shift_positions(record: Record, derived: Sequence[types.Content], is_whole: bool) -> Record:
     """Return the record with its positions counted from the first content of the read part of the log."""
     pieces = record.get("contents")
     if is_whole or not pieces:

@@ -28,7 +28,7 @@ async def failed_invocation(session: Session, invocation_id: str) -> Invocation:
         NotFoundError: there is no such invocation.
         ConflictError: the invocation did not fail, is being retried, or has a newer invocation after it.
     """
-    return await in_thread(_failed_row, session, invocation_id)
+    return await in_thread(_find_failed, session, invocation_id)
 
 
 async def invocation_of_retry(session: Session, invocation_id: str, retry_id: UUID) -> Invocation | None:
@@ -65,7 +65,7 @@ def _queue_again(session: Session, invocation_id: str, by: Actor, retry_id: UUID
     with transaction.atomic():
         # Lock order: session row before its invocations.
         Session.objects.select_for_update().filter(pk=session.pk).first()
-        row = _failed_row(session, invocation_id)
+        row = _find_failed(session, invocation_id)
         last = _last_attempt(row) | {"retried_at": timezone.now().isoformat()}
         if retry_id:
             last["retry_id"] = str(retry_id)
@@ -103,7 +103,7 @@ def _last_attempt(row: Invocation) -> dict[str, Any]:
     }
 
 
-def _failed_row(session: Session, invocation_id: str) -> Invocation:
+def _find_failed(session: Session, invocation_id: str) -> Invocation:
     row = session.invocations.filter(invocation_id=invocation_id).first()
     if row is None:
         raise NotFoundError("There is nothing to try again here.")

@@ -61,10 +61,10 @@ async def switch_to(session: Session, seq: int, by: Actor) -> None:
         ConflictError: an invocation runs or is queued.
     """
     async with hold_lease(session.pk) as lease_token:
-        left_by = await in_thread(_rewind_that_left, session, seq)
+        left_by = await in_thread(_find_rewind_that_left, session, seq)
         if left_by is None:  # An earlier request may have crashed between its event and the reconciliation.
             await reconcile_after_rewind(session, lease_token, by)
-            if await in_thread(_rewind_at_end, session) is None:
+            if await in_thread(_find_rewind_at_end, session) is None:
                 return
         else:
             undo = partial(Runner.undo_rewind_async, rewind_event_id=left_by.event_id)
@@ -73,7 +73,7 @@ async def switch_to(session: Session, seq: int, by: Actor) -> None:
         live().list_news.publish(session.user_id)
 
 
-def _rewind_that_left(session: Session, seq: int) -> Rewind | None:
+def _find_rewind_that_left(session: Session, seq: int) -> Rewind | None:
     """Return the rewind by which the event is out of effect, the last of several; None when it is in effect.
 
     Raises:
@@ -97,17 +97,17 @@ async def finish_interrupted_rewind(session_id: UUID, lease_token: int) -> None:
             session = await in_thread(Session.objects.select_related("user").filter(pk=session_id).first)
             if session is None:
                 return
-            if await in_thread(_rewind_at_end, session) is not None:
+            if await in_thread(_find_rewind_at_end, session) is not None:
                 await reconcile_after_rewind(session, lease_token, actors.person(session.user))
 
 
 async def _was_just_rewound(session: Session, invocation_id: str) -> bool:
     """Return True if a rewind to this place is the last event of the session, apart from changes of state."""
-    last = await in_thread(_rewind_at_end, session)
+    last = await in_thread(_find_rewind_at_end, session)
     return last is not None and last.undoes is None and last.invocation_id == invocation_id
 
 
-def _rewind_at_end(session: Session) -> Rewind | None:
+def _find_rewind_at_end(session: Session) -> Rewind | None:
     """Return the last event of the session, apart from changes of state, if it is a rewind."""
     steps = find_rewinds(session.pk).path.steps
     if not steps or session.events.after(steps[-1].rewind.position).exclude(kind=EventKind.STATE).exists():

@@ -73,7 +73,7 @@ async def give_title(claim: Claim, app: App) -> None:
         if not conversation:
             return
         responses = await _ask(model, conversation)
-        await add_used(claim.session_id, _used(responses))
+        await add_used(claim.session_id, _sum_usage(responses))
         await in_thread(_replace_title, claim, title, _title_in(responses))
         live().list_news.publish(claim.user_id)
     except Exception:  # The answer is complete, and the chat has the title of its first message.
@@ -118,7 +118,7 @@ async def _ask(model: BaseLlm, conversation: str) -> list[LlmResponse]:
         return [response async for response in responses]
 
 
-def _used(responses: Sequence[LlmResponse]) -> Used:
+def _sum_usage(responses: Sequence[LlmResponse]) -> Used:
     cost = sum(cost_of(response, conf()) for response in responses)
     return Used(sum(map(tokens_of, responses)), cost)
 

@@ -35,10 +35,10 @@ class InvocationUsage:
         """
         self._unfinished.pop(event.id, None)
         # A final response may exceed a limit: the invocation ends with it, and stopping would only lose the answer.
-        exceeded = self._exceeded_limit()
+        exceeded = self._find_exceeded_limit()
         self._add(event)
         if not event.is_final_response():
-            exceeded = self._exceeded_limit()
+            exceeded = self._find_exceeded_limit()
         elif event.usage_metadata is None:
             exceeded = None
         if exceeded:
@@ -58,7 +58,7 @@ class InvocationUsage:
             self._tokens + tokens, self._cost + sum(cost_of(event, self._conf) for event in unfinished)
         )
 
-    def _exceeded_limit(self) -> LimitExceededError | None:
+    def _find_exceeded_limit(self) -> LimitExceededError | None:
         conf = self._conf
         if conf.invocation_tokens and self._tokens > conf.invocation_tokens:
             return LimitExceededError(

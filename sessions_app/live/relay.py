@@ -203,7 +203,7 @@ class Relay(SessionRelay, ListRelay):
             "type": "news",
             "from": self._process_id,
             "channel": self._channel,
-            "news": [self._with_topics(item) for item in news],
+            "news": [self._add_topics(item) for item in news],
         }
         try:
             async with asyncio.timeout(conf().heartbeat_seconds):
@@ -287,7 +287,7 @@ class Relay(SessionRelay, ListRelay):
         """Return the news with the topics of this process; with `asks` the receivers reply with their own topics."""
         return {"kind": "followed", "asks": asks}
 
-    def _with_topics(self, news: dict[str, Any]) -> dict[str, Any]:
+    def _add_topics(self, news: dict[str, Any]) -> dict[str, Any]:
         """Add the topics to news of the kind `followed`."""
         # Just before sending: the list replaces the topics known to the receiver, so an older list would undo a
         # `follow` that was sent after the list was made.

@@ -117,7 +117,7 @@ class SignIns:
             return
         # From before the query: a change during the query may be missing in its result.
         now = time.monotonic()
-        valid = await in_thread(_valid_sign_ins, sign_ins)
+        valid = await in_thread(_find_valid_sign_ins, sign_ins)
         for sign_in in sign_ins:
             if sign_in not in valid:
                 self._end(sign_in)
@@ -135,14 +135,14 @@ class SignIns:
         self._checked_at.pop(sign_in, None)
 
 
-def _valid_sign_ins(sign_ins: Collection[SignIn]) -> set[SignIn]:
+def _find_valid_sign_ins(sign_ins: Collection[SignIn]) -> set[SignIn]:
     # One query for the people, one for Django's sessions and at most two for API keys, whatever the number of sign-ins.
     with_keys = [sign_in for sign_in in sign_ins if sign_in.key is not None]
     in_browsers = [sign_in for sign_in in sign_ins if sign_in.key is None]
-    return _valid_in_browsers(in_browsers) | _valid_with_keys(with_keys)
+    return _find_valid_in_browsers(in_browsers) | _find_valid_with_keys(with_keys)
 
 
-def _valid_in_browsers(sign_ins: Sequence[SignIn]) -> set[SignIn]:
+def _find_valid_in_browsers(sign_ins: Sequence[SignIn]) -> set[SignIn]:
     if not sign_ins:
         return set()
     people = get_user_model()._default_manager.in_bulk({sign_in.user_id for sign_in in sign_ins})
@@ -155,7 +155,7 @@ def _valid_in_browsers(sign_ins: Sequence[SignIn]) -> set[SignIn]:
     return valid
 
 
-def _valid_with_keys(sign_ins: Sequence[SignIn]) -> set[SignIn]:
+def _find_valid_with_keys(sign_ins: Sequence[SignIn]) -> set[SignIn]:
     """Return the sign-ins whose key is in force and acts for the person."""
     keys = {sign_in.key.pk: sign_in.key for sign_in in sign_ins if sign_in.key}
     if not keys:

@@ -102,7 +102,7 @@ def _check_pattern(validator: Validator, pattern: str, value: Any, schema: Any) 
     if not isinstance(value, str):
         return
     try:
-        is_match = _compiled(pattern).isinstance_python(value)
+        is_match = _compile_pattern(pattern).isinstance_python(value)
     except PatternError:
         # They have no look-around.
         is_match = re.search(pattern, value) is not None
@@ -111,7 +111,7 @@ def _check_pattern(validator: Validator, pattern: str, value: Any, schema: Any) 
 
 
 @lru_cache(maxsize=256)
-def _compiled(pattern: str) -> SchemaValidator:
+def _compile_pattern(pattern: str) -> SchemaValidator:
     return SchemaValidator(core_schema.str_schema(pattern=pattern))
 
 

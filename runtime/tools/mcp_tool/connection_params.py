@@ -106,10 +106,10 @@ def open_transport(params: ConnectionParams, headers: Mapping[str, str], on_resp
                 headers={**(params.headers or {}), **headers},
                 timeout=params.timeout,
                 sse_read_timeout=params.sse_read_timeout,
-                httpx_client_factory=partial(_bounded_client, params, on_response),
+                httpx_client_factory=partial(_create_bounded_client, params, on_response),
             )
         case StreamableHTTPConnectionParams():
-            return _streamable_http(params, headers, on_response)
+            return _open_streamable_http(params, headers, on_response)
 
 
 def server_name(params: ConnectionParams) -> str:
@@ -131,12 +131,12 @@ def is_allowed(params: ConnectionParams) -> bool:
 
 
 @asynccontextmanager
-async def _streamable_http(
+async def _open_streamable_http(
     params: StreamableHTTPConnectionParams, headers: Mapping[str, str], on_response: Hook
 ) -> AsyncGenerator[Any, None]:
     timeout = httpx2.Timeout(params.timeout, read=params.sse_read_timeout)
     async with (
-        _bounded_client(
+        _create_bounded_client(
             params, on_response, headers={**(params.headers or {}), **headers}, timeout=timeout
         ) as client,
         streamable_http_client(
@@ -146,7 +146,7 @@ async def _streamable_http(
         yield streams
 
 
-def _bounded_client(
+def _create_bounded_client(
     params: SseConnectionParams | StreamableHTTPConnectionParams, on_response: Hook, **settings: Any
 ) -> httpx2.AsyncClient:
     client = params.httpx_client_factory(**settings)

@@ -52,9 +52,9 @@ class LoadMcpResourceTool(FunctionTool):
         # Only the latest call: resources of earlier calls would make every further request larger.
         for response in llm_request.latest_responses(self.name):
             for name in response.get("resource_names", []):
-                llm_request.contents.append(await self._content_of(name, tool_context))
+                llm_request.contents.append(await self._read_content(name, tool_context))
 
-    async def _content_of(self, name: str, tool_context: Context) -> types.Content:
+    async def _read_content(self, name: str, tool_context: Context) -> types.Content:
         try:
             contents = await self._server.read_resource(name, tool_context)
         except (McpConnectionError, ExchangeError, MCPError, ValueError) as error:

@@ -156,9 +156,9 @@ class McpTool(BaseTool):
         except MCPError as error:
             if self._server.asks_person and ask_to_open_pages(tool_context, self._server.name, error):
                 return dict(PENDING)
-            return self._failed(error)
+            return self._report_failure(error)
         except UnreadableAnswerError as error:
-            return self._failed(error)
+            return self._report_failure(error)
         if isinstance(result, InputRequiredResult):
             if ask_person(tool_context, self._server.name, result):
                 return dict(PENDING)
@@ -168,7 +168,7 @@ class McpTool(BaseTool):
         self._pass_sources_on(result, tool_context)
         return await response_of(result, self.name, tool_context)
 
-    def _failed(self, error: Exception) -> dict[str, str]:
+    def _report_failure(self, error: Exception) -> dict[str, str]:
         logger.warning("MCP tool %r of %r: %s", self.name, self._server.name, error)
         return {"error": f"The MCP server {self._server.name!r} answered with an error: {error}"}
 

@@ -195,7 +195,7 @@ class McpServer:
 
     async def list_tools(self, context: ReadonlyContext | None) -> list[Tool]:
         async def send(client: Client) -> list[Tool]:
-            return [tool async for page in _pages(client.list_tools) for tool in page.tools]
+            return [tool async for page in _read_pages(client.list_tools) for tool in page.tools]
 
         return await self._list(context, send)
 
@@ -205,7 +205,9 @@ class McpServer:
         async def send(client: Client) -> list[Resource]:
             if client.server_capabilities.resources is None:
                 return []
-            return [resource async for page in _pages(client.list_resources) for resource in page.resources]
+            return [
+                resource async for page in _read_pages(client.list_resources) for resource in page.resources
+            ]
 
         return await self._list(context, send)
 
@@ -270,7 +272,7 @@ class _ListRequest(Protocol[PageCo]):
     async def __call__(self, *, cursor: str | None = None) -> PageCo: ...
 
 
-async def _pages(request: _ListRequest[Page]) -> AsyncIterator[Page]:
+async def _read_pages(request: _ListRequest[Page]) -> AsyncIterator[Page]:
     cursor = None
     for _ in range(MAX_PAGES):
         page = await request(cursor=cursor)

@@ -94,14 +94,14 @@ async def begin_sign_in(config: AuthConfig, redirect_uri: str, client_name: str)
     if not isinstance(scheme, ProtectedResource) or not _is_offered(scheme, config.credential_key):
         raise SignInError("No agent offers this service any more. Ask the agent again.")
     exchange = sign_in_exchange(scheme.resource)
-    about = await _resource_metadata(scheme, exchange)
+    about = await _fetch_resource_metadata(scheme, exchange)
     issuer = str(about.authorization_servers[0]) if about else None
-    server = await _server_metadata(issuer, scheme.resource, exchange)
+    server = await _fetch_server_metadata(issuer, scheme.resource, exchange)
     wanted = " ".join(scheme.scopes) if scheme.scopes else None
     scope = get_client_metadata_scopes(wanted, about, server, DEFAULT_GRANT_TYPES)
     client = client_of_issuer(str(server.issuer))
     if client is None:
-        client = await _registered(server, redirect_uri, client_name, scope, exchange)
+        client = await _register_client(server, redirect_uri, client_name, scope, exchange)
     client = client.model_copy(
         update={
             "redirect_uri": redirect_uri,
@@ -123,12 +123,12 @@ def _is_offered(scheme: ProtectedResource, key: str) -> bool:
     return (scheme.resource, key) in _offered and is_allowed_url(scheme.resource)
 
 
-async def _resource_metadata(
+async def _fetch_resource_metadata(
     scheme: ProtectedResource, exchange: HttpExchange
 ) -> ProtectedResourceMetadata | None:
     """Return what the resource says about itself (RFC 9728); None for an older server, which is its own issuer."""
     for url in build_protected_resource_metadata_discovery_urls(scheme.metadata_url, scheme.resource):
-        about = await _fetched(url, ProtectedResourceMetadata, exchange)
+        about = await _fetch_metadata(url, ProtectedResourceMetadata, exchange)
         if about is None:
             continue
         if not check_resource_allowed(scheme.resource, str(about.resource)):
@@ -137,7 +137,7 @@ async def _resource_metadata(
     return None
 
 
-async def _server_metadata(issuer: str | None, resource: str, exchange: HttpExchange) -> OAuthMetadata:
+async def _fetch_server_metadata(issuer: str | None, resource: str, exchange: HttpExchange) -> OAuthMetadata:
     """Return the metadata of the authorization server (RFC 8414).
 
     Raises:
@@ -145,7 +145,7 @@ async def _server_metadata(issuer: str | None, resource: str, exchange: HttpExch
     """
     expected = issuer or origin_of(resource)
     for url in build_oauth_authorization_server_metadata_discovery_urls(issuer, resource):
-        server = await _fetched(url, OAuthMetadata, exchange)
+        server = await _fetch_metadata(url, OAuthMetadata, exchange)
         if server is None:
             continue
         if not same_issuer(str(server.issuer), expected):
@@ -164,7 +164,7 @@ async def _server_metadata(issuer: str | None, resource: str, exchange: HttpExch
     raise SignInError("The service does not say how to sign in.")
 
 
-async def _registered(
+async def _register_client(
     server: OAuthMetadata, redirect_uri: str, client_name: str, scope: str | None, exchange: HttpExchange
 ) -> OAuth2Auth:
     """Register a client for this sign-in (RFC 7591)."""
@@ -202,7 +202,7 @@ async def _registered(
     )
 
 
-async def _fetched(url: str, model: type[M], exchange: HttpExchange) -> M | None:
+async def _fetch_metadata(url: str, model: type[M], exchange: HttpExchange) -> M | None:
     """Return a metadata document; None if there is none at this address.
 
     Raises:

@@ -33,7 +33,7 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
         failure: Exception | None = None
         for address in await public_addresses(request.url):
             try:
-                return await self._inner.handle_async_request(_pinned(request, address))
+                return await self._inner.handle_async_request(_pin_address(request, address))
             except httpx2.ConnectError as error:
                 failure = error
         raise failure or httpx2.ConnectError(f"The host {request.url.host!r} has no address.")
@@ -87,7 +87,7 @@ def _embedded(address: IPv6Address) -> IPv4Address | None:
     return address.ipv4_mapped or address.sixtofour
 
 
-def _pinned(request: httpx2.Request, address: str) -> httpx2.Request:
+def _pin_address(request: httpx2.Request, address: str) -> httpx2.Request:
     """Return the request, sent to `address`."""
     # The `Host` header and the server name of TLS stay: the certificate is checked against the host's name.
     return httpx2.Request(

@@ -100,7 +100,7 @@ class HttpExchange:
         """
         try:
             async with asyncio.timeout(self.timeout), self._new_client(request.url) as client:
-                return await self._follow(client, _built(client, request))
+                return await self._follow(client, _build_request(client, request))
         except (TimeoutError, httpx2.TimeoutException):
             raise ExchangeError(f"The service did not answer within {self.timeout:g} s.") from None
         except InternalAddressError as error:
@@ -161,7 +161,7 @@ async def _check_address(request: httpx2.Request) -> None:
     await public_addresses(request.url)
 
 
-def _built(client: httpx2.AsyncClient, request: HttpRequest) -> httpx2.Request:
+def _build_request(client: httpx2.AsyncClient, request: HttpRequest) -> httpx2.Request:
     """Return the request as an object of the client.
 
     Raises:

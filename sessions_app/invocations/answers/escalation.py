@@ -35,7 +35,7 @@ def escalations() -> list[Repair]:
     """Return the repairs for overdue requests; none when the site has no limits."""
     if not conf().answer_limits:
         return []
-    return [_mail_overdue, OverdueRows(_too_late, _reject)]
+    return [_mail_overdue, OverdueRows(_find_overdue, _reject)]
 
 
 def _of_tools(name: str) -> Q:
@@ -64,11 +64,11 @@ def _mail_once(of_tools: Q, limit: AnswerLimit) -> None:
         rows = list(locked.order_by("asked_at")[:BATCH_SIZE])
         if not rows:
             return
-        mail_group(limit.mail_group, f"{len(rows)} waiting for an answer", _lines(rows))
+        mail_group(limit.mail_group, f"{len(rows)} waiting for an answer", _describe_requests(rows))
         AnswerRequest.objects.filter(pk__in=[row.pk for row in rows]).update(escalated_at=Now())
 
 
-def _lines(rows: Iterable[AnswerRequest]) -> list[str]:
+def _describe_requests(rows: Iterable[AnswerRequest]) -> list[str]:
     # Without words of the conversation: a member of the group may lack the permission to read texts.
     lines = []
     for row in rows:
@@ -79,7 +79,7 @@ def _lines(rows: Iterable[AnswerRequest]) -> list[str]:
     return lines
 
 
-def _too_late() -> QuerySet[AnswerRequest]:
+def _find_overdue() -> QuerySet[AnswerRequest]:
     """Return the overdue requests that can be answered by a no."""
     limits = conf().answer_limits.items()
     overdue = [

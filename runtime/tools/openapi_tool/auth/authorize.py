@@ -87,12 +87,12 @@ class Authorizer:
         async with context.invocation.scope.credential_lock:
             given = context.get_credential(self._config.credential_key)
             if given is None:
-                given = await self._saved(context, self._config)
+                given = await self._load_tokens(context, self._config)
             if given and given.oauth2 and has_expired(given.oauth2):
-                given = await self._renewed(context, self._config, given)
+                given = await self._renew_tokens(context, self._config, given)
             if given and (placed := place(self._scheme, given)):
                 return placed
-            return await self._exchanged(context, self._config, given)
+            return await self._exchange_code(context, self._config, given)
 
     async def replace(self, context: ReadonlyContext | None, refused: Placement) -> Placement | None:
         """Return a renewed token in place of one that the service has refused; None if the person has to be asked.
@@ -109,7 +109,7 @@ class Authorizer:
             # Another call of the step may have renewed it in the meantime.
             placed = place(self._scheme, given)
             if placed == refused:
-                given = await self._renewed(context, self._config, given)
+                given = await self._renew_tokens(context, self._config, given)
                 placed = place(self._scheme, given) if given else None
             return placed
 
@@ -128,7 +128,7 @@ class Authorizer:
             config = config.model_copy(update={"raw_auth_credential": credential})
         context.request_credential(config)
 
-    async def _saved(self, context: ReadonlyContext, config: AuthConfig) -> AuthCredential | None:
+    async def _load_tokens(self, context: ReadonlyContext, config: AuthConfig) -> AuthCredential | None:
         """Return the tokens of an earlier sign-in, or None."""
         service = context.invocation.credential_service
         if service is None or not _signs_in(self._scheme):
@@ -138,7 +138,7 @@ class Authorizer:
             context.invocation.scope.credentials[config.credential_key] = saved
         return saved
 
-    async def _renewed(
+    async def _renew_tokens(
         self, context: ReadonlyContext, config: AuthConfig, old: AuthCredential
     ) -> AuthCredential | None:
         """Renew the saved tokens, unless another process has done so; forget them if they cannot be renewed."""
@@ -150,7 +150,7 @@ class Authorizer:
                 return saved
             if tokens.access_token != refused and not has_expired(tokens):
                 return saved
-            return await self._refreshed(config, saved, tokens)
+            return await self._refresh_tokens(config, saved, tokens)
 
         scope = context.invocation.scope
         scope.credentials.pop(config.credential_key, None)
@@ -162,7 +162,7 @@ class Authorizer:
             scope.credentials[config.credential_key] = renewed
         return renewed
 
-    async def _refreshed(
+    async def _refresh_tokens(
         self, config: AuthConfig, saved: AuthCredential, tokens: OAuth2Auth
     ) -> AuthCredential | None:
         if not tokens.refresh_token:
@@ -172,7 +172,7 @@ class Authorizer:
         else:
             endpoints = await find_endpoints(config.auth_scheme, self._exchange)
         try:
-            new = await request_token(self._merged_client(saved) or tokens, endpoints, self._exchange)
+            new = await request_token(self._merge_client(saved) or tokens, endpoints, self._exchange)
         except RefusedError:
             return None
         if new is None:
@@ -180,11 +180,11 @@ class Authorizer:
         oauth2 = tokens.model_copy(update=new.model_dump(include=_TOKENS))
         return saved.model_copy(update={"oauth2": oauth2})
 
-    async def _exchanged(
+    async def _exchange_code(
         self, context: ReadonlyContext, config: AuthConfig, given: AuthCredential | None
     ) -> Placement | None:
         """Return the token for the given code or for the configured client; None without code and client."""
-        client = self._merged_client(given)
+        client = self._merge_client(given)
         if client is None:
             return None
         endpoints = await find_endpoints(config.auth_scheme, self._exchange)
@@ -206,7 +206,7 @@ class Authorizer:
             await service.save_credential(kept, _with_state(context))
         return Placement(headers={"Authorization": f"Bearer {token.access_token}"})
 
-    def _merged_client(self, given: AuthCredential | None) -> OAuth2Auth | None:
+    def _merge_client(self, given: AuthCredential | None) -> OAuth2Auth | None:
         """Return the author's client data, updated by the person's answer."""
         own = self._credential.oauth2 if self._credential else None
         answer = given.oauth2 if given else None

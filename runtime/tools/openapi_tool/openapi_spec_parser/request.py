@@ -47,7 +47,7 @@ def build_request(
     Raises:
         BadArgumentsError: a mandatory argument is missing, or a value would lead to another path.
     """
-    given = _given(parameters, args)
+    given = _match_arguments(parameters, args)
     query: list[tuple[str, str]] = []
     cookies: list[tuple[str, str]] = []
     headers: dict[str, str] = {}
@@ -63,7 +63,7 @@ def build_request(
     if cookies:
         headers["Cookie"] = "; ".join(f"{name}={value}" for name, value in cookies)
     content = None
-    encoded = _encoded_body(body, _at("body", given))
+    encoded = _encode_given_body(body, _at("body", given))
     if encoded is not None:
         headers["Content-Type"], content = encoded
     # Last: an argument must not replace the credential.
@@ -72,7 +72,7 @@ def build_request(
     return HttpRequest(method=endpoint.method.upper(), url=url, headers=headers, content=content)
 
 
-def _given(parameters: Sequence[ApiParameter], args: Mapping[str, Any]) -> Given:
+def _match_arguments(parameters: Sequence[ApiParameter], args: Mapping[str, Any]) -> Given:
     given: list[tuple[ApiParameter, Any]] = []
     missing: list[str] = []
     for item in parameters:
@@ -95,7 +95,7 @@ def _at(location: str, given: Given) -> Given:
     return [(item, value) for item, value in given if item.location == location]
 
 
-def _encoded_body(body: ApiBody | None, given: Given) -> tuple[str, bytes] | None:
+def _encode_given_body(body: ApiBody | None, given: Given) -> tuple[str, bytes] | None:
     if body is None or not (given or (body.required and body.properties is not None)):
         return None
     if body.properties is None:
@@ -194,14 +194,14 @@ def path_text(parameter: ApiParameter, value: Any) -> str:
     name = percent_encoded(parameter.original_name)
     if parameter.style == "label":
         separator = "." if parameter.explode else ","
-        return "." + _joined(value, parameter.explode, percent_encoded, separator)
+        return "." + _join_value(value, parameter.explode, percent_encoded, separator)
     if parameter.style != "matrix":
-        return _joined(value, parameter.explode, percent_encoded)
+        return _join_value(value, parameter.explode, percent_encoded)
     if parameter.explode and isinstance(value, list):
         return "".join(f";{name}={percent_encoded(text_of(item))}" for item in value)
     if parameter.explode and isinstance(value, dict):
-        return ";" + _joined(value, True, percent_encoded, ";")
-    return f";{name}={_joined(value, False, percent_encoded)}"
+        return ";" + _join_value(value, True, percent_encoded, ";")
+    return f";{name}={_join_value(value, False, percent_encoded)}"
 
 
 def query_pairs(parameter: ApiParameter, value: Any) -> list[tuple[str, str]]:
@@ -224,15 +224,15 @@ def query_pairs(parameter: ApiParameter, value: Any) -> list[tuple[str, str]]:
     if isinstance(value, list) and parameter.explode:
         return [(name, encode(text_of(item))) for item in value]
     separator = _SEPARATORS.get(parameter.style, ",")
-    return [(name, _joined(value, False, encode, separator))]
+    return [(name, _join_value(value, False, encode, separator))]
 
 
 def header_text(parameter: ApiParameter, value: Any) -> str:
     """Return the value of a header: style simple, not percent-encoded."""
-    return _joined(value, parameter.explode, str)
+    return _join_value(value, parameter.explode, str)
 
 
-def _joined(value: Any, explode: bool, encode: Encode, separator: str = ",") -> str:
+def _join_value(value: Any, explode: bool, encode: Encode, separator: str = ",") -> str:
     if isinstance(value, list):
         return separator.join(encode(text_of(item)) for item in value)
     if not isinstance(value, dict):

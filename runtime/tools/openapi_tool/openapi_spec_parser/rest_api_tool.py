@@ -152,9 +152,9 @@ class RestApiTool(BaseTool):
 
     async def _send(self, args: dict[str, Any], auth: Placement, tool_context: Context | None) -> HttpAnswer:
         request = build_request(self.endpoint, self._parameters, self._body, args, auth)
-        return await self._exchange.send(await self._with_headers(request, tool_context))
+        return await self._exchange.send(await self._add_headers(request, tool_context))
 
-    async def _with_headers(self, request: HttpRequest, tool_context: Context | None) -> HttpRequest:
+    async def _add_headers(self, request: HttpRequest, tool_context: Context | None) -> HttpRequest:
         provided = await provided_headers(self._header_provider, tool_context)
         headers = {**trace_headers(), **self._default_headers, **request.headers, **provided}
         return HttpRequest(request.method, request.url, headers, request.content)
@@ -163,10 +163,10 @@ class RestApiTool(BaseTool):
 def as_result(tool_name: str, answer: HttpAnswer) -> Any:
     """Return the JSON of a successful answer, `{'text': …}` for another text, or `{'error': …}`."""
     if not 200 <= answer.status < 300:
-        return failure(tool_name, f"Status Code: {answer.status}, {_cut(_shown(answer))}")
+        return failure(tool_name, f"Status Code: {answer.status}, {_cut(_describe_body(answer))}")
     # An error for the model, because half of a JSON document cannot be read.
     if answer.is_cut:
-        beginning = _cut(_shown(answer))
+        beginning = _cut(_describe_body(answer))
         return failure(
             tool_name,
             f"The answer is larger than {len(answer.body)} bytes. Ask for less. It begins with: {beginning}",
@@ -174,7 +174,7 @@ def as_result(tool_name: str, answer: HttpAnswer) -> Any:
     try:
         return pydantic_core.from_json(answer.body)
     except ValueError:
-        return {"text": _shown(answer)}
+        return {"text": _describe_body(answer)}
 
 
 def failure(tool_name: str, reason: str) -> dict[str, Any]:
@@ -185,7 +185,7 @@ def failure(tool_name: str, reason: str) -> dict[str, Any]:
     }
 
 
-def _shown(answer: HttpAnswer) -> str:
+def _describe_body(answer: HttpAnswer) -> str:
     kind = answer.headers.get("content-type", "text/plain").lower()
     if not any(word in kind for word in _TEXTUAL):
         return f"({len(answer.body)} bytes of {kind}, not shown)"
