@@ -47,17 +47,26 @@ def declare_arguments(properties: Mapping[str, Any], required: list[str], refere
     return schema
 
 
-def flattened(node: Json, references: References, depth: int = 0) -> Json:
+def flattened(node: Json, references: References) -> Json:
     """Return a resolved schema, merged with the schemas of its `allOf`.
 
     Raises:
         UnresolvedReferenceError: a schema of `allOf` is a reference to nothing.
     """
+    return _flattened(node, references, set(), 0)
+
+
+def _flattened(node: Json, references: References, seen: set[str], depth: int) -> Json:
     if "allOf" not in node or depth > MAX_DEPTH:
         return node
     merged = {key: value for key, value in node.items() if key != "allOf"}
-    for item in as_list(node["allOf"]):
-        part = flattened(references.resolve(item), references, depth + 1)
+    for item in map(as_object, as_list(node["allOf"])):
+        reference = as_text(item.get("$ref"))
+        # What has been merged adds nothing. Merged each time, schemas that name each other take exponential time.
+        if reference in seen:
+            item = {key: value for key, value in item.items() if key != "$ref"}
+        seen.add(reference)
+        part = _flattened(references.resolve(item), references, seen, depth + 1)
         properties = {**as_object(part.get("properties")), **as_object(merged.get("properties"))}
         required = [*as_list(merged.get("required")), *as_list(part.get("required"))]
         merged = {**part, **merged, "properties": properties, "required": required}

@@ -8,6 +8,8 @@ from typing import Any
 from urllib.parse import unquote
 
 Json = dict[str, Any]
+_MAX_DIGITS = 9
+"""Digits of a key or index; Python refuses to read numbers of thousands."""
 
 
 class UnresolvedReferenceError(ValueError):
@@ -64,10 +66,12 @@ def as_text(value: object) -> str:
 
 
 def _child(node: object, step: str) -> object:
-    if isinstance(node, dict):
-        if step not in node and step.isdecimal():  # A key of YAML may be a number.
-            return node.get(int(step))
-        return node.get(step)
-    if isinstance(node, list) and step.isdecimal() and int(step) < len(node):
+    if isinstance(node, dict) and step in node:
+        return node[step]
+    if not step.isdecimal() or len(step) > _MAX_DIGITS:
+        return None
+    if isinstance(node, dict):  # A key of YAML may be a number.
+        return node.get(int(step))
+    if isinstance(node, list) and int(step) < len(node):
         return node[int(step)]
     return None

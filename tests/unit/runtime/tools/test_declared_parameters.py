@@ -10,10 +10,14 @@ from runtime import types
 from runtime.tools.declared_parameters import parameter_schemas
 
 STRING = {"type": "STRING"}
-DEFINITIONS = {
+DEFINITIONS: dict[str, Any] = {
     "Size": {"enum": ["s", "m"]},
     "Tree": {"type": "object", "properties": {"of": {"$ref": "#/$defs/Tree"}}},
+    "All8": {"type": "object", "description": "The end."},
 }
+for number in range(8):
+    following = {"$ref": f"#/$defs/All{number + 1}"}
+    DEFINITIONS[f"All{number}"] = {"allOf": [following, {**following, "default": 1}] * 10}
 READABLE = [
     ({"type": "string", "description": "A name."}, {"type": "STRING", "description": "A name."}),
     ({"const": "a"}, {"enum": ["a"]}),
@@ -29,6 +33,8 @@ READABLE = [
     ({"type": "object", "additionalProperties": {"type": "string"}}, {"type": "OBJECT"}),
     (True, {}),
     ({"$ref": "#/$defs/None"}, {}),
+    ({"$ref": f"#/$defs/{'9' * 5_000}"}, {}),
+    ({"$ref": "#/$defs/All0"}, {"type": "OBJECT", "description": "The end."}),
     ({"type": "any", "not": {"const": 1}, "examples": [1]}, {}),
 ]
 
