@@ -55,7 +55,14 @@ Figures = dict[str, float]
 async def measure() -> list[str]:
     """Return the sizes of both layouts, and a line with the least figures of each for every act."""
     await in_thread(make_data)
-    await in_thread(_copy)
+    try:
+        await in_thread(_copy)
+        return await _compare()
+    finally:
+        await in_thread(_remove_copies)
+
+
+async def _compare() -> list[str]:
     lines = [
         f"partitions: {await in_thread(Event.objects.count)} events, ms of CPU, {NAMES[ONE]}, {NAMES[MANY]}"
     ]
@@ -73,7 +80,6 @@ async def measure() -> list[str]:
     for number in range(ROUNDS):
         for layout in _in_turn(number):
             rounds[layout][number] |= await in_thread(_vacuum_after_deletion, layout, number)
-    await in_thread(_use, ONE)
     for name in rounds[ONE][0]:
         least = {layout: min(found[name] for found in rounds[layout]) for layout in rounds}
         lines.append(f"partitions: {name}: {least[ONE]:.2f}, {least[MANY]:.2f}")
@@ -124,6 +130,13 @@ def _copy() -> None:
     sequence = _value("SELECT pg_get_serial_sequence(%s, 'id')", [Event._meta.db_table])
     _execute(f"ALTER TABLE {_table(Event, MANY)} ALTER id SET DEFAULT nextval('{sequence}')")
     _execute("VACUUM ANALYZE")
+
+
+def _remove_copies() -> None:
+    """Give the tables their names back, and delete the copies."""
+    _use(ONE)
+    for model in KEYS:
+        _execute(f"DROP TABLE IF EXISTS {_table(model, MANY)}")
 
 
 def _definitions(selected: str, table: str) -> list[str]:
