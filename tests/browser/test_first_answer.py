@@ -44,6 +44,13 @@ def test_from_the_sign_in_page_to_an_answer_that_streams_word_by_word(
     chat.page.close()
 
 
+def expect_title(chat: ChatPage, title: str) -> None:
+    """Wait until heading, list of chats and window have the title."""
+    expect(chat.page.get_by_role("heading", level=1)).to_have_text(title)
+    expect(chat.page.locator("[aria-current=page] .item-title")).to_have_text(title)
+    expect(chat.page).to_have_title(f"{title} · Agents")
+
+
 def test_a_chat_is_named_after_its_first_message_live_and_after_a_reload(
     chat: ChatPage, model: Model
 ) -> None:
@@ -51,11 +58,9 @@ def test_a_chat_is_named_after_its_first_message_live_and_after_a_reload(
     chat.send("Is there a lamp\n that " + "really " * 20 + "works?")
     chat.wait_for_answer("Yes.")
     title = "Is there a lamp that " + "really " * 7 + "really…"
-    for _ in ("live", "after a reload"):
-        expect(chat.page.get_by_role("heading", level=1)).to_have_text(title)
-        expect(chat.page.locator("[aria-current=page] .item-title")).to_have_text(title)
-        expect(chat.page).to_have_title(f"{title} · Agents")
-        chat.reload()
+    expect_title(chat, title)
+    chat.reload()
+    expect_title(chat, title)
 
 
 def test_thoughts_are_shown_separately_from_the_answer(chat: ChatPage, model: Model) -> None:
@@ -95,11 +100,9 @@ def test_the_title_of_a_model_takes_the_place_of_the_first_message(demo: ChatPag
     demo.new_chat()
     demo.send("Hello")
     demo.wait_for_answer("I am a demo model")
-    for _ in ("live", "after a reload"):
-        expect(demo.page.get_by_role("heading", level=1)).to_have_text("A title for: Hello")
-        expect(demo.page.locator("[aria-current=page] .item-title")).to_have_text("A title for: Hello")
-        expect(demo.page).to_have_title("A title for: Hello · Agents")
-        demo.reload()
+    expect_title(demo, "A title for: Hello")
+    demo.reload()
+    expect_title(demo, "A title for: Hello")
 
 
 def test_without_a_key_the_demo_model_shows_what_agents_can_do(demo: ChatPage, model: Model) -> None:
