@@ -170,7 +170,7 @@ class LlmAgent(BaseAgent):
         if len(cached) != len(self.tools) or any(map(is_not, cached, self.tools)):
             self._wrap_tools()
         if len(cached) > 1 or transfer_targets(self) or self._task_tools:
-            return [*map(self._beside_others, self._tool_sources), *self._task_tools]
+            return [*map(self._wrap_if_exclusive, self._tool_sources), *self._task_tools]
         return self._tool_sources
 
     @property
@@ -230,7 +230,7 @@ class LlmAgent(BaseAgent):
         self._wrapped_tools = list(self.tools)
         self._tool_sources = [_as_tool(tool) for tool in self._wrapped_tools]
 
-    def _beside_others(self, source: BaseTool | BaseToolset) -> BaseTool | BaseToolset:
+    def _wrap_if_exclusive(self, source: BaseTool | BaseToolset) -> BaseTool | BaseToolset:
         if isinstance(source, BaseToolset) or not getattr(source, "bypass_multi_tools_limit", False):
             return source
         name = f"{source.name}_agent"

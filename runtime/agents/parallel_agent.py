@@ -23,7 +23,7 @@ class ParallelAgent(BaseAgent):
         # The escalation may have been committed before the interruption; it is not yielded again.
         escalated = ctx.resuming and any(map(self._is_escalation, ctx.events()))
         if not escalated:
-            async with aclosing(merge(self._streams(ctx))) as events:
+            async with aclosing(merge(self._open_streams(ctx))) as events:
                 async for event in events:
                     yield event
                     if self._is_escalation(event):
@@ -33,7 +33,7 @@ class ParallelAgent(BaseAgent):
             for event in self._responses_of_stopped_calls(ctx):
                 yield event
 
-    def _streams(self, ctx: InvocationContext) -> dict[str, AsyncGenerator[Event, None]]:
+    def _open_streams(self, ctx: InvocationContext) -> dict[str, AsyncGenerator[Event, None]]:
         streams = {}
         for agent in self.sub_agents:
             if not ctx.has_ended(agent):

@@ -61,11 +61,11 @@ def rouge_1(text: str, expected: str) -> float:
 
 
 def _words(text: str) -> list[str]:
-    spaced = "".join(map(_spaced, unicodedata.normalize("NFKC", text[:MAX_TEXT_LENGTH]).lower()))
+    spaced = "".join(map(_space_out, unicodedata.normalize("NFKC", text[:MAX_TEXT_LENGTH]).lower()))
     return [_stem(word) for word in spaced.split()]
 
 
-def _spaced(char: str) -> str:
+def _space_out(char: str) -> str:
     """Return the character with spaces where a word begins or ends; a space for characters outside of words."""
     # Marks, such as accents, belong to the letter before them.
     if char.isascii() or unicodedata.category(char).startswith("M"):

@@ -54,14 +54,14 @@ _FINISH_REASONS = {
 }
 
 
-def _new_client(access: Access, http_client: httpx2.AsyncClient) -> anthropic.AsyncAnthropic:
+def _create_client(access: Access, http_client: httpx2.AsyncClient) -> anthropic.AsyncAnthropic:
     # `with_retries` repeats failed calls, and `EventChunks` limits the silence.
     return anthropic.AsyncAnthropic(
         api_key=access.api_key, base_url=access.base_url, http_client=http_client, max_retries=0, timeout=None
     )
 
 
-CLIENTS = LoopClients(_new_client)
+CLIENTS = LoopClients(_create_client)
 
 
 def _read(failure: Exception) -> CallFailure:

@@ -80,10 +80,10 @@ class ChunkStream:
 
 def new_clients(arguments: Mapping[str, Any]) -> LoopClients[genai.Client]:
     """Return clients with further arguments of `google.genai.Client`."""
-    return LoopClients(partial(_new_client, arguments), _collect_response)
+    return LoopClients(partial(_create_client, arguments), _collect_response)
 
 
-def _new_client(
+def _create_client(
     arguments: Mapping[str, Any], access: Access, http_client: httpx2.AsyncClient
 ) -> genai.Client:
     # For the synchronous client, which google-genai creates as well: otherwise it would load the certificates again.

@@ -55,7 +55,7 @@ class LoopClients(Generic[C]):
         key = (asyncio.get_running_loop(), access)
         if key not in self._entries:
             self._forget_closed_loops()
-            http_client = self._new_http_client()
+            http_client = self._create_http_client()
             entry = _Entry(self._create(access, http_client), self._close_at_loop_end(key, http_client))
             # A loop closes only generators that have been started.
             await anext(entry.lifetime)
@@ -77,7 +77,7 @@ class LoopClients(Generic[C]):
             if key[0].is_closed():
                 del self._entries[key]
 
-    def _new_http_client(self) -> httpx2.AsyncClient:
+    def _create_http_client(self) -> httpx2.AsyncClient:
         return httpx2.AsyncClient(
             verify=ssl_context(),
             follow_redirects=True,

@@ -47,14 +47,14 @@ _FINISH_REASONS = {
 }
 
 
-def _new_client(access: Access, http_client: httpx2.AsyncClient) -> openai.AsyncOpenAI:
+def _create_client(access: Access, http_client: httpx2.AsyncClient) -> openai.AsyncOpenAI:
     # `with_retries` repeats failed calls, and `EventChunks` limits the silence.
     return openai.AsyncOpenAI(
         api_key=access.api_key, base_url=access.base_url, http_client=http_client, max_retries=0, timeout=None
     )
 
 
-CLIENTS = LoopClients(_new_client)
+CLIENTS = LoopClients(_create_client)
 
 
 def _read(failure: Exception) -> CallFailure:

@@ -286,7 +286,7 @@ class Runner:
         if self._is_resumable and message is not None:
             # The answered invocation wins over the id for a new one: an answer continues its invocation.
             invocation_id = find_answered_invocation(session.events, message) or invocation_id
-        ctx = self._new_context(session, invocation_id or new_invocation_id(), run_config)
+        ctx = self._create_context(session, invocation_id or new_invocation_id(), run_config)
         if message is not None:
             check_inputs(message, session.events)
             message, ctx.scope.credentials = extract_credentials(message, session.events)
@@ -377,7 +377,9 @@ class Runner:
             session.events = drop_rewound(session.events)
         return session
 
-    def _new_context(self, session: Session, invocation_id: str, run_config: RunConfig) -> InvocationContext:
+    def _create_context(
+        self, session: Session, invocation_id: str, run_config: RunConfig
+    ) -> InvocationContext:
         return InvocationContext(
             invocation_id=invocation_id,
             agent=self.agent,

@@ -151,12 +151,12 @@ class Graph:
             yield "an edge leads back to START. Let it lead to the first node."
         unreachable = sorted(self.nodes.keys() - set(self._reachable()))
         if unreachable:
-            yield f"{_named(unreachable)} cannot be reached from START. Add an edge to it, or remove it."
+            yield f"{_name_nodes(unreachable)} cannot be reached from START. Add an edge to it, or remove it."
         for name, edges in self.edges_from.items():
             yield from _problems_of_edges(name, edges)
         cycle = self._cycle_without_route()
         if cycle:
-            yield f"{_named(cycle)} follow each other without end. Give an edge of this cycle a route."
+            yield f"{_name_nodes(cycle)} follow each other without end. Give an edge of this cycle a route."
 
     def _reachable(self) -> Iterator[str]:
         seen = {START.name}
@@ -212,6 +212,6 @@ def _condition(edge: Edge) -> str:
     return f" on {' or '.join(map(repr, edge.routes()))}"
 
 
-def _named(names: Sequence[str]) -> str:
+def _name_nodes(names: Sequence[str]) -> str:
     noun = "Node" if len(names) == 1 else "Nodes"
     return f"{noun} {', '.join(map(repr, names))}"

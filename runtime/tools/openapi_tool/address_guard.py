@@ -68,7 +68,7 @@ async def public_addresses(url: httpx2.URL) -> list[str]:
 def is_internal(address: str) -> bool:
     """Return True for a loopback, private, link-local, metadata, multicast or reserved address."""
     parsed = ip_address(address)
-    embedded = _embedded(parsed) if isinstance(parsed, IPv6Address) else None
+    embedded = _find_embedded(parsed) if isinstance(parsed, IPv6Address) else None
     if embedded is not None:
         return is_internal(str(embedded))
     # `is_global` of Python counts some unassigned IPv6 ranges as global.
@@ -77,7 +77,7 @@ def is_internal(address: str) -> bool:
     return not parsed.is_global or parsed.is_multicast
 
 
-def _embedded(address: IPv6Address) -> IPv4Address | None:
+def _find_embedded(address: IPv6Address) -> IPv4Address | None:
     """Return the IPv4 address within a mapped, 6to4, Teredo or NAT64 address, or None."""
     # Python's `ipaddress` has no property for NAT64: the last 32 bits are the IPv4 address.
     if address in NAT64:

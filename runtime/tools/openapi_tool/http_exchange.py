@@ -99,7 +99,7 @@ class HttpExchange:
             ExchangeError: the server did not answer.
         """
         try:
-            async with asyncio.timeout(self.timeout), self._new_client(request.url) as client:
+            async with asyncio.timeout(self.timeout), self._create_client(request.url) as client:
                 return await self._follow(client, _build_request(client, request))
         except (TimeoutError, httpx2.TimeoutException):
             raise ExchangeError(f"The service did not answer within {self.timeout:g} s.") from None
@@ -134,7 +134,7 @@ class HttpExchange:
             is_cut = True
         return HttpAnswer(str(response.url), response.status_code, response.headers, bytes(body), is_cut)
 
-    def _new_client(self, url: str) -> httpx2.AsyncClient:
+    def _create_client(self, url: str) -> httpx2.AsyncClient:
         allow_internal = self.allow_internal or origin_of(url) in self.internal_origins
         if self.client_factory is not None:
             client = self.client_factory()

@@ -118,12 +118,12 @@ class _Converter:
         if isinstance(node.get("default"), str | int | float):
             converted["default"] = node["default"]
         if depth < self._depth:
-            return converted | self._nested(node, kinds, path, depth + 1)
+            return converted | self._convert_nested(node, kinds, path, depth + 1)
         if "array" in kinds:
             converted["items"] = {}
         return converted
 
-    def _nested(self, node: Json, kinds: list[str], path: tuple[str, ...], depth: int) -> Json:
+    def _convert_nested(self, node: Json, kinds: list[str], path: tuple[str, ...], depth: int) -> Json:
         nested: Json = {}
         branches = as_list(node.get("anyOf")) + as_list(node.get("oneOf"))
         if branches:

@@ -85,7 +85,7 @@ class OpenAPIToolset(BaseToolset):
             "timeout": timeout,
             "max_response_bytes": max_response_bytes,
         }
-        self._tools = list(_tools_of(document, options))
+        self._tools = list(_build_tools(document, options))
         # Names of operations may become equal in snake_case.
         for tool, name in zip(self._tools, unique_tool_names(t.name for t in self._tools), strict=True):
             tool.name = name
@@ -97,7 +97,7 @@ class OpenAPIToolset(BaseToolset):
         return next((tool for tool in self._tools if tool.name == tool_name), None)
 
 
-def _tools_of(document: Json, options: dict[str, Any]) -> Iterator[RestApiTool]:
+def _build_tools(document: Json, options: dict[str, Any]) -> Iterator[RestApiTool]:
     for found in read_operations(document):
         given = {**options, "auth_scheme": options["auth_scheme"] or found.auth_scheme, "document": document}
         try:
