@@ -152,8 +152,16 @@ class HttpExchange:
 
 
 def origin_of(url: str) -> str:
-    """Return scheme, host and port of a URL."""
-    parts = urlsplit(url)
+    """Return scheme, host and port of a URL.
+
+    Raises:
+        ExchangeError: the URL cannot be read.
+    """
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        # `from None`: the error may quote the URL, which may hold a secret.
+        raise ExchangeError("The address cannot be read.") from None
     return f"{parts.scheme}://{parts.netloc.lower()}"
 
 
@@ -165,14 +173,14 @@ def _build_request(client: httpx2.AsyncClient, request: HttpRequest) -> httpx2.R
     """Return the request as an object of the client.
 
     Raises:
-        ExchangeError: HTTP cannot send the name or the value of a header.
+        ExchangeError: HTTP cannot send the URL, or the name or the value of a header.
     """
     try:
         headers = [(name.encode("ascii"), value.encode("utf-8")) for name, value in request.headers.items()]
+        return client.build_request(request.method, request.url, headers=headers, content=request.content)
     except UnicodeError:
         # `from None`: the codec's error quotes the value, which may be a secret.
-        raise ExchangeError("A header's name or value cannot be sent.") from None
-    return client.build_request(request.method, request.url, headers=headers, content=request.content)
+        raise ExchangeError("The address, or a header's name or value, cannot be sent.") from None
 
 
 def _is_same_server(origin: httpx2.URL, target: httpx2.URL) -> bool:

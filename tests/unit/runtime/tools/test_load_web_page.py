@@ -130,6 +130,14 @@ async def test_only_addresses_of_the_web_are_loaded(url: str) -> None:
     assert isinstance(result, dict) and "must begin with https://" in result["error"]
 
 
+@pytest.mark.parametrize(
+    "url", ["http://[", "https://a]b/", "https://example.org:x/", "https://example.org/\ud800"]
+)
+async def test_an_address_that_cannot_be_read_is_an_error_for_the_model(url: str) -> None:
+    result = await load_web_page(url)
+    assert isinstance(result, dict) and "was not loaded" in result["error"]
+
+
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "[::ffff:127.0.0.1]"])
 async def test_an_internal_page_is_not_loaded(server: EchoServer, host: str) -> None:
     result = await load_web_page(f"http://{host}:{server.port}/page")
