@@ -64,11 +64,11 @@ async def find_endpoints(scheme: AuthScheme, exchange: HttpExchange) -> Endpoint
         case OpenIdConnect():
             found = await _send(HttpRequest("GET", scheme.open_id_connect_url, {}), exchange)
             return Endpoints(
-                found.get("authorization_endpoint"),
-                found.get("token_endpoint"),
+                _text(found.get("authorization_endpoint")),
+                _text(found.get("token_endpoint")),
                 ("openid",),
-                found.get("issuer"),
-                found.get("revocation_endpoint"),
+                _text(found.get("issuer")),
+                _text(found.get("revocation_endpoint")),
             )
     return Endpoints()
 
@@ -190,7 +190,11 @@ def _basic(client: OAuth2Auth) -> str:
 
 
 def _code_in(address: str | None) -> str | None:
-    return parse_qs(urlsplit(address or "").query).get("code", [None])[0]
+    try:
+        query = parse_qs(urlsplit(address or "").query)
+    except ValueError:
+        return None
+    return query.get("code", [None])[0]
 
 
 def _text(value: Any) -> str | None:

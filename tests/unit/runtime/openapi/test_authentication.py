@@ -179,6 +179,18 @@ async def test_t8_a_code_is_exchanged_once_for_a_token_which_is_stored_nowhere(s
     assert not any(secret in log for secret in ("t0ken", "gr4nt", SECRET))
 
 
+async def test_t8_the_person_is_asked_again_after_an_address_that_cannot_be_read(server: EchoServer) -> None:
+    toolset = OpenAPIToolset(
+        spec_dict=with_scheme(server.url, oauth_scheme(server.url)),
+        auth_credential=client(),
+        allow_private_network_access=True,
+    )
+    chat, asked, _ = await ask_twice(toolset)
+    back = AuthCredential(auth_type="oauth2", oauth2=OAuth2Auth(auth_response_uri="https://[?code=gr4nt"))
+    events = await chat.send(filled(asked[0], back))
+    assert requests(events, "adk_request_credential") and server.received == []
+
+
 @pytest.mark.parametrize(
     ("reply", "words"),
     [
@@ -286,6 +298,20 @@ async def test_t11_further_headers_are_sent_with_the_credential(server: EchoServ
         "shop",
         f"Bearer {SECRET}",
     )
+
+
+async def test_t8_endpoints_that_are_no_texts_are_none(server: EchoServer) -> None:
+    found = {"authorization_endpoint": 5, "token_endpoint": ["x"], "issuer": {}}
+    server.routes["/openid"] = lambda _: Reply(body=json.dumps(found).encode())
+    toolset = OpenAPIToolset(
+        spec_dict=spec_of(server.url),
+        auth_scheme=OpenIdConnect(open_id_connect_url=f"{server.url}/openid"),
+        auth_credential=client(),
+        allow_private_network_access=True,
+    )
+    _, asked, _ = await ask_twice(toolset)
+    raw = (asked[0].args or {})["authConfig"]["rawAuthCredential"]["oauth2"]
+    assert "authUri" not in raw
 
 
 async def test_t8_endpoints_of_openid_connect_are_discovered(server: EchoServer) -> None:
