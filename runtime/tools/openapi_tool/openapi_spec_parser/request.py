@@ -127,8 +127,11 @@ def _segment(template: str, texts: Mapping[str, str]) -> str:
     return filled
 
 
-def encode_body(body: ApiBody, value: Any) -> tuple[str, bytes]:
-    """Return the content type and the bytes of a body. For a form, `value` has to be an object."""
+def encode_body(body: ApiBody, value: Any) -> tuple[str, bytes] | None:
+    """Return the content type and the bytes of a body; None for a multipart form without a part.
+
+    For a form, `value` has to be an object.
+    """
     kind = body.media_type.split(";")[0].strip()
     if is_json(kind):
         content_type = "application/json" if "*" in kind else body.media_type
@@ -153,7 +156,7 @@ def _form(body: ApiBody, fields: dict[str, Any]) -> str:
     return "&".join(f"{name}={value}" for name, value in pairs)
 
 
-def _multipart(body: ApiBody, fields: dict[str, Any]) -> tuple[str, bytes]:
+def _multipart(body: ApiBody, fields: dict[str, Any]) -> tuple[str, bytes] | None:
     parts: list[_Part] = []
     for name, value in fields.items():
         schema = as_object(as_object(body.properties).get(name))
@@ -163,6 +166,8 @@ def _multipart(body: ApiBody, fields: dict[str, Any]) -> tuple[str, bytes]:
             schema = as_object(schema.get("items"))
         declared = as_text(as_object(body.encoding.get(name)).get("contentType")) or None
         parts += [(str(name), _part(str(name), item, schema, declared)) for item in items]
+    if not parts:
+        return None
     # Only to encode the parts; this request is never sent.
     request = httpx2.Request("POST", "http://multipart", files=parts)
     return request.headers["Content-Type"], request.read()

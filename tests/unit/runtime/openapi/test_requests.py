@@ -196,6 +196,16 @@ async def test_t11_a_multipart_form_has_a_part_for_each_value(server: EchoServer
     assert parts[4].get_content_type() == "application/json"
 
 
+@pytest.mark.parametrize("given", [{}, {"tags": []}])
+async def test_t11_a_multipart_form_without_a_value_is_not_sent(
+    server: EchoServer, given: dict[str, Any]
+) -> None:
+    form = {"multipart/form-data": {"schema": {"type": "object", "properties": {"tags": {"type": "array"}}}}}
+    spec = spec_of(server.url, "/x", "post", requestBody={"content": form, "required": True})
+    got = await send(server, tool_of(spec), **given)
+    assert got.body == b"" and "content-type" not in got.headers
+
+
 @pytest.mark.parametrize("media_type", ["text/plain", "application/xml", "application/octet-stream"])
 async def test_t11_a_body_of_another_media_type_is_the_text_that_the_model_writes(
     server: EchoServer, media_type: str
