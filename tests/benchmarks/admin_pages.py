@@ -6,10 +6,9 @@ is made once: a million events take some minutes.
 
 from __future__ import annotations
 
-import json
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from html import unescape
@@ -30,6 +29,7 @@ from sessions_app.admin.framework.links import trace_url
 from sessions_app.history.figures.batches import count_figures
 from sessions_app.models import AnswerRequest, Event, Invocation, Session, SessionFigures
 from sessions_app.process.threads import in_thread
+from tests.read_rows import table_readings
 
 RUNS = 3
 MAX_SHOWN = 10
@@ -159,19 +159,10 @@ def _explaining(page: Page) -> Iterator[None]:
         if sql.lstrip("( \n").startswith(("SELECT", "WITH")):
             execute(f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {sql}", params, many, context)
             (plan,) = context["cursor"].fetchone()
-            page.scans |= set(
-                _scans(plan[0]["Plan"] if not isinstance(plan, str) else json.loads(plan)[0]["Plan"])
-            )
+            for reading in table_readings(plan[0]["Plan"]):
+                if reading.rows > BIG:
+                    page.scans.add(f"{reading.kind} of {reading.rows} rows of {reading.table}")
         return execute(sql, params, many, context)
 
     with connection.execute_wrapper(explain):
         yield
-
-
-def _scans(node: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the readings of a plan that are too long, by an index or without one."""
-    rows = (node.get("Actual Rows", 0) + node.get("Rows Removed by Filter", 0)) * node.get("Actual Loops", 1)
-    if rows > BIG and "Relation Name" in node:
-        yield f"{node['Node Type']} of {rows:.0f} rows of {node['Relation Name']}"
-    for inner in node.get("Plans", ()):
-        yield from _scans(inner)

@@ -38,6 +38,7 @@ from tests.integration.admin.audit_rows import (
     read,
     sign_in,
 )
+from tests.read_rows import table_readings
 
 pytestmark = pytest.mark.django_db
 LARGE = ("session", "event", "invocation", "tooljob")
@@ -342,20 +343,14 @@ def test_the_first_page_reads_failed_invocations_alone(staff: Client, sample: No
 
 
 def rows_read(statement: str, table: str) -> int:
-    """Return the number of rows of a table that the parts of the plan return, with an index where there is one."""
+    """Return the number of rows of a table that a part of the plan reads, with an index where there is one."""
     with connection.cursor() as cursor:
         cursor.execute("SET LOCAL enable_seqscan = off")
         cursor.execute("EXPLAIN (ANALYZE, FORMAT JSON) " + statement.replace("%", "%%"))
         (plan,) = cursor.fetchone()
         cursor.execute("SET LOCAL enable_seqscan = on")
-    parts = [plan[0]["Plan"]]
-    read = 0
-    while parts:
-        part = parts.pop()
-        parts += part.get("Plans", [])
-        if part.get("Relation Name") == table:
-            read = max(read, round(part["Actual Rows"] * part["Actual Loops"]))
-    return read
+    readings = table_readings(plan[0]["Plan"])
+    return max((reading.rows for reading in readings if reading.table == table), default=0)
 
 
 def test_lists_and_searches_of_errors_read_no_more_rows_when_there_are_more(
