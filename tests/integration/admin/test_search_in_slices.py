@@ -14,6 +14,7 @@ import pytest
 from django.contrib import admin
 from django.contrib.auth.models import Group, Permission, User
 from django.db import connection
+from django.db.models import QuerySet
 from django.db.models.functions import Now
 from django.test import Client, RequestFactory
 from django.utils import timezone
@@ -34,6 +35,8 @@ from sessions_app.models import (
     Remit,
     Session,
     SessionFigures,
+    StaffAccess,
+    ToolJob,
 )
 from sessions_app.models.session import TitleSource
 from sessions_app.secrets.masking import mask, mask_text
@@ -74,7 +77,9 @@ PARTS = (
     "-7",
 )
 NAMES = (*TOOLS, *FILES, *PARTS, "order_id", "look up refund", "OVERLOADED", "refund 1001", "null", "true")
-TERMS = (*WORDS, *ODD, *NAMES, SECRET, "refund items", "nobody", "bob", "s-3", "e-2", "id-2", "Broken lamp")
+IDS = ("s-3", "e-2", "m-4", "c-1", "id-2", "10.0.0.7")
+EXACT_TERMS = (*ODD, *IDS, SECRET, "nobody", "bob", "AD")
+TERMS = (*WORDS, *NAMES, *EXACT_TERMS, "refund items", "Broken lamp")
 
 
 @pytest.fixture
@@ -106,13 +111,28 @@ def conversations() -> None:
             session.title = f"{dice.choice(WORDS)} Broken lamp, {dice.choice(FILES)} password={SECRET}"
             session.title_source = TitleSource.PERSON
         session.save()
-        Invocation.objects.create(session=session, invocation_id=f"e-{n}", client_id=f"m-{n}", message={})
+        Invocation.objects.create(
+            session=session, invocation_id=f"e-{n}", client_id=f"m-{n}", message={},
+            error_message=dice.choice(("", sentence(dice))),
+        )  # fmt: skip
+        make_job(
+            session, invocation_id=f"e-{n}", call_id=f"c-{n % 5}", tool_name=dice.choice(TOOLS),
+            error=dice.choice(("", sentence(dice))),
+        )  # fmt: skip
+        StaffAccess.objects.create(
+            kind="open", subject_kind="session", subject_id=str(session.pk), actor_kind="staff",
+            actor_name=dice.choice(("Adam", "bob", "Bobby")), address=dice.choice((None, "10.0.0.7")),
+        )  # fmt: skip
         for _ in range(dice.randrange(7)):
-            text = " ".join(dice.choices(WORDS, k=dice.randrange(1, 4)))
-            if dice.random() < 0.2:
-                text += f" password={SECRET}"
-            append_event(session, *parts_with(text, dice), invocationId=f"e-{n}", **odd_members(dice))
+            parts = parts_with(sentence(dice), dice)
+            append_event(session, *parts, invocationId=f"e-{n}", **odd_members(dice))
         Session.objects.filter(pk=session.pk).update(updated_at=Now() - n % 4 * DAY)
+
+
+def sentence(dice: random.Random) -> str:
+    """Return some words; some of them with a secret."""
+    text = " ".join(dice.choices(WORDS, k=dice.randrange(1, 4)))
+    return f"{text} password={SECRET}" if dice.random() < 0.2 else text
 
 
 def parts_with(text: str, dice: random.Random) -> list[dict[str, Any]]:
@@ -204,16 +224,75 @@ def exact_events(term: str) -> set[Any]:
     return named | matching({event.pk: document_of(event) for event in events}, term)
 
 
-def exact_sessions(term: str) -> set[Any]:
-    sessions = list(Session.objects.select_related("user"))
-    with_hit = {event.session_id for event in Event.objects.filter(pk__in=exact_events(term))}
+def named_sessions(term: str) -> set[Any]:
+    """Return the sessions with the term in their title, or as id or key of one of their rows."""
+    sessions = list(Session.objects.all())
     titles = {row.pk: mask_text(row.title) for row in sessions if row.title_source != TitleSource.MESSAGE}
-    named = {row.pk for row in sessions if term in (row.key, str(row.pk), row.user.username)}
+    named = {row.pk for row in sessions if term in (row.key, str(row.pk))}
     runs = {row.session_id for row in Invocation.objects.all() if term in (row.invocation_id, row.client_id)}
-    return with_hit | matching(titles, term) | named | runs
+    calls = {job.session_id for job in ToolJob.objects.all() if term == job.call_id}
+    return matching(titles, term) | named | runs | calls
 
 
-EXACT = {Session: exact_sessions, Event: exact_events}
+def failed_invocations(term: str) -> set[Any]:
+    return matching({row.pk: mask_text(row.error_message) for row in Invocation.objects.all()}, term)
+
+
+def failed_jobs(term: str) -> set[Any]:
+    return matching({job.pk: mask_text(job.error) for job in ToolJob.objects.all()}, term)
+
+
+def exact_sessions(term: str) -> set[Any]:
+    with_hit = {event.session_id for event in Event.objects.filter(pk__in=exact_events(term))}
+    with_hit |= {row.session_id for row in Invocation.objects.filter(pk__in=failed_invocations(term))}
+    with_hit |= {job.session_id for job in ToolJob.objects.filter(pk__in=failed_jobs(term))}
+    of_person = {row.pk for row in Session.objects.select_related("user") if row.user.username == term}
+    return with_hit | of_person | named_sessions(term)
+
+
+def exact_invocations(term: str) -> set[Any]:
+    of_sessions = named_sessions(term)  # those of the ids of the invocation itself are among them
+    return failed_invocations(term) | {
+        row.pk for row in Invocation.objects.all() if row.session_id in of_sessions
+    }
+
+
+def exact_jobs(term: str) -> set[Any]:
+    of_sessions = named_sessions(term)
+    named = {
+        job.pk
+        for job in ToolJob.objects.all()
+        if term in (job.call_id, job.invocation_id, job.tool_name) or job.session_id in of_sessions
+    }
+    return named | failed_jobs(term)
+
+
+def exact_accesses(term: str) -> set[Any]:
+    return {
+        access.pk
+        for access in StaffAccess.objects.all()
+        if access.actor_name.lower().startswith(term.lower()) or term in (access.subject_id, access.address)
+    }
+
+
+EXACT: dict[Any, Callable[[str], set[Any]]] = {
+    Session: exact_sessions,
+    Event: exact_events,
+    Invocation: exact_invocations,
+    ToolJob: exact_jobs,
+    StaffAccess: exact_accesses,
+}
+
+
+def rows_within(model: Any, sessions: QuerySet[Session]) -> QuerySet[Any]:
+    """Return the rows that are or belong to the sessions, or tell who read them."""
+    keys = list(sessions.values_list("pk", flat=True))
+    if model is Session:
+        return sessions
+    if model is StaffAccess:
+        return StaffAccess.objects.filter(subject_id__in=[str(key) for key in keys])
+    rows: QuerySet[Any] = model.objects.filter(session__in=keys)
+    return rows
 
 
 def found_on_all_pages(model: Any, user: User, query: dict[str, str]) -> Iterator[Any]:
@@ -261,16 +340,17 @@ def test_12_a_search_finds_what_reading_every_row_finds(
         data.draw(st.sampled_from((0, 9))),
     )
     model: Any = data.draw(st.sampled_from((Session, Event)))
-    path = "" if model is Session else "session__"
+    app_filter = "app_name" if model is Session else "session__app_name"
     term = data.draw(st.sampled_from(TERMS))
     app = data.draw(st.sampled_from(("", "shop", "travel")))
     people = data.draw(st.sampled_from((["ada", "bob", "cleo"], ["bob"], ["bob", "cleo"])))
     query = {"q": term}
-    rows = model.objects.filter(**{f"{path}user__username__in": people})
-    if app and data.draw(st.booleans()):
-        query[f"{path}app_name"] = app
+    sessions = Session.objects.filter(user__username__in=people)
     if app:
-        rows = rows.filter(**{f"{path}app_name": app})
+        sessions = sessions.filter(app_name=app)
+    rows = rows_within(model, sessions)
+    if app and data.draw(st.booleans()):
+        query[app_filter] = app
     chosen = [name for name in ("user", "since", "until", "kind") if data.draw(st.booleans())]
     if model is Event and "kind" in chosen:
         query["kind"] = data.draw(st.sampled_from(EventKind.values))
@@ -286,12 +366,39 @@ def test_12_a_search_finds_what_reading_every_row_finds(
     User.objects.filter(username="staff").delete()
     Remit.objects.all().delete()
     Group.objects.all().delete()
-    staff = staff_for("" if f"{path}app_name" in query else app, people)
+    staff = staff_for("" if app_filter in query else app, people)
     store_words_of(data.draw(st.sampled_from(("none", "all", "some"))))
-    expected = rows.order_by(*(admin.site.get_model_admin(model).ordering or ()))
-    if cleaned := word_search.cleaned(term):
-        expected = expected.filter(pk__in=EXACT[model](cleaned))
-        assert list(found_on_all_pages(model, staff, query)) == [row.pk for row in expected]
+    require_exact(model, staff, query, rows)
+
+
+@pytest.mark.parametrize(
+    ("model", "terms"), [(Invocation, TERMS), (ToolJob, TERMS), (StaffAccess, EXACT_TERMS)]
+)
+@pytest.mark.parametrize(("first_slice", "few", "seconds"), [(2, 0, 0), (4, 99, 9)])
+def test_12_a_search_of_runs_and_accesses_finds_what_reading_every_row_finds(
+    small_slices: Callable[..., None],
+    conversations: None,
+    model: Any,
+    terms: tuple[str, ...],
+    first_slice: int,
+    few: int,
+    seconds: int,
+) -> None:
+    small_slices(first_slice, few, seconds)
+    people = ["ada", "cleo"]
+    staff = staff_for("", people)
+    rows = rows_within(model, Session.objects.filter(user__username__in=people))
+    for term in (*terms, str(Session.objects.earliest("created_at").pk)):
+        require_exact(model, staff, {"q": term}, rows)
+
+
+def require_exact(model: Any, staff: User, query: dict[str, str], rows: QuerySet[Any]) -> None:
+    """Require that the search finds those of the rows that have the term, in the order of the list."""
+    term = word_search.cleaned(query["q"])
+    if term:
+        ordered = rows.order_by(*(admin.site.get_model_admin(model).ordering or ()))
+        expected = [row.pk for row in ordered.filter(pk__in=EXACT[model](term))]
+        assert list(found_on_all_pages(model, staff, query)) == expected, term
 
 
 def test_a_page_says_how_far_it_has_searched_and_continues_there(
