@@ -65,8 +65,8 @@ def _problem(value: Any, schema: Any) -> str | None:
         Draft202012Validator.check_schema(schema)
         # With its own registry, jsonschema would fetch the address in a `$ref`.
         error = _error(value, _AnswerValidator(schema, registry=EMPTY_REGISTRY))
-    except (SchemaError, Unresolvable):
-        # A node may store any dict as a schema: others are not enforced.
+    except (SchemaError, Unresolvable, ValueError):
+        # A node may store any dict as a schema: one that cannot be used is not enforced.
         return None
     except (OverflowError, RecursionError):
         return "it is nested too deeply, or has a number that is too large"
@@ -80,7 +80,7 @@ def _error(value: Any, validator: Validator) -> ValidationError | None:
         return error
     try:
         # As the node that follows reads the text.
-        read_value = from_json(value)
+        read_value = from_json(value, allow_inf_nan=False)
     except (TypeError, ValueError):
         return error
     error_of_read = _best_error(read_value, validator)
