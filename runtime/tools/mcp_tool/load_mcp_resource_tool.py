@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from mcp import MCPError
-from mcp.types import TextResourceContents
+from mcp.types import Resource, TextResourceContents
 
 from runtime import types
 from runtime.context import Context
@@ -49,14 +49,20 @@ class LoadMcpResourceTool(FunctionTool):
                 f"The MCP server has these resources: {names}. To read them, call `{self.name}` with their names."
             ]
         )
+        # Of a name that the server uses again, the first counts, as in `find_resource`.
+        by_name = {resource.name: resource for resource in reversed(resources)}
         # Only the latest call: resources of earlier calls would make every further request larger.
         for response in llm_request.latest_responses(self.name):
             for name in response.get("resource_names", []):
-                llm_request.contents.append(await self._read_content(name, tool_context))
+                llm_request.contents.append(await self._read_content(name, by_name.get(name), tool_context))
 
-    async def _read_content(self, name: str, tool_context: Context) -> types.Content:
+    async def _read_content(
+        self, name: str, resource: Resource | None, tool_context: Context
+    ) -> types.Content:
+        if resource is None:
+            return types.UserContent(f"The MCP server has no resource {name!r}.")
         try:
-            contents = await self._server.read_resource(name, tool_context)
+            contents = await self._server.read_resource(resource, tool_context)
         except (McpConnectionError, ExchangeError, MCPError, ValueError) as error:
             return types.UserContent(f"The resource {name!r} cannot be read: {error}")
         return types.UserContent([types.Part(text=f"The resource {name!r}:"), *map(_part_of, contents)])

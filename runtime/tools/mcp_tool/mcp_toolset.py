@@ -180,7 +180,8 @@ class McpToolset(BaseToolset):
         Raises:
             ValueError: the server has no such resource.
         """
-        return await self._server.read_resource(name, readonly_context)
+        resource = await self._server.find_resource(name, readonly_context)
+        return await self._server.read_resource(resource, readonly_context)
 
     def setup_problems(self) -> list[SetupProblem]:
         if is_allowed(self._server.params):

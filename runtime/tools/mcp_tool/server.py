@@ -223,9 +223,10 @@ class McpServer:
             raise ValueError(f"The MCP server {self.name!r} has no resource {name!r}.")
         return found
 
-    async def read_resource(self, name: str, context: ReadonlyContext | None) -> list[ResourceContents]:
-        """Return the contents of a resource. Raise the errors of `find_resource`."""
-        resource = await self.find_resource(name, context)
+    async def read_resource(
+        self, resource: Resource, context: ReadonlyContext | None
+    ) -> list[ResourceContents]:
+        """Return the contents of a resource."""
 
         async def send(client: Client) -> list[ResourceContents]:
             return list((await client.read_resource(resource.uri)).contents)

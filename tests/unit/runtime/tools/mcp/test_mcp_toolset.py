@@ -168,6 +168,20 @@ async def test_resources_are_listed_and_read_by_name(server: StreamableHTTPConne
     assert any("has no resource 'missing'" in text for text in texts if text)
 
 
+async def test_each_resource_is_read_by_one_request(
+    server: StreamableHTTPConnectionParams, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "httpx2")
+    counts = []
+    for number in (1, 3):
+        caplog.clear()
+        toolset = McpToolset(connection_params=server, use_mcp_resources=True)
+        turns = [function_call("load_mcp_resource", resource_names=["greeting"] * number), "read"]
+        await answers_of(LlmAgent(name="clerk", model=ScriptedModel(turns=turns), tools=[toolset]))
+        counts.append(caplog.text.count("HTTP Request: POST"))
+    assert counts[1] - counts[0] == 2
+
+
 async def test_names_of_resources_that_are_no_list_are_an_error_for_the_model(
     server: StreamableHTTPConnectionParams,
 ) -> None:
