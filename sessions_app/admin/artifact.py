@@ -5,6 +5,7 @@ of staff.
 """
 
 import hashlib
+from contextlib import suppress
 from io import BytesIO
 from typing import IO
 
@@ -127,7 +128,7 @@ class ArtifactAdmin(KeysetAdmin, SessionRowAdmin):
     def checked_sha256(self, artifact: Artifact) -> SafeString | str:
         try:
             found = artifact.hash_of_bytes()
-        except OSError:  # `file_text` says that the file is missing, or the storage down
+        except OSError:  # the preview says so
             return artifact.sha256
         if found == artifact.sha256:
             return artifact.sha256
@@ -156,14 +157,27 @@ class ArtifactAdmin(KeysetAdmin, SessionRowAdmin):
 
     @admin.display(description=_("Beginning of the text, or picture"))
     def preview(self, artifact: Artifact) -> SafeString | str:
-        if artifact.mime_type in INLINE_IMAGES:
-            picture = '<img class="audit-picture" src="{}" alt="{}">'
-            return format_html(picture, row_url(artifact, "picture"), artifact.filename)
+        with suppress(OSError):  # `file_text` says that the file is missing, or the storage down
+            if _is_picture(artifact):
+                picture = '<img class="audit-picture" src="{}" alt="{}">'
+                return format_html(picture, row_url(artifact, "picture"), artifact.filename)
         return file_text(artifact)
 
     @admin.display(description=_("Changes since the version before"))
     def changes(self, artifact: Artifact) -> str:
         return file_changes(artifact) or NOTHING
+
+
+def _is_picture(artifact: Artifact) -> bool:
+    """Return True for a file of pixels that begins as one of its type.
+
+    Raises:
+        FileNotFoundError: the storage does not have the file.
+    """
+    if artifact.mime_type not in INLINE_IMAGES:
+        return False
+    with available_files(), artifact.file.open("rb") as file:
+        return signed_type(file.read(BEGINNING)) == artifact.mime_type
 
 
 def _masked_content(artifact: Artifact, content: IO[bytes]) -> bytes | None:

@@ -73,7 +73,6 @@ SEALING = Wording(
 MAX_CHECKED_BYTES = 20_000_000
 """Bytes of a bundle that is checked with each page of its case file, in less than a second."""
 SEALED = gettext_lazy("This case file is sealed: nothing can be added.")
-
 UNOPENED = gettext_lazy("Open each session and event first: those that you have still to open are marked.")
 
 

@@ -148,8 +148,8 @@ def test_a_picture_is_shown_on_its_page(client: Client, session: Session) -> Non
     png = b"\x89PNG\r\n\x1a\n" + bytes(100)
     artifact = make_artifact(session, 'chart"\u202e.png', png, mime_type="image/png")
     picture = reverse("admin:sessions_app_artifact_picture", args=[artifact.pk])
-    page = read(client, reverse("admin:sessions_app_artifact_change", args=[artifact.pk]))
-    assert f'<img class="audit-picture" src="{picture}" alt="chart&quot;' in page
+    page = reverse("admin:sessions_app_artifact_change", args=[artifact.pk])
+    assert f'<img class="audit-picture" src="{picture}" alt="chart&quot;' in read(client, page)
     response = client.get(picture)
     assert (response.content, response["Content-Type"]) == (png, "image/png")
     assert response["X-Content-Type-Options"] == "nosniff"
@@ -166,11 +166,15 @@ def test_a_picture_is_shown_on_its_page(client: Client, session: Session) -> Non
         other = make_artifact(session, name, content, mime_type=mime_type)
         url = reverse("admin:sessions_app_artifact_picture", args=[other.pk])
         assert client.get(url).status_code == 404, name
+        other_page = read(client, reverse("admin:sessions_app_artifact_change", args=[other.pk]))
+        assert "audit-picture" not in other_page, name
     Path(artifact.file.path).write_bytes(png + b"altered")
     assert client.get(picture).status_code == 404
     artifact.file.delete(save=False)
     assert client.get(picture).status_code == 404
-    assert list(accesses.all()) == shown
+    assert list(accesses.filter(detail="picture")) == shown[1:]
+    html = read(client, page)
+    assert "does not have this file" in html and "audit-picture" not in html
 
 
 def test_the_name_of_a_download_hides_no_ending(client: Client, session: Session) -> None:
