@@ -16,6 +16,7 @@ from django.db.models import Exists, Model, OuterRef, Q, QuerySet
 from django.http import HttpRequest
 from django.template.defaultfilters import filesizeformat
 from django.utils import timezone
+from django.utils.functional import Promise
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
@@ -479,38 +480,47 @@ class _Answer:
     call: str | None
 
     def entries(self, by: Invocation | None) -> Iterator[Entry]:
-        """Yield the entry of the answer; none for a call that waits or did not run."""
+        """Yield the entry of the answer; none for a call that waits or did not run.
+
+        Args:
+            by: the invocation with the actor of a person's answer; None for a call of an agent.
+        """
         given = {"status": self.status, "error": self.error, "confirmed": self.is_confirmed}
-        state: str = answer_state(self.name, given)
-        is_of_person = self.author == "user"
-        if not is_of_person and (
-            state in (CallState.PENDING, CallState.DECLINED) or self.name in FRAMEWORK_CALLS
-        ):
-            return
-        call = parse_object(self.call)
-        args = json_object(call, "args")
-        asked = call_to_confirm(args) if self.name == REQUEST_CONFIRMATION else {}
-        if asked:
-            args = json_object(asked, "args")
-        words = arguments_in_words(args)
-        action = gettext("Call")
-        if is_of_person:
-            action = ActionKind.ANSWER.label
-            if self.name == REQUEST_CONFIRMATION:
-                action = ActionKind.APPROVE.label if state == CallState.APPROVED else ActionKind.REJECT.label
-            elif state == CallState.OK:
-                state = EFFECTS[ActionKind.ANSWER]
-            if self.name in QUESTIONS:
-                response = None if self.answer is None else parse_object(self.answer)
-                words = question_in_words(self.name, args, response)
-        yield Entry(
+        state = answer_state(self.name, given)
+        args = json_object(parse_object(self.call), "args")
+        if self.author == "user":
+            yield self._answer_of_person(by, state, args)
+        elif state not in (CallState.PENDING, CallState.DECLINED) and self.name not in FRAMEWORK_CALLS:
+            tool = QUESTIONS.get(self.name, self.name)
+            yield self._entry(None, gettext("Call"), tool, arguments_in_words(args), state)
+
+    def _answer_of_person(self, by: Invocation | None, state: CallState, args: Mapping[str, Any]) -> Entry:
+        if self.name == REQUEST_CONFIRMATION:
+            asked = call_to_confirm(args)
+            confirmed_args = json_object(asked, "args") if asked else args
+            action = ActionKind.APPROVE if state == CallState.APPROVED else ActionKind.REJECT
+            tool = str(asked.get("name") or self.name)
+            return self._entry(by, action.label, tool, arguments_in_words(confirmed_args), state)
+        if self.name in QUESTIONS:
+            response = None if self.answer is None else parse_object(self.answer)
+            words = question_in_words(self.name, args, response)
+        else:
+            words = arguments_in_words(args)
+        effect = EFFECTS[ActionKind.ANSWER] if state == CallState.OK else state
+        tool = QUESTIONS.get(self.name, self.name)
+        return self._entry(by, ActionKind.ANSWER.label, tool, words, effect)
+
+    def _entry(
+        self, by: Invocation | None, action: str | Promise, tool: str, arguments: str, effect: str
+    ) -> Entry:
+        return Entry(
             self.key,
             self.at,
             by or SessionAct(**_actor_of(self.author).columns()),
             str(action),
-            str(asked.get("name") or QUESTIONS.get(self.name, self.name)),
-            words,
-            status_badge(state),
+            tool,
+            arguments,
+            status_badge(effect),
             event_link(self.session_id, self.seq),
             by.reason if by else "",
         )
