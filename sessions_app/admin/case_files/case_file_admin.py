@@ -216,7 +216,6 @@ class CaseFileAdmin(RecordedActsMixin, KeysetAdmin):
         page = HttpResponseRedirect(self.url_of("change", object_id))
         if request.method != "POST":
             return page
-        kind = EntryKind.NOTE
         why_not = SEALED if case.sealed_at else ""
         if isinstance(form, ReadingForm):
             why_not = why_not or _why_not_second_reader(request, case, list(case.entries.all()))
@@ -228,9 +227,10 @@ class CaseFileAdmin(RecordedActsMixin, KeysetAdmin):
         if isinstance(form, ReadingForm) and _unopened_items(request, case):
             messages.warning(request, str(UNOPENED))
             return page
+        # Only the form of a reading asks for the kind.
+        kind = EntryKind(form.cleaned_data.get("kind", EntryKind.NOTE))
         try:
             with transaction.atomic():
-                kind = EntryKind(form.cleaned_data.get("kind", kind))
                 self._add_entry(request, case, kind, form.cleaned_data["note"])
         except IntegrityError:
             messages.warning(request, str(SEALED))

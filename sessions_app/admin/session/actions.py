@@ -76,8 +76,6 @@ ERASE = SessionAction(
     Wording(gettext_lazy("Erase…"), gettext_lazy("Erase the session for ever?"), gettext_lazy("Erase it")),
 )
 ACTIONS = (EXPORT, UNMASK, ERASE)
-
-
 COLLECT = "admin:sessions_app_casefile_add"
 """Page that adds sessions to a case file."""
 HOLD = "admin:sessions_app_legalhold_add"
