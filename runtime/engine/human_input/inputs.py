@@ -4,6 +4,7 @@ A wrong answer is refused before it is stored, so the question stays open. Store
 run.
 """
 
+import json
 import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
@@ -27,10 +28,13 @@ from runtime.valid_text import shortened
 
 _MAX_ERRORS = 100
 _MAX_PROBLEM_CHARACTERS = 300
+_UNREADABLE = "it is nested too deeply, or has a number that is NaN, infinite or too large"
 
 
 def check_inputs(message: types.Content, events: Sequence[Event]) -> None:
-    """Check the answers of a message to questions of nodes. An answer to no recorded question is not checked.
+    """Check the answers of a message to questions of nodes.
+
+    An answer to no recorded question is not checked, nor is one to a model's own call of the same name.
 
     Raises:
         InvalidAnswerError: an answer does not fit the schema of its question.
@@ -61,16 +65,31 @@ def _problem(value: Any, schema: Any) -> str | None:
     """
     if value is None or not isinstance(schema, dict):
         return None
+    if not _has_plain_numbers(value):
+        return _UNREADABLE
     try:
         Draft202012Validator.check_schema(schema)
         # With its own registry, jsonschema would fetch the address in a `$ref`.
         error = _error(value, _AnswerValidator(schema, registry=EMPTY_REGISTRY))
     except (SchemaError, Unresolvable, ValueError):
-        # A node may store any dict as a schema: one that cannot be used is not enforced.
+        # A node may store any dict as a schema: one that cannot be used is not enforced. The numbers are plain, so a
+        # ValueError comes from the schema, such as from an address in it.
         return None
     except (OverflowError, RecursionError):
-        return "it is nested too deeply, or has a number that is too large"
+        return _UNREADABLE
     return error.message if error else None
+
+
+def _has_plain_numbers(value: Any) -> bool:
+    """Return False if the value contains NaN, an infinity, or an integer with more digits than Python writes.
+
+    A validator would accept them, or raise a ValueError.
+    """
+    try:
+        json.dumps(value, allow_nan=False, default=str)
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 def _error(value: Any, validator: Validator) -> ValidationError | None:
@@ -82,6 +101,8 @@ def _error(value: Any, validator: Validator) -> ValidationError | None:
         # As the node that follows reads the text.
         read_value = from_json(value, allow_inf_nan=False)
     except (TypeError, ValueError):
+        return error
+    if not _has_plain_numbers(read_value):
         return error
     error_of_read = _best_error(read_value, validator)
     # About the text "123", too short a postcode, "123 is not of type 'string'" would mislead.

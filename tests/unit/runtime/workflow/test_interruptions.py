@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import sys
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Generator, Sequence
@@ -350,6 +351,11 @@ Postcode = Annotated[str, Field(pattern=r"^(\d+)+$", min_length=5)]
         (NESTED, DEEP, [[]], [[]]),
         ({"type": "number", "multipleOf": 0.1}, "1e999", 1, 1),
         ({"type": "number", "multipleOf": 0.1}, "NaN", 1, 1),
+        ({"type": "number", "minimum": 1}, "1e999", 1, 1),
+        ({"type": "number", "minimum": 1, "multipleOf": 0.5}, math.nan, 1, 1),
+        ({"minimum": 1}, math.nan, 1, 1),
+        ({"minItems": 1}, [{"a": math.inf}], [1], [1]),
+        ({"type": "string"}, [10**5000], "a", "a"),
         (list[int], ["\ud800"] * 10**5, "[1]", "[1]"),
         (Postcode, "1" * 40 + "a", "12345", "12345"),
         ({"pattern": "^(?!x)"}, "xy", "y", "y"),
