@@ -375,6 +375,17 @@ async def test_a_wrong_answer_to_a_typed_question_is_refused_and_the_question_st
     assert ends(events) == {"flow@1/ask@1": output}
 
 
+async def test_an_answer_to_a_question_that_a_model_has_made_up_is_not_checked() -> None:
+    made_up = call(REQUEST_INPUT, "f1", message="How much?", response_schema={"type": "integer"})
+    model = ScriptedModel(turns=[made_up, "I wait.", "Thank you."])
+    conversation = Conversation(LlmAgent(name="clerk", model=model))
+    [question, *_] = await conversation.say("go")
+    answered = answer_to(question, {"result": "some"})
+    answered.parts = [*(answered.parts or []), types.Part(text="Some.")]
+    [thanks] = await conversation.say(answered)
+    assert thanks.text() == "Thank you."
+
+
 async def test_a_node_that_reruns_asks_the_same_question_once() -> None:
     ran = 0
 
