@@ -74,7 +74,7 @@ async def find_endpoints(scheme: AuthScheme, exchange: HttpExchange) -> Endpoint
 
 
 def consent_page(client: OAuth2Auth, endpoints: Endpoints) -> str | None:
-    """Return the address of the page where the person grants access, or None."""
+    """Return the address of the page where the person grants access; None without a page or a readable address."""
     if not endpoints.authorization_url or not client.client_id:
         return None
     query = {
@@ -90,7 +90,10 @@ def consent_page(client: OAuth2Auth, endpoints: Endpoints) -> str | None:
     }
     if client.code_verifier:
         query |= challenge_of(client.code_verifier)
-    return with_query(endpoints.authorization_url, query)
+    try:
+        return with_query(endpoints.authorization_url, query)
+    except ValueError:
+        return None
 
 
 def challenge_of(verifier: str) -> dict[str, str | None]:

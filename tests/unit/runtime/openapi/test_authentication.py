@@ -300,8 +300,9 @@ async def test_t11_further_headers_are_sent_with_the_credential(server: EchoServ
     )
 
 
-async def test_t8_endpoints_that_are_no_texts_are_none(server: EchoServer) -> None:
-    found = {"authorization_endpoint": 5, "token_endpoint": ["x"], "issuer": {}}
+@pytest.mark.parametrize("page", [5, "https://["])
+async def test_t8_endpoints_that_are_no_addresses_are_none(server: EchoServer, page: Any) -> None:
+    found = {"authorization_endpoint": page, "token_endpoint": ["x"], "issuer": {}}
     server.routes["/openid"] = lambda _: Reply(body=json.dumps(found).encode())
     toolset = OpenAPIToolset(
         spec_dict=spec_of(server.url),
