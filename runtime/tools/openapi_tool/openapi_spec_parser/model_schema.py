@@ -19,6 +19,8 @@ from runtime.tools.openapi_tool.openapi_spec_parser.references import (
 
 MAX_DEPTH = 8
 MAX_NODES = 500
+MAX_PARTS = 500
+"""Schemas of `allOf`, also of those in each other, that are merged into one."""
 
 _TYPES = ("string", "integer", "number", "boolean", "object", "array", "null")
 _TEXTS = ("description", "format", "pattern")
@@ -53,24 +55,37 @@ def flattened(node: Json, references: References) -> Json:
     Raises:
         UnresolvedReferenceError: a schema of `allOf` is a reference to nothing.
     """
-    return _flattened(node, references, set(), 0)
-
-
-def _flattened(node: Json, references: References, seen: set[str], depth: int) -> Json:
-    if "allOf" not in node or depth > MAX_DEPTH:
+    if "allOf" not in node:
         return node
-    merged = {key: value for key, value in node.items() if key != "allOf"}
-    for item in map(as_object, as_list(node["allOf"])):
+    merged: Json = {}
+    properties: Json = {}
+    required: list[Any] = []
+    # From the last to the first: a schema overrides those of its `allOf`, and each of these those that follow it.
+    for part in reversed(_parts(node, references)):
+        merged |= part
+        properties |= as_object(part.get("properties"))
+        required = [*as_list(part.get("required")), *required]
+    del merged["allOf"]
+    return {**merged, "properties": properties, "required": required}
+
+
+def _parts(node: Json, references: References) -> list[Json]:
+    """Return a schema and the schemas of its `allOf`, each in front of those of its own `allOf`."""
+    parts: list[Json] = []
+    seen: set[str] = set()
+    waiting: list[object] = [node]
+    while waiting and len(parts) < MAX_PARTS:
+        item = as_object(waiting.pop())
         reference = as_text(item.get("$ref"))
         # What has been merged adds nothing. Merged each time, schemas that name each other take exponential time.
         if reference in seen:
             item = {key: value for key, value in item.items() if key != "$ref"}
         seen.add(reference)
-        part = _flattened(references.resolve(item), references, seen, depth + 1)
-        properties = {**as_object(part.get("properties")), **as_object(merged.get("properties"))}
-        required = [*as_list(merged.get("required")), *as_list(part.get("required"))]
-        merged = {**part, **merged, "properties": properties, "required": required}
-    return merged
+        part = references.resolve(item)
+        if part:
+            parts.append(part)
+        waiting += reversed(as_list(part.get("allOf")))
+    return parts
 
 
 class _Converter:

@@ -90,6 +90,25 @@ def test_t11_a_schema_that_contains_itself_ends() -> None:
     assert child["properties"]["children"]["items"] == {"type": "object", "description": "Another Node."}
 
 
+@pytest.mark.parametrize("second", [3, 5, 8, 12])
+def test_t11_an_all_of_has_the_properties_of_all_its_schemas(second: int) -> None:
+    """However deeply they name each other, and in whatever order they are reached."""
+    names = [f"p{number}" for number in range(13)]
+    schemas: Json = {}
+    for number, name in enumerate(names):
+        schemas[f"A{number}"] = {
+            "allOf": [{"$ref": f"#/components/schemas/A{number + 1}"}],
+            "properties": {name: {"type": "string"}, "shared": {"description": name}},
+        }
+    schemas["A12"] |= {"allOf": [], "required": ["p12"]}
+    top = {"allOf": [{"$ref": f"#/components/schemas/A{number}"} for number in (0, second)]}
+    spec = spec_of(URL, "/x", "post", requestBody=body("application/json", top))
+    declared = schema_of(tool_of(spec | {"components": {"schemas": schemas}}))
+    assert list(declared["properties"]) == ["p12", "shared", *reversed(names[:12])]
+    assert declared["properties"]["shared"]["description"] == "p0"
+    assert declared["required"] == ["p12"]
+
+
 @pytest.mark.parametrize(
     "schemas",
     [

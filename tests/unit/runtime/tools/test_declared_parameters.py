@@ -18,6 +18,15 @@ DEFINITIONS: dict[str, Any] = {
 for number in range(8):
     following = {"$ref": f"#/$defs/All{number + 1}"}
     DEFINITIONS[f"All{number}"] = {"allOf": [following, {**following, "default": 1}] * 10}
+for number in range(300):
+    DEFINITIONS[f"Long{number}"] = {
+        "allOf": [{"$ref": f"#/$defs/Long{number + 1}"}],
+        "description": f"Number {number}.",
+    }
+DEFINITIONS["Long300"] = {"type": "integer", "enum": [7]}
+LOOP: dict[str, Any] = {"type": "integer"}
+LOOP["allOf"] = [LOOP, LOOP]
+LONG = {"type": "INTEGER", "description": "Number 0.", "enum": ["7"]}
 READABLE = [
     ({"type": "string", "description": "A name."}, {"type": "STRING", "description": "A name."}),
     ({"const": "a"}, {"enum": ["a"]}),
@@ -35,6 +44,9 @@ READABLE = [
     ({"$ref": "#/$defs/None"}, {}),
     ({"$ref": f"#/$defs/{'9' * 5_000}"}, {}),
     ({"$ref": "#/$defs/All0"}, {"type": "OBJECT", "description": "The end."}),
+    ({"$ref": "#/$defs/Long0"}, LONG),
+    ({"allOf": [{"$ref": "#/$defs/Long0"}, {"$ref": "#/$defs/Long8"}]}, LONG),
+    (LOOP, {"type": "INTEGER"}),
     ({"type": "any", "not": {"const": 1}, "examples": [1]}, {}),
 ]
 
