@@ -12,6 +12,7 @@ Only events record the state, so an answer that arrives twice reruns the call on
 """
 
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
@@ -176,7 +177,8 @@ class _RequestLog:
         """
         for request in self._requests.values():
             if request.call is call and request.kind == REQUEST_CONFIRMATION and request.answer:
-                return AnsweredQuestion(read_confirmation(request.answer), request.asked_payload)
+                # A copy: tools get the payload, and must not change the recorded request.
+                return AnsweredQuestion(read_confirmation(request.answer), deepcopy(request.asked_payload))
         return None
 
     def _record_request(self, author: AgentRun, request_call: types.FunctionCall) -> None:

@@ -118,6 +118,24 @@ async def test_t7_a_tool_that_requests_a_confirmation_gets_the_answer_and_its_pa
     assert answers(events) == [("c1", {"confirmed": yes, "payload": {"days": 3}})]
 
 
+async def test_t7_a_tool_that_changes_what_it_has_asked_changes_no_recorded_request() -> None:
+    def leave(tool_context: ToolContext) -> str:
+        """Take days off."""
+        if tool_context.tool_confirmation is None:
+            tool_context.request_confirmation(payload={"days": [9]})
+            return "asked"
+        tool_context.asked_payload["days"].append(3)
+        [asked] = requests(tool_context.session.events)
+        return str(asked.args)
+
+    model = ScriptedModel(turns=[call("leave", "c1"), "Fine."])
+    chat = await Chat.with_agent(LlmAgent(name="clerk", model=model, tools=[leave]))
+    [asked] = requests(await chat.send("leave!"))
+    events = await chat.confirm(asked)
+    assert answers(events) == [("c1", {"result": str(asked.args)})]
+    assert "'days': [9]" in str(asked.args)
+
+
 async def test_t7_an_answer_may_come_as_one_json_text(bank: Bank) -> None:
     chat = await Chat.with_agent(clerk(bank, call("pay", "c1", amount=5), "Done."))
     [asked] = requests(await chat.send("pay 5"))
