@@ -55,7 +55,7 @@ class AgentTool(BaseTool):
         skip_summarization: True to use the agent's answer as the final response, without a further model call.
         include_plugins: False to run the agent without the plugins of the app.
         propagate_grounding_metadata: True to give the next response of the calling model the sources of the agent's
-            last answer with sources, such as the pages of a web search.
+            last answer with sources, such as the pages of a web search, and of the last one of each of its sub-agents.
     """
 
     can_run_in_job = False
@@ -158,7 +158,8 @@ class AgentTool(BaseTool):
     async def _run(self, content: types.Content, tool_context: Context) -> list[Event]:
         """Run the agent, forward its state and artifact changes, and return its committed events."""
         committed: list[Event] = []
-        sources: types.GroundingMetadata | None = None
+        # The last ones of an agent contain the earlier ones that its tools have found.
+        sources_by_agent: dict[str, types.GroundingMetadata] = {}
         state = tool_context.state.to_dict()
         run = tool_context.run_agent(self.agent, content, state, include_plugins=self.include_plugins)
         async with aclosing(run) as events:
@@ -169,11 +170,13 @@ class AgentTool(BaseTool):
                 tool_context.state.update(event.actions.state_delta)
                 tool_context.actions.artifact_delta.update(event.actions.artifact_delta)
                 committed.append(event)
-                sources = event.grounding_metadata or sources
+                if event.grounding_metadata:
+                    sources_by_agent[event.author] = event.grounding_metadata
                 if event.usage_metadata:
                     tool_context.child_responses.append(event)
-        if sources and self.propagate_grounding_metadata:
-            add_sources(tool_context, sources)
+        if self.propagate_grounding_metadata:
+            for sources in sources_by_agent.values():
+                add_sources(tool_context, sources)
         return committed
 
 

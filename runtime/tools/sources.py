@@ -32,7 +32,8 @@ def add_document(tool_context: Context, title: str, uri: str = "") -> None:
 
 
 def add_sources(tool_context: Context, found: types.GroundingMetadata) -> None:
-    """Add all that a search or another agent has found to the sources of the answer."""
+    """Add a copy of all that a search or another agent has found to the sources of the answer."""
+    found = found.model_copy(deep=True)
     # In place: calls of a step share the object. Of the values that they write, only that of the last call would count.
     sources = tool_context.state.get(GROUNDING_KEY) or types.GroundingMetadata()
     if sources.grounding_supports or found.grounding_supports:
@@ -44,8 +45,11 @@ def add_sources(tool_context: Context, found: types.GroundingMetadata) -> None:
             continue
         if isinstance(known, list):
             known.extend(value)
-        else:
-            setattr(sources, name, value)
+            continue
+        if isinstance(known, types.SearchEntryPoint):
+            # The terms of a search may require that its suggestions are shown.
+            value.rendered_content = _joined(known.rendered_content or "", value.rendered_content or "")
+        setattr(sources, name, value)
     tool_context.state[GROUNDING_KEY] = sources
 
 
@@ -53,6 +57,15 @@ def _add(tool_context: Context, chunk: types.GroundingChunk) -> None:
     sources = tool_context.state.get(GROUNDING_KEY) or types.GroundingMetadata()
     if chunk not in (sources.grounding_chunks or ()):
         add_sources(tool_context, types.GroundingMetadata(grounding_chunks=[chunk]))
+
+
+def _joined(earlier: str, html: str) -> str:
+    """Return both, or one that contains the other: an agent's answer may have the suggestions of an earlier one."""
+    if earlier in html:
+        return html
+    if html in earlier:
+        return earlier
+    return f"{earlier}\n{html}"
 
 
 def _supports(sources: types.GroundingMetadata, earlier: int) -> list[types.GroundingSupport]:
@@ -64,6 +77,13 @@ def _supports(sources: types.GroundingMetadata, earlier: int) -> list[types.Grou
         supports = [types.GroundingSupport(grounding_chunk_indices=list(range(count)))]
     moved = []
     for support in supports:
-        indexes = [earlier + index for index in support.grounding_chunk_indices or () if 0 <= index < count]
-        moved.append(support.model_copy(update={"grounding_chunk_indices": indexes}))
+        indexes = support.grounding_chunk_indices or []
+        known = [position for position, index in enumerate(indexes) if 0 <= index < count]
+        update: dict[str, Any] = {
+            "grounding_chunk_indices": [earlier + indexes[position] for position in known]
+        }
+        scores = support.confidence_scores
+        if scores and len(scores) == len(indexes):
+            update["confidence_scores"] = [scores[position] for position in known]
+        moved.append(support.model_copy(update=update))
     return moved

@@ -15,6 +15,7 @@ from runtime.context import AgentProtocol, Context
 from runtime.events import Event, EventActions
 from runtime.models import LlmRequest, LlmResponse
 from runtime.plugins import BasePlugin
+from runtime.sessions.state import GROUNDING_KEY
 from runtime.testing.scripted_model import call as model_call
 from runtime.tools import AgentTool
 from runtime.tools.sources import add_page, finds_sources
@@ -229,6 +230,37 @@ async def test_the_next_response_has_the_sources_of_all_calls() -> None:
     ]
     assert sorted(titles) == ["after", "before", "first", "second", "unused", "unused"]
     assert sorted(cited) == [["after"], ["before"], ["first"], ["second"]]
+
+
+def searched(author: str, title: str) -> Event:
+    """Return an answer with a page that is cited with a score, beside an index of no page, and with a suggestion."""
+    chunk = types.GroundingChunk(web=types.GroundingChunkWeb(title=title, uri=f"https://{title}.example"))
+    support = types.GroundingSupport(grounding_chunk_indices=[7, 0], confidence_scores=[0.1, 0.9])
+    metadata = types.GroundingMetadata(
+        grounding_chunks=[chunk],
+        grounding_supports=[support],
+        search_entry_point=types.SearchEntryPoint(rendered_content=f"<p>{title}</p>"),
+    )
+    return text_event(title, grounding_metadata=metadata).model_copy(update={"author": author})
+
+
+async def test_the_sources_of_each_agent_of_a_sequence_are_passed_on(context: Context) -> None:
+    events = [searched("first", "old"), searched("first", "a"), searched("second", "b")]
+    committed = [event.model_copy(deep=True) for event in events]
+    tool = AgentTool(expert(), propagate_grounding_metadata=True)
+    for run in (events, [searched("third", "c")], [searched("third", "c")]):
+        FakeRun(context, *run)
+        await tool.run_async(args={"request": "?"}, tool_context=context)
+    sources = context.state[GROUNDING_KEY]
+    assert [chunk.web.title for chunk in sources.grounding_chunks] == ["a", "b", "c", "c"]
+    cited = [
+        (support.grounding_chunk_indices, support.confidence_scores) for support in sources.grounding_supports
+    ]
+    assert cited == [([0], [0.9]), ([1], [0.9]), ([2], [0.9]), ([3], [0.9])]
+    # Google requires that the suggestions of each search are shown.
+    assert sources.search_entry_point.rendered_content.split() == ["<p>a</p>", "<p>b</p>", "<p>c</p>"]
+    # The events of the agents are stored, and do not change.
+    assert events == committed
 
 
 class Watcher(BasePlugin):
