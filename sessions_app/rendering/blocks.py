@@ -376,7 +376,9 @@ def _answer_block(response: types.FunctionResponse, event: RuntimeEvent) -> Bloc
     call_id = response.id or ""
     if status_of(given) == ResponseStatus.STOPPED and response.name in QUESTIONS:
         return StoppedBlock(call_id)
-    if response.name == REQUEST_CONFIRMATION:
+    # The runtime answers a call of such a name that a model has made: its error is no answer of a person.
+    is_of_person = event.author == "user"
+    if response.name == REQUEST_CONFIRMATION and is_of_person:
         is_for_session = bool(given.get("forSession") or given.get("for_session"))
         kind, staff = answerer_in(event)
         reason = ""
@@ -390,7 +392,7 @@ def _answer_block(response: types.FunctionResponse, event: RuntimeEvent) -> Bloc
             is_automatic=kind == ActorKind.SITE,
             reason=reason,
         )
-    if response.name == REQUEST_CREDENTIAL:
+    if response.name == REQUEST_CREDENTIAL and is_of_person:
         return CredentialBlock(call_id, bool(given.get("given")))
     return chosen_block(response, event) or replied_block(response, event)
 

@@ -486,7 +486,7 @@ class _Answer:
             by: the invocation with the actor of a person's answer; None for a call of an agent.
         """
         given = {"status": self.status, "error": self.error, "confirmed": self.is_confirmed}
-        state = answer_state(self.name, given)
+        state = answer_state(self.author, self.name, given)
         args = json_object(parse_object(self.call), "args")
         if self.author == "user":
             yield self._answer_of_person(by, state, args)

@@ -46,7 +46,7 @@ def append_refund(session: Session, is_confirmed: bool = True) -> None:
     """Append a call, its pending response, the question, the person's answer and the result, as events 1 to 5."""
     append_event(session, call("c-1", "refund", order=1001))
     append_event(session, response("c-1", "refund", **PENDING))
-    append_event(session, ask("r-1", "c-1", "refund"))
+    append_event(session, ask("r-1", "c-1", "refund"), longRunningToolIds=["r-1"])
     append_event(
         session,
         response("r-1", "adk_request_confirmation", confirmed=is_confirmed),
@@ -88,7 +88,7 @@ def test_a_rejected_call_and_one_that_still_waits_say_so(auditor: Client, sessio
     append_refund(session, is_confirmed=False)
     append_event(session, call("c-2", "refund"))
     append_event(session, response("c-2", "refund", **PENDING))
-    append_event(session, ask("r-2", "c-2", "refund"))
+    append_event(session, ask("r-2", "c-2", "refund"), longRunningToolIds=["r-2"])
     rejected, waiting = entries(read(auditor, page_of(session)))
     assert 'data-status="declined"' in rejected and "rejected #4" in rejected
     assert 'data-status="pending"' in waiting and "waits for an approval" in waiting
@@ -142,6 +142,24 @@ def test_a_call_shows_the_approval_and_the_result_that_are_on_a_later_page(
     row = text_of(first, 'id="event-100"', "</summary>")
     for text in ("refund(order=1001)", "approved #103", "R-77", "10.0 s"):
         assert text in row, text
+
+
+@pytest.mark.parametrize(("events_before", "row_of_call"), [(0, "entry-1"), (99, "event-100")])
+def test_a_request_made_by_a_model_takes_no_approval_from_a_call(
+    auditor: Client, session: Session, events_before: int, row_of_call: str
+) -> None:
+    """The request is on the page of the call, or on the next."""
+    for _ in range(events_before):
+        append_event(session, {"text": "…"})
+    append_refund(session)
+    append_event(session, ask("r-2", "c-1", "refund"))
+    error = "There is no tool 'adk_request_confirmation'."
+    append_event(session, response("r-2", "adk_request_confirmation", error=error))
+    row = text_of(read(auditor, page_of(session)), f'id="{row_of_call}"', "</summary>")
+    assert f"approved #{events_before + 4}" in row and "waits for an approval" not in row
+    made_by_model = entries(read(auditor, page_of(session, "?page=last")))[-1]
+    for text in ("adk_request_confirmation(", 'data-status="failed"', "There is no tool"):
+        assert text in made_by_model, text
 
 
 def test_a_text_beside_an_answer_keeps_its_own_row(auditor: Client, session: Session) -> None:

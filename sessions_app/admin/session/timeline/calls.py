@@ -118,21 +118,19 @@ def call_ids_in_json(body: object, key: PartName) -> list[str]:
 def confirmation_requests(body: object) -> dict[str, str]:
     """Return the ids of the calls to confirm, by the id of the confirmation request in the event."""
     asked: dict[str, str] = {}
+    # A model may make a call of the same name, but only the framework's calls are long-running.
+    long_running = json_object(body).get("longRunningToolIds")
+    if not isinstance(long_running, list):
+        return asked
     for part in parts_in_json(body):
         request = json_object(part, "functionCall")
         request_id = request.get("id")
-        call_id = asking_call_id(request)
-        if isinstance(request_id, str) and call_id:
+        if request.get("name") != REQUEST_CONFIRMATION or request_id not in long_running:
+            continue
+        call_id = call_to_confirm(json_object(request, "args")).get("id")
+        if isinstance(request_id, str) and call_id and isinstance(call_id, str):
             asked[request_id] = call_id
     return asked
-
-
-def asking_call_id(call: Mapping[str, Any]) -> str | None:
-    """Return the id of the call to confirm; None for a call other than a confirmation request."""
-    if call.get("name") != REQUEST_CONFIRMATION:
-        return None
-    call_id = call_to_confirm(json_object(call, "args")).get("id")
-    return call_id if call_id and isinstance(call_id, str) else None
 
 
 def answers_in(event: Event, body: object) -> Iterator[tuple[str, CallResponse]]:
@@ -144,7 +142,7 @@ def answers_in(event: Event, body: object) -> Iterator[tuple[str, CallResponse]]
         if not call_id or not isinstance(call_id, str):
             continue
         given = response.get("response")
-        state = answer_state(response.get("name"), given)
+        state = answer_state(event.author, response.get("name"), given)
         took = durations.get(call_id)
         seconds = float(took) if isinstance(took, int | float) else None
         yield call_id, CallResponse(event.seq, event.happened_at, _on_one_line(given), state, seconds)
@@ -157,9 +155,10 @@ def _on_one_line(response: object) -> str:
         return "…"
 
 
-def answer_state(name: object, response: object) -> CallState:
-    """Return the state of a call of the function `name` with this response."""
+def answer_state(author: str, name: object, response: object) -> CallState:
+    """Return the state of a call of the function `name` with this response of the author."""
     given = json_object(response)
-    if name == REQUEST_CONFIRMATION:
+    # The runtime answers a call of this name that a model has made: its error is no answer of a person.
+    if name == REQUEST_CONFIRMATION and author == "user":
         return CallState.APPROVED if given.get("confirmed") is True else CallState.REJECTED
     return CallState.PENDING if waits(given) else state_of(given)

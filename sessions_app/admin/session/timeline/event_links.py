@@ -189,10 +189,10 @@ def find_later_answers(
 
     They are in the order of the log.
     """
-    for call_id, found, at, result, name, status, error, is_confirmed, seconds in _later_parts(
+    for call_id, found, author, at, result, name, status, error, is_confirmed, seconds in _later_parts(
         _LATER_ANSWERS, session, seq, ids, too_large
     ):
-        state = answer_state(name, {"status": status, "error": error, "confirmed": is_confirmed})
+        state = answer_state(author, name, {"status": status, "error": error, "confirmed": is_confirmed})
         line = excerpt(mask_json(result or ""))
         yield call_id, CallResponse(found, at, line, state, seconds, name or "")
 
@@ -255,10 +255,11 @@ _LATER_REQUESTS = """
 SELECT asked ->> 'id', asked #>> '{args,originalFunctionCall,id}'
 FROM sessions_app_event e, jsonb_path_query(e.body, '$.content.parts[*].functionCall') asked
 WHERE e.session_id = %(session)s AND e.seq > %(seq)s AND e.kind = 'call' AND asked ->> 'name' = %(request)s
+    AND jsonb_exists(e.body -> 'longRunningToolIds', asked ->> 'id')
     AND asked #>> '{args,originalFunctionCall,id}' = ANY(%(ids)s)
 """
 _LATER_ANSWERS = """
-SELECT given ->> 'id', e.seq, e.happened_at, left((given -> 'response')::text, %(characters)s),
+SELECT given ->> 'id', e.seq, e.author, e.happened_at, left((given -> 'response')::text, %(characters)s),
     given ->> 'name', left(given #>> '{response,status}', 40), left(given #>> '{response,error}', 200),
     given #> '{response,confirmed}' = 'true', CASE jsonb_typeof(seconds) WHEN 'number' THEN seconds::float8 END
 FROM sessions_app_event e, jsonb_path_query(e.body, '$.content.parts[*].functionResponse') given,

@@ -1,7 +1,7 @@
 """Rows of a session's timeline: a row for each event, with its parts, state changes and artifacts."""
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, Literal
@@ -10,7 +10,12 @@ from django.utils.translation import gettext as _
 
 from runtime.events.node_info import NodeInfo
 from sessions_app.admin.framework.stored_events import AuditEvent
-from sessions_app.admin.session.timeline.calls import CallView, answer_state, asking_call_id, parts_in_json
+from sessions_app.admin.session.timeline.calls import (
+    CallView,
+    answer_state,
+    confirmation_requests,
+    parts_in_json,
+)
 from sessions_app.admin.session.timeline.event_links import EventLinks
 from sessions_app.base.codec import event_to_show
 from sessions_app.history.call_state import CallState
@@ -168,7 +173,8 @@ def build_row(event: Event, stored: AuditEvent, *, gap: timedelta | None, links:
         raise TypeError("The event is no JSON object.")
     actions = stored.body.get("actions") or {}
     stored_parts = parts_in_json(stored.body)
-    parts = [_part_view(event, part, links) for part in stored_parts[:MAX_ITEMS]]
+    requests = confirmation_requests(stored.body)
+    parts = [_part_view(event, part, links, requests) for part in stored_parts[:MAX_ITEMS]]
     changes = state_changes(actions.get("stateDelta") or {}, stored.before)
     artifacts = [
         ArtifactView(name, version, links.artifacts.get((name, version)))
@@ -218,7 +224,9 @@ def _large_row(event: Event, stored: AuditEvent, gap: str, links: EventLinks) ->
     )
 
 
-def _part_view(event: Event, part: Mapping[str, Any], links: EventLinks) -> PartView:
+def _part_view(
+    event: Event, part: Mapping[str, Any], links: EventLinks, requests: Container[str]
+) -> PartView:
     causes = links.causes.get(event.seq, {})
     if call := part.get("functionCall"):
         view = links.call_view(event, call)
@@ -226,13 +234,13 @@ def _part_view(event: Event, part: Mapping[str, Any], links: EventLinks) -> Part
             "call",
             view.title,
             format_json(call.get("args") or {}),
-            call=None if asking_call_id(call) else view,
+            call=None if call.get("id") in requests else view,
             partners=[answer.seq for answer in view.answers],
             job=view.job,
         )
     if response := part.get("functionResponse"):
         call_id = response.get("id") or ""
-        state = answer_state(response.get("name"), response.get("response"))
+        state = answer_state(event.author, response.get("name"), response.get("response"))
         partners = []
         if call_id in links.calls:
             partners.append(links.calls[call_id])
