@@ -105,8 +105,10 @@ class ArtifactAdmin(KeysetAdmin, SessionRowAdmin):
             raise Http404(f"The file of artifact {artifact_id} is no picture.")
         try:
             content = artifact.read()
-        except (AlteredFileError, FileNotFoundError) as error:
-            raise Http404(f"The stored file of artifact {artifact_id} does not exist.") from error
+        except FileNotFoundError as error:
+            raise Http404(f"The file of artifact {artifact_id} does not exist.") from error
+        except AlteredFileError as error:
+            raise Http404(f"The file of artifact {artifact_id} is not the one that was stored.") from error
         # The type of a file is its sender's claim.
         if signed_type(content[:BEGINNING]) != artifact.mime_type:
             raise Http404(f"The file of artifact {artifact_id} is no picture of its type.")
@@ -157,7 +159,8 @@ class ArtifactAdmin(KeysetAdmin, SessionRowAdmin):
 
     @admin.display(description=_("Beginning of the text, or picture"))
     def preview(self, artifact: Artifact) -> SafeString | str:
-        with suppress(OSError):  # `file_text` says that the file is missing, or the storage down
+        # `file_text` says that the file is missing, or the storage down, and `checked_sha256` that it was altered.
+        with suppress(OSError, AlteredFileError):
             if _is_picture(artifact):
                 picture = '<img class="audit-picture" src="{}" alt="{}">'
                 return format_html(picture, row_url(artifact, "picture"), artifact.filename)
@@ -172,12 +175,12 @@ def _is_picture(artifact: Artifact) -> bool:
     """Return True for a file of pixels that begins as one of its type.
 
     Raises:
+        AlteredFileError: somebody has changed the file in the storage.
         FileNotFoundError: the storage does not have the file.
     """
     if artifact.mime_type not in INLINE_IMAGES:
         return False
-    with available_files(), artifact.file.open("rb") as file:
-        return signed_type(file.read(BEGINNING)) == artifact.mime_type
+    return signed_type(artifact.read(BEGINNING)) == artifact.mime_type
 
 
 def _masked_content(artifact: Artifact, content: IO[bytes]) -> bytes | None:

@@ -169,9 +169,19 @@ def test_a_picture_is_shown_on_its_page(client: Client, session: Session) -> Non
         other_page = read(client, reverse("admin:sessions_app_artifact_change", args=[other.pk]))
         assert "audit-picture" not in other_page, name
     Path(artifact.file.path).write_bytes(png + b"altered")
-    assert client.get(picture).status_code == 404
+    altered = client.get(picture)
+    assert (altered.status_code, altered.context["exception"]) == (
+        404,
+        f"The file of artifact {artifact.pk} is not the one that was stored.",
+    )
+    html = read(client, page)
+    assert "This file is not the one that was stored" in html and "audit-picture" not in html
     artifact.file.delete(save=False)
-    assert client.get(picture).status_code == 404
+    missing = client.get(picture)
+    assert (missing.status_code, missing.context["exception"]) == (
+        404,
+        f"The file of artifact {artifact.pk} does not exist.",
+    )
     assert list(accesses.filter(detail="picture")) == shown[1:]
     html = read(client, page)
     assert "does not have this file" in html and "audit-picture" not in html
