@@ -44,8 +44,8 @@ One event answers all calls of a step, so the timestamps of events do not tell h
 class ResponseStatus(StrEnum):
     """Value of `status` in the response to a call, as the framework and its application write and read it.
 
-    A tool may use these words with a meaning of its own, and other words: except for `error`, a status tells of a
-    failure only beside an `error`.
+    A tool may use these words with a meaning of its own, and may write any other status. Of a response without an
+    `error`, `reports_failure` counts only the status `error` as a failure; pages and figures count `failed`, too.
     """
 
     PENDING = "pending"

@@ -43,10 +43,10 @@ _STATES: Mapping[str, CallState] = {
     ResponseStatus.CANCELLED: CallState.CANCELLED,
 }
 
-NOT_FAILED = tuple(_STATES)
+NOT_FAILED_STATUSES = tuple(_STATES)
 """Statuses of responses with an error that are no failures of a tool."""
-FAILED = (ResponseStatus.ERROR, ResponseStatus.FAILED)
-"""Statuses of failures, also without an error."""
+FAILED_STATUSES = (ResponseStatus.ERROR, ResponseStatus.FAILED)
+"""Statuses of failures, also without an error: `reports_failure` of the runtime counts `error` only."""
 WAITING = (ResponseStatus.PENDING, ResponseStatus.QUEUED)
 """Statuses of responses that stand in for the answer to a call that waits for a person, or for a job."""
 
@@ -61,7 +61,7 @@ def state_of(response: Mapping[str, Any]) -> CallState:
     status = status_of(response)
     if response.get("error"):
         return _STATES.get(status, CallState.FAILED)
-    return CallState.FAILED if status in FAILED else CallState.OK
+    return CallState.FAILED if status in FAILED_STATUSES else CallState.OK
 
 
 def status_of(response: Mapping[str, Any]) -> str:

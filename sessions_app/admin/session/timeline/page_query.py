@@ -11,7 +11,7 @@ from django.http import QueryDict
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
-from sessions_app.history.call_state import FAILED, NOT_FAILED
+from sessions_app.history.call_state import FAILED_STATUSES, NOT_FAILED_STATUSES
 from sessions_app.models import EventKind
 from sessions_app.models.event import EventQuerySet
 
@@ -23,11 +23,11 @@ VIEWS: list[tuple[str, str | Promise]] = [
     ("raw", _("Raw")),
 ]
 FILTERS = ("kind", "author", "invocation", "branch", "tool", "failed", "q")
-_IS_FAILED = " || ".join(f'@.status == "{status}"' for status in FAILED)
+_IS_FAILED = " || ".join(f'@.status == "{status}"' for status in FAILED_STATUSES)
 _HAS_FAILED_RESPONSE = Func(
     F("body"),
     template="%(expressions)s @? '$.content.parts[*].functionResponse.response"
-    f' ? (!exists(@ ? (@.status like_regex "^({"|".join(NOT_FAILED)})$"))'
+    f' ? (!exists(@ ? (@.status like_regex "^({"|".join(NOT_FAILED_STATUSES)})$"))'
     f" && (exists(@.error) || {_IS_FAILED}))'",
     output_field=BooleanField(),
 )
