@@ -26,7 +26,7 @@ class TableReading:
 def table_readings(plan: Mapping[str, Any]) -> Iterator[TableReading]:
     """Yield the readings of tables in a plan as `EXPLAIN (ANALYZE, FORMAT JSON)` returns it."""
     if "Relation Name" in plan:
-        # All of them are averages of the loops.
+        # PostgreSQL gives each number of rows as the average of the loops.
         rows = plan["Actual Rows"] + sum(plan.get(removed, 0) for removed in REMOVED)
         yield TableReading(plan["Node Type"], plan["Relation Name"], round(rows * plan["Actual Loops"]))
     for part in plan.get("Plans", ()):
