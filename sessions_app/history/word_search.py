@@ -143,22 +143,19 @@ class Search:
         """Return the primary keys of all rows that match; None if more than `MAX_FEW` are found, or some cannot be."""
         if not all(source.is_indexed for source in self.sources):
             return None
-        first, *rest = [
-            source.rows.order_by().values_list(source.key)[: MAX_FEW + 1] for source in self.sources
-        ]
+        found = [source.rows.order_by().values_list(source.key)[: MAX_FEW + 1] for source in self.sources]
         # With duplicates: a look-up that has reached its limit is not complete, however few rows its matches are of.
-        # Django 6.1 sorts a union by the model's ordering, whose column is not selected.
-        keys = [key for (key,) in first.union(*rest, all=True).order_by()]
+        keys = [key for (key,) in _union(found)]
         return set(keys) if len(keys) <= MAX_FEW else None
 
     def hits_among(self, keys: Sequence[Any], *, first_only: bool = True) -> dict[Any, str]:
         """Return the masked text with the words by row; empty for a row that matches by another value."""
         if not keys:
             return {}
-        first, *rest = [source.among(keys, first_only=first_only) for source in self.sources]
+        found = [source.among(keys, first_only=first_only) for source in self.sources]
         hits: dict[Any, str] = {}
         changed: list[tuple[Any, str]] = []
-        for key, text, details in first.union(*rest, all=True).order_by():
+        for key, text, details in _union(found):
             stored = f"{text} {_PUNCTUATION.sub(' ', details)}"
             masked = f"{mask_text(text)} {_PUNCTUATION.sub(' ', mask_json(details))}"
             if masked == stored:
@@ -174,6 +171,15 @@ class Search:
         if hidden and first_only:
             hits |= self.hits_among(list(hidden), first_only=False)
         return hits
+
+
+def _union(found: Sequence[QuerySet[Any, Any]]) -> QuerySet[Any, Any]:
+    """Return the rows of all these queries, with duplicates."""
+    first, *rest = found
+    if not rest:
+        return first  # A slice cannot be sorted.
+    # Django 6.1 sorts a union by the model's ordering, whose column is not selected.
+    return first.union(*rest, all=True).order_by()
 
 
 @dataclass

@@ -6,6 +6,7 @@ import json
 import random
 import re
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from datetime import timedelta
 from string import punctuation
 from typing import Any
@@ -521,6 +522,10 @@ def test_causes_of_failures_are_found_by_staff_who_may_see_them(client: Client, 
     )
     html = read(staff, list_url("session", "?q=KeyError+shop.py"))
     assert "<mark>KeyError</mark>, /srv/<mark>shop</mark>.<mark>py</mark>:12" in html
+    search = word_search.Search.of(Session, "KeyError", with_causes=True)
+    assert search is not None
+    of_causes = replace(search, sources=search.sources[-1:])
+    assert of_causes.few_keys() == of_causes.hits_among([session.pk]).keys() == {session.pk}
 
 
 @pytest.mark.parametrize("few", [0, 99])
