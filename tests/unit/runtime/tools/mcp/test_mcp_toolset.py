@@ -190,7 +190,7 @@ async def test_names_of_resources_that_are_no_list_are_an_error_for_the_model(
     agent = LlmAgent(name="clerk", model=ScriptedModel(turns=[*turns, "Sorry."]), tools=[toolset])
     responses = await answers_of(agent)
     assert all("resource_names" in response["error"] for response in responses)
-    assert "cannot be read" not in str(requests_of(agent)[-1].contents)
+    assert "has no resource" not in str(requests_of(agent)[-1].contents)
 
 
 async def test_the_author_reads_resources_too(
