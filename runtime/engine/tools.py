@@ -20,7 +20,7 @@ async def resolve_tools(agent: LlmAgentProtocol, ctx: InvocationContext) -> list
 
 async def resolve_sources(agent: LlmAgentProtocol, ctx: InvocationContext) -> list[BaseTool | BaseToolset]:
     """Return the tools of `resolve_tools`, with each toolset in front of its tools."""
-    sources = await _load_tools(agent.canonical_tool_sources, ReadonlyContext(ctx))
+    sources = await _with_tools(agent.canonical_tool_sources, ReadonlyContext(ctx))
     targets = transfer_targets(agent)
     if targets and all(tool.name != transfer_to_agent.__name__ for tool in _tools_in(sources)):
         return [TransferToAgentTool([target.name for target in targets]), *sources]
@@ -31,10 +31,10 @@ async def tools_of_sources(
     sources: Sequence[BaseTool | BaseToolset], readonly: ReadonlyContext | None
 ) -> list[BaseTool]:
     """Return the tools, with each toolset replaced by its tools. Query toolsets concurrently."""
-    return _tools_in(await _load_tools(sources, readonly))
+    return _tools_in(await _with_tools(sources, readonly))
 
 
-async def _load_tools(
+async def _with_tools(
     sources: Sequence[BaseTool | BaseToolset], readonly: ReadonlyContext | None
 ) -> list[BaseTool | BaseToolset]:
     toolsets = [source for source in sources if isinstance(source, BaseToolset)]

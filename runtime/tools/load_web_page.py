@@ -63,7 +63,7 @@ async def load_web_page(  # the docstring is sent to the model
         return _failure(url, f"It is a file of the type {kind}, which this tool does not read.")
     if tool_context is not None:
         add_page(tool_context, page.title or answer.url, answer.url)
-    return _describe_page(page, is_cut=answer.is_cut)
+    return _format_page(page, is_cut=answer.is_cut)
 
 
 def _failure(url: str, reason: str) -> dict[str, str]:
@@ -82,7 +82,7 @@ def _decode_body(answer: HttpAnswer, *, is_page: bool) -> str:
         return answer.body.decode("utf-8", "replace")
 
 
-def _describe_page(page: PageText, *, is_cut: bool) -> str:
+def _format_page(page: PageText, *, is_cut: bool) -> str:
     """Return the page for the model; of a long page its beginning, and its first links."""
     title = f"Title: {page.title}\n\n" if page.title else ""
     links = _links_of(page)

@@ -183,7 +183,7 @@ class FunctionNode(BaseNode):
     async def _run_impl(self, *, ctx: NodeContext, node_input: Any) -> AsyncGenerator[Any, None]:
         arguments = self._arguments(ctx, node_input)
         if self._gate is not None and self._gate.result(ctx) != ALLOWED:
-            async with aclosing(self._gate.ask(ctx, self._describe_arguments(arguments))) as items:
+            async with aclosing(self._gate.ask(ctx, self._shown_arguments(arguments))) as items:
                 async for item in items:
                     yield item
             answer = self._gate.result(ctx)
@@ -231,7 +231,7 @@ class FunctionNode(BaseNode):
                 )
         return arguments
 
-    def _describe_arguments(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    def _shown_arguments(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Return the arguments with the defaults and without the context, as JSON values."""
         shown: dict[str, Any] = {}
         for name, parameter in self._parameters.items():

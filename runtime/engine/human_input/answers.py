@@ -31,7 +31,7 @@ AgentRun = tuple[str, str]
 
 
 @dataclass(frozen=True)
-class AnsweredQuestion:
+class AnsweredRequest:
     """The person's answer to a confirmation request.
 
     Attributes:
@@ -42,7 +42,7 @@ class AnsweredQuestion:
     asked_payload: Any = None
 
 
-Confirmations = Mapping[str, AnsweredQuestion | None]
+Confirmations = Mapping[str, AnsweredRequest | None]
 """Answered requests by the id of the call to rerun; None for a call that needed only a credential."""
 
 
@@ -170,7 +170,7 @@ class _RequestLog:
                     calls.append(request.call)
         return calls
 
-    def confirmation(self, call: types.FunctionCall) -> AnsweredQuestion | None:
+    def confirmation(self, call: types.FunctionCall) -> AnsweredRequest | None:
         """Return the answered confirmation request for the call, or None.
 
         The confirmation may be older than the answer: a confirmed call may have asked for a credential next.
@@ -178,7 +178,7 @@ class _RequestLog:
         for request in self._requests.values():
             if request.call is call and request.kind == REQUEST_CONFIRMATION and request.answer:
                 # A copy: tools get the payload, and must not change the recorded request.
-                return AnsweredQuestion(read_confirmation(request.answer), deepcopy(request.asked_payload))
+                return AnsweredRequest(read_confirmation(request.answer), deepcopy(request.asked_payload))
         return None
 
     def _record_request(self, author: AgentRun, request_call: types.FunctionCall) -> None:

@@ -113,11 +113,11 @@ def ask_person(context: Context, server_name: str, result: InputRequiredResult) 
                 properties = {}
             fields = {name: _beginning(property_) for name, property_ in properties.items() if name != _ASKED}
             form = _Question(key=key, fields=list(fields), state=state)
-            return _ask(context, _asks(server_name, message), form, fields)
+            return _ask(context, _attribute(server_name, message), form, fields)
         case ElicitRequest(params=ElicitRequestURLParams() as page):
             if not page.url.startswith(_WEB):
                 return False
-            return _ask(context, _asks(server_name, _words_of(page)), _Question(key=key, state=state))
+            return _ask(context, _attribute(server_name, _words_of(page)), _Question(key=key, state=state))
         case CreateMessageRequest(params=sample):
             prompt = prompt_of(context, sample)
             if prompt is None:
@@ -138,7 +138,7 @@ def ask_to_open_pages(context: Context, server_name: str, error: MCPError) -> bo
     if not pages or not all(page.url.startswith(_WEB) for page in pages):
         return False
     words = "\n".join(map(_words_of, pages))
-    return _ask(context, _asks(server_name, words), _Question(key=_REFUSAL))
+    return _ask(context, _attribute(server_name, words), _Question(key=_REFUSAL))
 
 
 def _answered_question(context: Context) -> _Question | None:
@@ -163,7 +163,7 @@ def _ask(context: Context, words: str, asked: _Question, fields: Mapping[str, An
     return True
 
 
-def _asks(server_name: str, message: str) -> str:
+def _attribute(server_name: str, message: str) -> str:
     # The person must know that the words are not the site's.
     return f"{server_name} asks: {message}"
 

@@ -163,10 +163,10 @@ class RestApiTool(BaseTool):
 def as_result(tool_name: str, answer: HttpAnswer) -> Any:
     """Return the JSON of a successful answer, `{'text': …}` for another text, or `{'error': …}`."""
     if not 200 <= answer.status < 300:
-        return failure(tool_name, f"Status Code: {answer.status}, {_cut(_describe_body(answer))}")
+        return failure(tool_name, f"Status Code: {answer.status}, {_cut(_read_body(answer))}")
     # An error for the model, because half of a JSON document cannot be read.
     if answer.is_cut:
-        beginning = _cut(_describe_body(answer))
+        beginning = _cut(_read_body(answer))
         return failure(
             tool_name,
             f"The answer is larger than {len(answer.body)} bytes. Ask for less. It begins with: {beginning}",
@@ -174,7 +174,7 @@ def as_result(tool_name: str, answer: HttpAnswer) -> Any:
     try:
         return pydantic_core.from_json(answer.body)
     except ValueError:
-        return {"text": _describe_body(answer)}
+        return {"text": _read_body(answer)}
 
 
 def failure(tool_name: str, reason: str) -> dict[str, Any]:
@@ -185,7 +185,7 @@ def failure(tool_name: str, reason: str) -> dict[str, Any]:
     }
 
 
-def _describe_body(answer: HttpAnswer) -> str:
+def _read_body(answer: HttpAnswer) -> str:
     kind = answer.headers.get("content-type", "text/plain").lower()
     if not any(word in kind for word in _TEXTUAL):
         return f"({len(answer.body)} bytes of {kind}, not shown)"

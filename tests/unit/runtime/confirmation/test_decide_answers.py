@@ -9,7 +9,7 @@ import pytest
 from runtime import types
 from runtime.engine.human_input.answers import (
     AlreadyAnswered,
-    AnsweredQuestion,
+    AnsweredRequest,
     NoAnswers,
     Rerun,
     decide_answers,
@@ -24,10 +24,17 @@ def made(call_id: str = "c1", author: str = "clerk") -> Event:
 
 
 def asked(
-    request_id: str = "q1", call_id: str = "c1", author: str = "clerk", framework: bool = True
+    request_id: str = "q1",
+    call_id: str = "c1",
+    author: str = "clerk",
+    framework: bool = True,
+    payload: Any = None,
 ) -> Event:
-    original = {"id": call_id, "name": "pay", "args": {"amount": 999}}
-    event = said(author, call("adk_request_confirmation", request_id, originalFunctionCall=original))
+    args = {
+        "originalFunctionCall": {"id": call_id, "name": "pay", "args": {"amount": 999}},
+        "toolConfirmation": {"payload": payload},
+    }
+    event = said(author, call("adk_request_confirmation", request_id, **args))
     event.long_running_tool_ids = {request_id} if framework else None
     return event
 
@@ -99,9 +106,16 @@ def test_the_calls_to_rerun_follow_from_the_events(case: str) -> None:
     assert isinstance(decision, Rerun)
     assert decision.calls == [events[0].get_function_calls()[0]]
     assert decision.confirmations == {
-        call_id: AnsweredQuestion(ToolConfirmation(confirmed=confirmed))
+        call_id: AnsweredRequest(ToolConfirmation(confirmed=confirmed))
         for call_id, confirmed in expected.items()
     }
+
+
+def test_an_answer_comes_with_the_payload_of_the_request_that_it_answers() -> None:
+    first = [made(), result(), asked("q1", payload={"step": 1}), given("q1", invocation="other"), result()]
+    decision = decide_answers([*first, asked("q2", payload={"step": 2}), given("q2")], "now", ("clerk", ""))
+    assert isinstance(decision, Rerun)
+    assert decision.confirmations == {"c1": AnsweredRequest(ToolConfirmation(confirmed=True), {"step": 2})}
 
 
 def test_text_beside_a_late_answer_is_not_ignored() -> None:
