@@ -303,11 +303,15 @@ def replied_block(response: types.FunctionResponse, event: RuntimeEvent) -> Repl
     """Return the block of an answer to a remote agent, or to a workflow's node; None for other responses."""
     if response.name not in TEXT_QUESTIONS:
         return None
+    is_of_person = event.author == "user"
     content = response.response or {}
     answer = content.get("result") or ""
     if response.name == REQUEST_INPUT:
+        # The runtime answers a call of this name that a model has made: its error is no answer of a person.
+        if not is_of_person:
+            return None
         answer = unwrapped(content)
-    text = _answer_text(answer) if event.author == "user" else ""
+    text = _answer_text(answer) if is_of_person else ""
     return RepliedBlock(response.id or "", text, response.name == REMOTE_AUTH, answerer_in(event)[1])
 
 

@@ -345,7 +345,7 @@ def test_a_model_cannot_draw_a_request_for_approval(marked: list[str]) -> None:
     assert "data-confirm" not in html and "<input" not in html
 
 
-@pytest.mark.parametrize("name", ["adk_request_confirmation", "adk_request_credential"])
+@pytest.mark.parametrize("name", ["adk_request_confirmation", "adk_request_credential", "adk_request_input"])
 def test_the_error_of_a_request_made_by_a_model_is_no_answer_of_the_person(name: str) -> None:
     error = {"error": f"There is no tool '{name}'."}
     html = event_html({"functionResponse": {"id": "r1", "name": name, "response": error}})
