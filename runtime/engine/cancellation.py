@@ -10,7 +10,7 @@ catches the error and takes back its own request by `Task.uncancel`. Three cance
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable
+from collections.abc import AsyncGenerator, Awaitable, Sequence
 from contextlib import AbstractContextManager, aclosing, suppress
 from dataclasses import dataclass, field
 from typing import TypeVar
@@ -104,15 +104,23 @@ class CancellableRun:
                 self._record_text(event)
                 yield event
 
-    def closing_events(self, ctx: InvocationContext) -> list[Event]:
-        """Return the events to record the cancellation: partial texts, and responses to open calls."""
+    def closing_events(self, ctx: InvocationContext, stored: Sequence[Event]) -> list[Event]:
+        """Return the events to record the cancellation: partial texts, and responses to open calls.
+
+        Args:
+            stored: all events of the session that are stored now.
+        """
+        stored_ids = {event.id for event in stored}
+        texts = [
+            streamed for event_id, streamed in self._streamed_texts.items() if event_id not in stored_ids
+        ]
         events = []
-        for streamed in self._streamed_texts.values():
+        for streamed in texts:
             text = "".join(streamed.pieces)
             events.append(interrupted_event(streamed.author, ctx.invocation_id, text, branch=streamed.branch))
-        events += seal_events(ctx.session.events, ctx.invocation_id, SEAL_REASON)
+        events += seal_events(stored, ctx.invocation_id, SEAL_REASON)
         # Without a text nothing would mark the invocation as interrupted.
-        if not self._streamed_texts:
+        if not texts:
             events.append(interrupted_event(ctx.agent.name, ctx.invocation_id))
         return events
 

@@ -161,9 +161,12 @@ class Runner:
                     async for event in events:
                         yield event
                 # Still the only writer here: no other invocation may see calls without responses.
-                for event in run.closing_events(ctx) if run.is_cancelled else ():
-                    await self._commit(ctx, event)
-                    yield event
+                if run.is_cancelled:
+                    # A commit that was cancelled may have stored its event, without the knowledge of `session`.
+                    stored = await self._sessions.load(user_id, session_id, without_superseded=True)
+                    for event in run.closing_events(ctx, stored.events):
+                        await self._commit(ctx, event)
+                        yield event
         # After the session is free: the model call for a summary may take long.
         if self._compacts:
             await self._try_compact(ctx)

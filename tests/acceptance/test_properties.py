@@ -36,7 +36,7 @@ from runtime.sessions import BaseSessionService, InMemorySessionService, Session
 from sessions_app import models
 from sessions_app.shutdown import shut_down
 from sessions_app.store import DjangoSessionService
-from tests.acceptance.generated import Cast, Node, has_parallel, trees
+from tests.acceptance.generated import Call, Cast, Llm, Node, Workflow, has_parallel, trees
 from tests.fakes import say
 
 
@@ -61,6 +61,8 @@ class SessionKey(TypedDict):
 
 
 GENERATED_ID = re.compile(rf"{CALL_ID_PREFIX}[0-9a-f-]{{36}}")
+CANCELLED_COMMITS = 5
+"""Enough to meet the moment of the commit."""
 INITIAL_STATE: dict[str, Any] = {"begun": True, "user:begun": True}
 
 
@@ -117,6 +119,19 @@ def test_the_same_run_on_postgresql_gives_the_same_events(ada: str, scenario: Sc
     else:
         assert comparable(on_postgresql.session.events) == comparable(in_memory.session.events)
         assert on_postgresql.session.state == in_memory.session.state
+
+
+@pytest.mark.parametrize("is_deep", [False, True])
+def test_a_run_that_is_cancelled_during_a_commit_leaves_a_consistent_log(ada: str, is_deep: bool) -> None:
+    """PostgreSQL may have committed the event of the other agent, which the run then has not."""
+    working = Llm(["yes", [Call("work", {}, False)]], [])
+    stopping = Llm([LookupError("no model"), [Call("stop_all", {}, False)]], [])
+    tree = Workflow(
+        "parallel", [Workflow("sequential", [stopping]), working] if is_deep else [working, stopping]
+    )
+    scenario = Scenario(tree, is_resumable=False, is_streaming=False, end_after=None, is_cancelled=False)
+    for _ in range(CANCELLED_COMMITS):
+        assert broken_rules(asyncio.run(play_on_postgresql(scenario, ada))) == []
 
 
 @given(trees(may_fail=False), st.data())

@@ -13,8 +13,9 @@ from runtime.agents import BaseAgent, LlmAgent, ParallelAgent
 from runtime.agents.callback_context import CallbackContext
 from runtime.events import Event
 from runtime.models import BaseLlm, LlmRequest, LlmResponse
+from runtime.run_config import RunConfig, StreamingMode
 from runtime.sessions import Session
-from tests.fakes import ScriptedModel, say, text_content
+from tests.fakes import ScriptedModel, call, say, text_content
 from tests.unit.runtime.conversation import Conversation
 
 
@@ -113,13 +114,18 @@ async def test_a_cancel_by_the_invocations_own_code_affects_nothing_else() -> No
 
 
 class Word(BaseLlm):
-    """Streams its name, then hangs."""
+    """Streams its name, then hangs or says that this was all."""
+
+    ends: bool = False
 
     async def generate_content_async(
         self, llm_request: LlmRequest, stream: bool = False
     ) -> AsyncGenerator[LlmResponse, None]:
         yield LlmResponse(content=text_content(self.model), partial=True)
-        await asyncio.Event().wait()
+        if self.ends:
+            yield LlmResponse(content=text_content(self.model))
+        else:
+            await asyncio.Event().wait()
 
 
 async def test_interrupted_text_keeps_its_branch() -> None:
@@ -202,3 +208,35 @@ async def test_an_invocation_is_cancelled_by_the_id_that_the_runner_gave_it() ->
     session = await talk.session()
     assert talk.runner.cancel(session.events[0].invocation_id)
     assert [event.interrupted for event in await listening] == [True]
+
+
+@pytest.mark.parametrize("what", ["text", "response"])
+async def test_what_a_cancelled_commit_has_stored_is_recorded_once(what: str) -> None:
+    """As with a database that receives the cancellation after the commit (contract R2)."""
+
+    def look() -> str:
+        return "seen"
+
+    calling = ScriptedModel(turns=[call("look", "c1"), "Bye."])
+    model = Word(model="Hello", ends=True) if what == "text" else calling
+    talk = await begin(LlmAgent(name="clerk", model=model, tools=[look]))
+    service = talk.runner.session_service
+    append = service.append_event
+    stored: list[Event] = []
+
+    async def append_and_stop(session: Session, event: Event) -> Event:
+        if not stored and (event.text() == "Hello" or event.get_function_responses()):
+            stored.append(await append(await talk.session(), event))
+            talk.runner.cancel("e-1")
+            await asyncio.Event().wait()
+        return await append(session, event)
+
+    service.append_event = append_and_stop  # type: ignore[method-assign]
+    await talk.say("go", RunConfig(streaming_mode=StreamingMode.SSE), invocation_id="e-1")
+    events = (await talk.session()).events
+    assert events[-1].interrupted
+    if what == "text":
+        assert [event.text() for event in events] == ["go", "Hello", ""]
+    else:
+        responses = [response.response for event in events for response in event.get_function_responses()]
+        assert responses == [{"result": "seen"}]
