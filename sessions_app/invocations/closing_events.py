@@ -113,9 +113,12 @@ def closing_events(
         event_invocation_id = message_event.invocation_id
     else:
         closing.append(_build_message_event(claim))
+    # A commit that was cancelled may have stored its event, without the knowledge of who streams its text.
+    stored_ids = {event.id for event in events}
     texts = [
         interrupted_event(chunk.stream.author, invocation_id, chunk.text, thought=chunk.stream.thought)
         for chunk in uncommitted
+        if chunk.stream.event_id not in stored_ids
     ]
     closing += [*texts, *seal_events(events, event_invocation_id, INTERRUPTED_CALL)]
     if claim.is_cancelled and outcome is STOPPED_BY_STAFF:  # Staff also stop an invocation whose calls wait.

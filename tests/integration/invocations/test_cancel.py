@@ -30,7 +30,7 @@ from sessions_app.invocations.worker import InvocationWorker, worker
 from sessions_app.live.process import live
 from sessions_app.live.relay import Relay
 from sessions_app.models import Event, Invocation, Session
-from sessions_app.store.sql import leases
+from sessions_app.store.sql import appends, leases
 from sessions_app.store.sql.invocation_queue import NewInvocation
 from tests.fakes import ScriptedModel, call, say, text_content
 from tests.integration.another_process import another_process
@@ -42,11 +42,12 @@ Heartbeat = Callable[[float], None]
 
 
 class TalkingModel(BaseLlm):
-    """Streams a few words, then waits until it is cancelled."""
+    """Streams a few words, then says that this was all, or waits until it is cancelled."""
 
     is_scripted: ClassVar[bool] = True
 
     model: str = "talking"
+    ends: bool = False
     _said: asyncio.Event = PrivateAttr(default_factory=asyncio.Event)
     _closed: asyncio.Event = PrivateAttr(default_factory=asyncio.Event)
     _requests: int = PrivateAttr(default=0)
@@ -59,7 +60,10 @@ class TalkingModel(BaseLlm):
             for word in ("Once ", "upon ", "a "):
                 yield LlmResponse(content=text_content(word), partial=True)
             self._said.set()
-            await asyncio.Event().wait()
+            if self.ends:
+                yield LlmResponse(content=text_content("Once upon a "))
+            else:
+                await asyncio.Event().wait()
         finally:
             self._closed.set()
 
@@ -299,3 +303,29 @@ async def test_staff_cancel_in_the_admin_an_invocation_of_the_same_process(
     assert response.status_code == 302
     assert await status_of(invocation_id) == "cancelled"
     assert (await events_of(session))[-1]["content"]["parts"] == [{"text": "Once upon a "}]
+
+
+async def test_a_text_that_a_cancelled_commit_has_stored_is_kept_once(
+    person: User, model: TalkingModel, heartbeat: Heartbeat, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """PostgreSQL may have committed an event although the task that waited for it was cancelled."""
+    model.ends = True
+    append = appends.append
+
+    async def append_and_cancel(new: appends.Append) -> appends.Committed | appends.Refusal:
+        committed = await append(new)
+        if "upon" in new.body:
+            monkeypatch.setattr(appends, "append", append)
+            invocation = await Invocation.objects.select_related("session").aget()
+            await use_cases.cancel(actors.person(person), invocation.session_id, invocation.invocation_id)
+            await asyncio.Event().wait()
+        return committed
+
+    monkeypatch.setattr(appends, "append", append_and_cancel)
+    async with asyncio.timeout(20):
+        session, invocation_id, task = await begin(worker(), person)
+        await task
+    _, kept, end = await events_of(session)
+    assert kept["content"]["parts"] == [{"text": "Once upon a "}]
+    assert end["interrupted"] is True and "content" not in end
+    assert await status_of(invocation_id) == "cancelled"
