@@ -2,10 +2,10 @@
 // `templates/chat/not_started.html` is for pages that this does not help.
 
 const DELAY = 1000; // until the network is back
-const [{ type }] = /** @type {PerformanceNavigationTiming[]} */ (performance.getEntriesByType("navigation"));
+const [load] = /** @type {PerformanceNavigationTiming[]} */ (performance.getEntriesByType("navigation"));
 
 function handleError({ target }) {
-  if (target instanceof HTMLScriptElement && type !== "reload") setTimeout(reload, DELAY, target.src);
+  if (target instanceof HTMLScriptElement && load?.type !== "reload") setTimeout(reload, DELAY, target.src);
 }
 
 async function reload(script) {
