@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -37,6 +38,7 @@ MODELS = (
     "appstate",
     "userstate",
 )
+RANDOM_VALUE = re.compile(r'(name="csrfmiddlewaretoken" value=|nonce=)"[^"]*"')
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(2)>\"'>"
 PARTS_OF_SECRETS = ("Tr0ub", " 4111")
 """Texts that no id or token of a page has by chance: four digits alone are in one of some hundred pages."""
@@ -107,9 +109,10 @@ def page_of(session: Session, query: str = "") -> str:
 
 
 def read(client: Client, url: str) -> str:
+    """Return the HTML of the page without its random values, in which a name could stand by chance."""
     response = client.get(url)
     assert response.status_code == 200, response
-    return response.content.decode()
+    return RANDOM_VALUE.sub(r'\1""', response.content.decode())
 
 
 def text_of(html: str, start: str, end: str = "</details>") -> str:
