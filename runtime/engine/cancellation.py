@@ -108,7 +108,7 @@ class CancellableRun:
         """Return the events to record the cancellation: partial texts, and responses to open calls.
 
         Args:
-            stored: all events of the session that are stored now.
+            stored: the session's events as they are stored now; `ctx` may lack the last one.
         """
         stored_ids = {event.id for event in stored}
         texts = [

@@ -162,7 +162,7 @@ class Runner:
                         yield event
                 # Still the only writer here: no other invocation may see calls without responses.
                 if run.is_cancelled:
-                    # A commit that was cancelled may have stored its event, without the knowledge of `session`.
+                    # A database may have committed an event although its commit was cancelled: `session` lacks it.
                     stored = await self._sessions.load(user_id, session_id, without_superseded=True)
                     for event in run.closing_events(ctx, stored.events):
                         await self._commit(ctx, event)

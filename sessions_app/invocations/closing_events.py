@@ -113,7 +113,7 @@ def closing_events(
         event_invocation_id = message_event.invocation_id
     else:
         closing.append(_build_message_event(claim))
-    # A commit that was cancelled may have stored its event, without the knowledge of who streams its text.
+    # PostgreSQL may have committed an event although its commit was cancelled: nobody has ended its growing text.
     stored_ids = {event.id for event in events}
     texts = [
         interrupted_event(chunk.stream.author, invocation_id, chunk.text, thought=chunk.stream.thought)

@@ -72,6 +72,15 @@ def filled(asked: types.FunctionCall, given: AuthCredential) -> types.Part:
     return response("adk_request_credential", asked.id, answer)
 
 
+def toolset_with_sign_in(server: EchoServer) -> OpenAPIToolset:
+    """Return the tools of the server, which want a sign-in by OAuth."""
+    return OpenAPIToolset(
+        spec_dict=with_scheme(server.url, oauth_scheme(server.url)),
+        auth_credential=client(),
+        allow_private_network_access=True,
+    )
+
+
 async def ask_twice(toolset: OpenAPIToolset) -> tuple[Chat, list[types.FunctionCall], list[Any]]:
     """Have a model call the tool twice in one step; return the requests for a credential and all events."""
     calls = [call("do_it", "c1"), call("do_it", "c2")]
@@ -145,11 +154,7 @@ async def test_t8_the_person_is_asked_and_both_calls_of_the_step_run_with_the_ke
 
 async def test_t8_a_code_is_exchanged_once_for_a_token_which_is_stored_nowhere(server: EchoServer) -> None:
     server.routes["/token"] = issue("t0ken")
-    toolset = OpenAPIToolset(
-        spec_dict=with_scheme(server.url, oauth_scheme(server.url)),
-        auth_credential=client(),
-        allow_private_network_access=True,
-    )
+    toolset = toolset_with_sign_in(server)
     chat, asked, _ = await ask_twice(toolset)
     raw = (asked[0].args or {})["authConfig"]["rawAuthCredential"]["oauth2"]
     consent = urlsplit(raw["authUri"])
@@ -180,11 +185,7 @@ async def test_t8_a_code_is_exchanged_once_for_a_token_which_is_stored_nowhere(s
 
 
 async def test_t8_the_person_is_asked_again_after_an_address_that_cannot_be_read(server: EchoServer) -> None:
-    toolset = OpenAPIToolset(
-        spec_dict=with_scheme(server.url, oauth_scheme(server.url)),
-        auth_credential=client(),
-        allow_private_network_access=True,
-    )
+    toolset = toolset_with_sign_in(server)
     chat, asked, _ = await ask_twice(toolset)
     back = AuthCredential(auth_type="oauth2", oauth2=OAuth2Auth(auth_response_uri="https://[?code=gr4nt"))
     events = await chat.send(filled(asked[0], back))
@@ -202,11 +203,7 @@ async def test_t8_a_code_that_is_refused_is_an_error_for_the_model(
     server: EchoServer, reply: Reply, words: str
 ) -> None:
     server.routes["/token"] = lambda _: reply
-    toolset = OpenAPIToolset(
-        spec_dict=with_scheme(server.url, oauth_scheme(server.url)),
-        auth_credential=client(),
-        allow_private_network_access=True,
-    )
+    toolset = toolset_with_sign_in(server)
     chat, asked, _ = await ask_twice(toolset)
     back = AuthCredential(auth_type="oauth2", oauth2=OAuth2Auth(auth_code="gr4nt"))
     events = await chat.send(filled(asked[0], back))
