@@ -56,10 +56,10 @@ _MARKS = re.compile(r"[\[\]()<>`\\]")
 
 async def post_news(delivery: WebhookDelivery) -> DeliveryAttempt | None:
     """Post what the thread of the webhook lacks; return None if the webhook has no thread."""
-    rows = SlackThread.objects.filter(webhook=delivery.webhook_id, webhook__session__deleted_at=None)
-    if not await in_thread(rows.exists):
+    row = SlackThread.objects.filter(pk=delivery.webhook_id)
+    if not await in_thread(row.filter(webhook__session__deleted_at=None).exists):
         return None
-    if not await in_thread(_claim, rows):
+    if not await in_thread(_claim, row):
         return DeliveryAttempt(None, "Another process posts into this thread.")
     try:
         # Read after the claim: another process may have posted until then.
@@ -74,7 +74,7 @@ async def post_news(delivery: WebhookDelivery) -> DeliveryAttempt | None:
             return DeliveryAttempt(response.status_code, f"Slack refused a message: {response['error']}.")
         return DeliveryAttempt(None, f"Slack could not be reached ({type(error).__name__}).")
     finally:
-        await in_thread(rows.update, claimed_until=None)
+        await in_thread(row.update, claimed_until=None)
     return DeliveryAttempt(200)
 
 
@@ -177,7 +177,9 @@ class _Posting:
         ).delete()
 
 
-def _claim(rows: QuerySet[SlackThread]) -> bool:
+def _claim(row: QuerySet[SlackThread]) -> bool:
+    # Only columns of the row itself: PostgreSQL checks a condition with a join once, so both of two processes that
+    # claim at the same time would succeed.
     is_free = Q(claimed_until=None) | Q(claimed_until__lt=Now())
     deadline = Now() + timedelta(seconds=CLAIM_SECONDS)
-    return bool(rows.filter(is_free).update(claimed_until=deadline))
+    return bool(row.filter(is_free).update(claimed_until=deadline))

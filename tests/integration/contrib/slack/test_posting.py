@@ -16,6 +16,7 @@ from sessions_app.invocations.worker import worker
 from sessions_app.models import SlackPost, SlackThread, WebhookDelivery
 from tests.fakes import ScriptedModel
 from tests.integration.contrib.slack.conftest import post_news
+from tests.integration.locks import blocked, held
 from tests.integration.management.terminal import site_environment
 from tests.slack_server import LOST, SlackClient, SlackServer
 
@@ -74,6 +75,32 @@ async def test_a_worker_that_is_killed_after_posting_lets_another_one_post_nothi
     await SlackThread.objects.aupdate(claimed_until="2000-01-01T00:00:00Z")
     await post_news()
     await post_news()
+    assert slack.texts == ["First", "Second"]
+
+
+async def test_deliveries_that_claim_a_thread_at_once_post_nothing_twice(
+    slack: SlackServer, ada: SlackClient, model: ScriptedModel
+) -> None:
+    model.turns += ["First", "Second"]
+    thread = await ada.say("Hi")
+    await worker().wait_until_idle()
+    await ada.say("More", thread)
+    await worker().wait_until_idle()
+    deliveries = await WebhookDelivery.objects.acount()
+    assert deliveries > 1
+
+    refused = WebhookDelivery.objects.filter(error="Another process posts into this thread.")
+
+    async def wait_for_the_other_deliveries() -> None:
+        while await refused.acount() < deliveries - 1:
+            await asyncio.sleep(0.01)
+
+    slack.failures["chat.postMessage"] = [wait_for_the_other_deliveries]
+    async with held("SELECT 1 FROM sessions_app_slackthread FOR UPDATE"):
+        posting = asyncio.create_task(post_news())
+        await blocked(deliveries)
+    await posting
+    assert await refused.acount() == deliveries - 1
     assert slack.texts == ["First", "Second"]
 
 
