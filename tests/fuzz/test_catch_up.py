@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from asgiref.sync import sync_to_async
 from channels.routing import URLRouter
-from channels.testing import WebsocketCommunicator
 from django.contrib.auth.models import User
 
 from sessions_app.models import Session
 from sessions_app.routing import websocket_urlpatterns
 from tests.fuzz.test_events import BATCHES, KNOWN, store
+from tests.integration.socket_tab import Websocket
 
 pytestmark = pytest.mark.usefixtures("loop_end", "marked_rows")
 
@@ -29,7 +29,7 @@ async def catch_up(bodies: list[Any]) -> tuple[list[int], int]:
     person = await User.objects.acreate(username="ada")
     session = await Session.objects.acreate(app_name="echo", user=person, key="s-1")
     await sync_to_async(store)(session, bodies)
-    socket = WebsocketCommunicator(URLRouter(websocket_urlpatterns), f"/ws/chat/{session.pk}/")
+    socket = Websocket(URLRouter(websocket_urlpatterns), f"/ws/chat/{session.pk}/")
     socket.scope["user"] = person
     await socket.connect()
     await socket.send_to(text_data='{"v": 1, "type": "hello", "after": 0}')

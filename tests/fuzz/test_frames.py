@@ -10,7 +10,6 @@ from uuid import uuid4
 import pytest
 from asgiref.sync import sync_to_async
 from channels.routing import URLRouter
-from channels.testing import WebsocketCommunicator
 from django.contrib.auth.models import User
 from hypothesis import given
 from hypothesis import strategies as st
@@ -30,6 +29,7 @@ from tests.fakes import ScriptedModel
 from tests.fuzz.conftest import Errors, add_event, said
 from tests.fuzz.profile import examples
 from tests.fuzz.values import SPECIAL_NUMBERS, json_values, names, nested, texts
+from tests.integration.socket_tab import Websocket
 from tests.served_agents import Served
 
 pytestmark = pytest.mark.usefixtures("loop_end")
@@ -117,7 +117,7 @@ class Tab:
     """The browser's end of the socket of a session."""
 
     def __init__(self, user: User, session: Session) -> None:
-        self.socket = WebsocketCommunicator(URLRouter(websocket_urlpatterns), f"/ws/chat/{session.pk}/")
+        self.socket = Websocket(URLRouter(websocket_urlpatterns), f"/ws/chat/{session.pk}/")
         self.socket.scope["user"] = user
 
     async def answers(self, text: str) -> list[dict[str, Any]]:

@@ -17,13 +17,26 @@ from sessions_app.routing import websocket_application, websocket_urlpatterns
 
 OWN = "http://localhost:8000"
 """Origin of the site's own pages."""
+SECONDS = 20.0
+"""Shortest time limit of a wait: the second of Channels is too short for a busy machine."""
+
+
+class Websocket(WebsocketCommunicator):  # type: ignore[misc]  # Channels has no type hints
+    """A websocket of a test, which waits for the site for at least `SECONDS`."""
+
+    async def receive_output(self, timeout: float = SECONDS) -> dict[str, Any]:  # noqa: ASYNC109
+        message: dict[str, Any] = await super().receive_output(max(timeout, SECONDS))
+        return message
+
+    async def wait(self, timeout: float = SECONDS) -> None:  # noqa: ASYNC109
+        await super().wait(max(timeout, SECONDS))
 
 
 class Tab:
     """The browser's end of a socket."""
 
     def __init__(self, user: Any, session: Session) -> None:
-        self.socket = WebsocketCommunicator(URLRouter(websocket_urlpatterns), f"/ws/chat/{session.pk}/")
+        self.socket = Websocket(URLRouter(websocket_urlpatterns), f"/ws/chat/{session.pk}/")
         self.socket.scope["user"] = user
 
     async def open(self, after: int = 0) -> dict[str, Any]:
@@ -68,7 +81,7 @@ class SiteTab(Tab):
         host = host or OWN.removeprefix("http://")
         headers = [("cookie", cookie), ("host", host), ("origin", origin)]
         sent = [(name.encode(), value.encode()) for name, value in headers if value]
-        self.socket = WebsocketCommunicator(websocket_application, f"/ws/chat/{session.pk}/", headers=sent)
+        self.socket = Websocket(websocket_application, f"/ws/chat/{session.pk}/", headers=sent)
 
 
 @asynccontextmanager

@@ -14,7 +14,6 @@ from uuid import uuid4
 
 import pytest
 from asgiref.sync import sync_to_async
-from channels.testing import WebsocketCommunicator
 from django.conf import settings as site_settings
 from django.contrib.auth.models import Group, Permission, User
 from django.test import AsyncClient, Client
@@ -35,6 +34,7 @@ from sessions_app.sessions.agent_access import create_permissions
 from tests.fakes import ScriptedModel
 from tests.integration.access import APP, ASKED, CALL, make_job, make_schedule, make_session
 from tests.integration.admin.audit_rows import append_event
+from tests.integration.socket_tab import Websocket
 from tests.integration.stream_tab import StreamTab
 from tests.served_agents import Served
 
@@ -170,13 +170,11 @@ def make_people() -> dict[str, Client]:
     return clients
 
 
-def socket_of(
-    client: Client, session: Session | None, origin: bytes = ORIGIN, query: str = ""
-) -> WebsocketCommunicator:
+def socket_of(client: Client, session: Session | None, origin: bytes = ORIGIN, query: str = "") -> Websocket:
     path = f"/ws/chat/{session.pk}/{query}" if session else "/ws/chat/"
     cookies = "; ".join(f"{name}={morsel.value}" for name, morsel in client.cookies.items())
     headers = [(b"cookie", cookies.encode()), (b"host", b"localhost"), (b"origin", origin)]
-    return WebsocketCommunicator(websocket_application, path, headers=headers)
+    return Websocket(websocket_application, path, headers=headers)
 
 
 def standing(session: Session) -> list[Any]:
@@ -191,7 +189,7 @@ def standing(session: Session) -> list[Any]:
     ]
 
 
-async def frames_until(socket: WebsocketCommunicator, wanted: str) -> list[str]:
+async def frames_until(socket: Websocket, wanted: str) -> list[str]:
     """The types of the frames that come, up to the wanted one or an error."""
     types: list[str] = []
     while not types or types[-1] not in (wanted, "error"):

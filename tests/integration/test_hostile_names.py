@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 from channels.routing import URLRouter
-from channels.testing import WebsocketCommunicator
 from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
@@ -27,6 +26,7 @@ from sessions_app.routing import websocket_urlpatterns
 from tests.fakes import ScriptedModel, call
 from tests.integration.admin.audit_rows import MODELS, append_event, make_job, make_scheduled_task, page_of
 from tests.integration.chat.pages.page_helpers import page
+from tests.integration.socket_tab import Websocket
 from tests.integration.tampering import tamper
 from tests.served_agents import Served
 
@@ -78,7 +78,7 @@ def frames_of(person: User, session: Session, count: int) -> list[dict[str, Any]
     """Return the first frames of a new tab."""
 
     async def read() -> list[dict[str, Any]]:
-        socket = WebsocketCommunicator(URLRouter(websocket_urlpatterns), f"/ws/chat/{session.pk}/")
+        socket = Websocket(URLRouter(websocket_urlpatterns), f"/ws/chat/{session.pk}/")
         socket.scope["user"] = person
         await socket.connect()
         await socket.send_to(text_data=json.dumps({"v": 1, "type": "hello", "after": 0}))
@@ -162,7 +162,7 @@ async def test_names_of_arguments_and_keys_break_no_live_frame(
     app = App(name="echo", root_agent=LlmAgent(name="echo", model=model, tools=[remember]))
     served(app)
     session = await use_cases.create_session(person, "echo")
-    socket = WebsocketCommunicator(URLRouter(websocket_urlpatterns), f"/ws/chat/{session.pk}/")
+    socket = Websocket(URLRouter(websocket_urlpatterns), f"/ws/chat/{session.pk}/")
     socket.scope["user"] = person
     await socket.connect()
     await socket.send_to(text_data=json.dumps({"v": 1, "type": "hello", "after": 0}))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from channels.testing import WebsocketCommunicator
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.test import Client
@@ -11,6 +10,7 @@ from django.urls import reverse
 
 from sessions_app.models import Session
 from sessions_app.routing import websocket_application
+from tests.integration.socket_tab import Websocket
 
 NUL_COOKIE = r'"a\000b"'
 """A quoted cookie may hold any byte, written as an octal number."""
@@ -61,6 +61,6 @@ async def test_a_socket_with_a_nul_in_its_cookie_is_refused(person: User) -> Non
     session = await Session.objects.acreate(app_name="help_desk", user=person, key="s-1")
     cookie = f"{settings.SESSION_COOKIE_NAME}={NUL_COOKIE}".encode()
     headers = [(b"host", b"testserver"), (b"origin", b"http://testserver"), (b"cookie", cookie)]
-    socket = WebsocketCommunicator(websocket_application, f"/ws/chat/{session.pk}/", headers=headers)
+    socket = Websocket(websocket_application, f"/ws/chat/{session.pk}/", headers=headers)
     connected, _ = await socket.connect()
     assert not connected

@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from channels.testing import WebsocketCommunicator
 from django.contrib.auth.models import User
 from django.test import AsyncClient, override_settings
 from django.urls import set_script_prefix
@@ -15,7 +14,7 @@ from runtime.agents import LlmAgent
 from sessions_app import use_cases
 from sessions_app.routing import websocket_application
 from tests.fakes import ScriptedModel
-from tests.integration.socket_tab import SiteTab
+from tests.integration.socket_tab import SiteTab, Websocket
 from tests.integration.stream_tab import StreamTab
 from tests.served_agents import Served
 
@@ -46,7 +45,7 @@ async def test_the_page_names_a_socket_and_a_stream_that_are_there(
             f"{PREFIX}/chat/{session.pk}/events/",
         )
         tab = SiteTab(browser, session)
-        tab.socket = WebsocketCommunicator(
+        tab.socket = Websocket(
             websocket_application, f"{reached}/ws/chat/{session.pk}/", headers=tab.socket.scope["headers"]
         )
         assert (await tab.open())["type"] == "ready"

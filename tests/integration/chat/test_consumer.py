@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import AsyncExitStack
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
-from channels.testing import WebsocketCommunicator
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import AnonymousUser, User
 from pytest_django import Settings
@@ -33,9 +32,9 @@ from sessions_app.live.process import live
 from sessions_app.models import Event, Invocation, ScheduledTask, Session, ToolJob
 from sessions_app.store.sql import event_log
 from sessions_app.store.sql.invocation_queue import NewInvocation
-from tests.fakes import ScriptedModel, call, parts_of, say
+from tests.fakes import ScriptedModel, StreamingModel, call, parts_of, say
 from tests.integration.another_process import another_process
-from tests.integration.socket_tab import Tab, open_tab
+from tests.integration.socket_tab import Tab, Websocket, open_tab
 from tests.integration.tampering import tamper_async
 from tests.served_agents import Served
 
@@ -256,18 +255,33 @@ async def test_scheduled_tasks_are_sent_with_ready_and_when_one_is_cancelled(
         assert ready["schedules"] == []
 
 
+class GatedModel(StreamingModel):
+    """Streams a word, and another one when the test allows it."""
+
+    model: str = "gated"
+    may_end: asyncio.Event
+
+    async def words(self) -> AsyncGenerator[str, None]:
+        yield "one "
+        await self.may_end.wait()
+        yield "two"
+
+
 async def test_a_tab_that_opens_during_an_answer_gets_the_text_so_far(
-    person: User, session: Session, tab: Tab, model: ScriptedModel
+    person: User, session: Session, tab: Tab, served: Served
 ) -> None:
-    model.pause = 0.1
+    gated = GatedModel(may_end=asyncio.Event())
+    served(LlmAgent(name="echo", model=gated))
     await tab.send(type="message", id="m1", text="hi")
     while (await tab.receive())["type"] != "partial":
-        await asyncio.sleep(0)
+        pass
     async with open_tab(person, session) as (second, ready):
         assert ready["invocation"]["status"] == "running"
-        frames = await second.until_done()
-    partials = [frame for frame in frames if frame["type"] == "partial"]
-    assert partials[0]["offset"] == 0 and partials[0]["text"].startswith("one")
+        while (partial := await second.receive())["type"] != "partial":
+            pass
+        gated.may_end.set()
+        await second.until_done()
+    assert partial["offset"] == 0 and partial["text"].startswith("one")
 
 
 async def test_a_tab_that_missed_a_notice_is_greeted_again(person: User, session: Session, tab: Tab) -> None:
@@ -353,7 +367,7 @@ async def test_an_unexpected_error_of_a_frame_is_told_with_a_reference_and_the_s
 
 
 async def test_an_error_before_the_connection_exists_reaches_the_server() -> None:
-    socket = WebsocketCommunicator(ChatConsumer.as_asgi(), "/ws/chat/")
+    socket = Websocket(ChatConsumer.as_asgi(), "/ws/chat/")
     with pytest.raises(KeyError, match="url_route"):
         await socket.connect()
 
@@ -413,9 +427,10 @@ async def test_ready_has_the_open_and_latest_jobs_without_their_results(
 async def test_repeated_hellos_send_no_event_again_and_are_answered_together(
     person: User, session: Session
 ) -> None:
+    await use_cases.send_message(actors.person(person), session.pk, "m1", "hi")
+    await worker().wait_until_idle()
     async with open_tab(person, session) as (tab, _):
-        await tab.send(type="message", id="m1", text="hi")
-        await tab.until_done()
+        # At once: a `hello` that comes a second after the last greeting would be answered alone.
         for _ in range(50):
             await tab.send(type="hello", after=0)
         await tab.send(type="message", id="m2", text="hi")
@@ -423,7 +438,7 @@ async def test_repeated_hellos_send_no_event_again_and_are_answered_together(
         while frames[-1]["type"] != "ready":
             frames.append(await tab.receive())
         assert await tab.socket.receive_nothing(timeout=1.5)
-    assert [frame["seq"] for frame in frames if frame["type"] == "event"] == [3, 4]
+    assert [frame["seq"] for frame in frames if frame["type"] == "event"] == [1, 2, 3, 4]
     assert len([frame for frame in frames if frame["type"] == "ready"]) == 1
 
 

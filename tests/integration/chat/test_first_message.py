@@ -11,7 +11,6 @@ from uuid import UUID, uuid4
 import pytest
 from asgiref.sync import sync_to_async
 from channels.routing import URLRouter
-from channels.testing import WebsocketCommunicator
 from django.contrib.auth.models import User
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
@@ -27,6 +26,7 @@ from sessions_app.models import Invocation, Session
 from sessions_app.routing import websocket_urlpatterns
 from sessions_app.store.sql.event_log import SessionStatus, session_statuses
 from tests.fakes import ScriptedModel
+from tests.integration.socket_tab import Websocket
 from tests.served_agents import Served
 
 pytestmark = pytest.mark.usefixtures("loop_end", "transactional_db")
@@ -44,7 +44,7 @@ class NewTab:
 
     def __init__(self, user: Any, session_id: UUID, query: str = "?new=echo") -> None:
         path = f"/ws/chat/{session_id}/{query}"
-        self.socket = WebsocketCommunicator(URLRouter(websocket_urlpatterns), path)
+        self.socket = Websocket(URLRouter(websocket_urlpatterns), path)
         self.socket.scope["user"] = user
 
     async def open(self) -> dict[str, Any]:

@@ -10,7 +10,6 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from channels.testing import WebsocketCommunicator
 from django.contrib.auth.models import User
 from django.test import AsyncClient, Client
 
@@ -22,6 +21,7 @@ from sessions_app.rendering.session_view import SessionView
 from sessions_app.routing import websocket_application
 from sessions_app.scheduling.task_timing import zone_for
 from tests.fakes import ScriptedModel
+from tests.integration.socket_tab import Websocket
 from tests.served_agents import Served
 
 pytestmark = pytest.mark.usefixtures("loop_end")
@@ -53,7 +53,7 @@ async def session(person: User, model: ScriptedModel) -> Session:
 @asynccontextmanager
 async def socket_of(
     browser: AsyncClient, session: Session, accept_language: str = "", query: str = "", **cookies: str
-) -> AsyncIterator[WebsocketCommunicator]:
+) -> AsyncIterator[Websocket]:
     """Open a socket of the signed-in browser with further cookies; its first frame, `ready`, is read."""
     pairs = {"sessionid": browser.cookies["sessionid"].value, **cookies}
     headers = [
@@ -62,7 +62,7 @@ async def socket_of(
         (b"cookie", "; ".join(f"{name}={value}" for name, value in pairs.items()).encode()),
         (b"accept-language", accept_language.encode()),
     ]
-    socket = WebsocketCommunicator(websocket_application, f"/ws/chat/{session.pk}/{query}", headers)
+    socket = Websocket(websocket_application, f"/ws/chat/{session.pk}/{query}", headers)
     assert (await socket.connect(timeout=5))[0]
     await socket.send_to(json.dumps({"v": 1, "type": "hello", "after": 0}))
     assert (await read(socket))["type"] == "ready"
@@ -70,12 +70,12 @@ async def socket_of(
     await socket.disconnect()
 
 
-async def read(socket: WebsocketCommunicator) -> dict[str, Any]:
+async def read(socket: Websocket) -> dict[str, Any]:
     frame: dict[str, Any] = json.loads(await socket.receive_from(timeout=5))
     return frame
 
 
-async def read_until(socket: WebsocketCommunicator, kind: str, **fields: Any) -> dict[str, Any]:
+async def read_until(socket: Websocket, kind: str, **fields: Any) -> dict[str, Any]:
     while True:
         frame = await read(socket)
         if frame["type"] == kind and fields.items() <= frame.items():

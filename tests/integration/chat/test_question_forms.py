@@ -6,7 +6,6 @@ from html.parser import HTMLParser
 from typing import Any
 
 import pytest
-from channels.testing import WebsocketCommunicator
 from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
@@ -34,6 +33,7 @@ from sessions_app.models import Event, Session
 from tests.fakes import ScriptedModel, call, parts_of, response_of
 from tests.integration.admin.audit_rows import append_event
 from tests.integration.chat.pages.page_helpers import page
+from tests.integration.socket_tab import Websocket
 from tests.served_agents import Served
 
 OPTIONS = [
@@ -375,7 +375,7 @@ def leave_tool(given: list[Any]) -> Any:
 
 async def refusal(person: User, session: Session, fields: dict[str, Any]) -> str:
     """Return the code with which a frame is refused."""
-    socket = WebsocketCommunicator(ChatConsumer.as_asgi(), f"/ws/chat/{session.pk}/")
+    socket = Websocket(ChatConsumer.as_asgi(), f"/ws/chat/{session.pk}/")
     socket.scope["user"] = person
     socket.scope["url_route"] = {"args": (), "kwargs": {"session_id": session.pk}}
     assert (await socket.connect())[0]

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 from channels.routing import URLRouter
-from channels.testing import WebsocketCommunicator
 from django.contrib.auth.models import User
 from django.test import AsyncClient, Client
 from django.urls import reverse
@@ -35,6 +34,7 @@ from tests.fakes import ScriptedModel, call
 from tests.integration.admin.audit_rows import page_of, read, text_of
 from tests.integration.jobs.job_helpers import run_queue, run_task
 from tests.integration.scheduling.schedule_helpers import fire_due_tasks, make_due
+from tests.integration.socket_tab import Websocket
 from tests.served_agents import Served
 
 pytestmark = pytest.mark.usefixtures("background_end", "broker")
@@ -111,7 +111,7 @@ async def test_a_message_by_websocket_and_one_by_http_have_the_address_of_the_br
 ) -> None:
     session = await use_cases.create_session(person, "shop")
     model.turns = ["hello", "hello"]
-    socket = WebsocketCommunicator(URLRouter(websocket_urlpatterns), f"/ws/chat/{session.pk}/")
+    socket = Websocket(URLRouter(websocket_urlpatterns), f"/ws/chat/{session.pk}/")
     socket.scope.update(user=person, client=[ADDRESS, 4000])
     assert (await socket.connect())[0]
     await socket.send_to(json.dumps({"v": 1, "type": "hello", "after": 0}))

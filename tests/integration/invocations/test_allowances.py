@@ -7,7 +7,6 @@ import re
 from typing import Any
 
 import pytest
-from channels.testing import WebsocketCommunicator
 from django.contrib.auth.models import User
 from django.db import connection, transaction
 from django.urls import reverse
@@ -28,6 +27,7 @@ from sessions_app.models import Event, Session, ToolJob
 from sessions_app.process.threads import in_thread
 from sessions_app.store import history_cache
 from tests.fakes import ScriptedModel, call
+from tests.integration.socket_tab import Websocket
 from tests.served_agents import Served
 
 pytestmark = pytest.mark.usefixtures("loop_end")
@@ -222,7 +222,7 @@ async def test_a_withdrawal_of_a_strange_tool_is_refused_with_a_sentence(
     person: User, bank: Bank, name: str
 ) -> None:
     session = await allowed(person, bank)
-    socket = WebsocketCommunicator(ChatConsumer.as_asgi(), f"/ws/chat/{session.pk}/")
+    socket = Websocket(ChatConsumer.as_asgi(), f"/ws/chat/{session.pk}/")
     socket.scope["user"] = person
     socket.scope["url_route"] = {"args": (), "kwargs": {"session_id": session.pk}}
     assert (await socket.connect())[0]

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 from asgiref.sync import sync_to_async
-from channels.testing import WebsocketCommunicator
 from django.contrib.auth.models import Group, Permission, User
 
 from runtime.agents import LlmAgent
@@ -22,6 +21,7 @@ from sessions_app.invocations.worker import worker
 from sessions_app.models import Event, Invocation, Session
 from tests.fakes import ScriptedModel, call
 from tests.integration.api.conftest import Program, make_key
+from tests.integration.socket_tab import Websocket
 from tests.served_agents import Served
 
 pytestmark = pytest.mark.usefixtures("loop_end")
@@ -84,7 +84,7 @@ async def test_the_requester_may_not_answer_a_call_that_somebody_else_decides(
 async def test_a_respond_frame_of_the_requester_is_forbidden(person: User, served: Served) -> None:
     session, call_id = await waiting_call(person, served, LongRunningFunctionTool(approve))
     before = await stored(session)
-    socket = WebsocketCommunicator(ChatConsumer.as_asgi(), f"/ws/chat/{session.pk}/")
+    socket = Websocket(ChatConsumer.as_asgi(), f"/ws/chat/{session.pk}/")
     socket.scope["user"] = person
     socket.scope["url_route"] = {"args": (), "kwargs": {"session_id": session.pk}}
     assert (await socket.connect())[0]

@@ -9,7 +9,6 @@ from typing import Any, cast
 
 import pytest
 from channels.routing import URLRouter
-from channels.testing import WebsocketCommunicator
 from django.contrib.auth.models import User
 
 from runtime.tools import FunctionTool
@@ -17,6 +16,7 @@ from sessions_app.conf import conf
 from sessions_app.models import Session
 from sessions_app.process.threads import broker_threads, download_threads
 from sessions_app.routing import websocket_urlpatterns
+from tests.integration.socket_tab import Websocket
 
 pytestmark = pytest.mark.usefixtures("loop_end")
 
@@ -43,7 +43,7 @@ async def blocked_threads() -> AsyncIterator[None]:
 
 async def test_a_socket_is_greeted_while_all_other_threads_wait(person: User, blocked_threads: None) -> None:
     session = await Session.objects.acreate(app_name="help_desk", user=person, key="s-1")
-    socket = WebsocketCommunicator(URLRouter(websocket_urlpatterns), f"/ws/chat/{session.pk}/")
+    socket = Websocket(URLRouter(websocket_urlpatterns), f"/ws/chat/{session.pk}/")
     socket.scope["user"] = person
     connected, _ = await socket.connect()
     assert connected
