@@ -301,7 +301,8 @@ def test_acts_survive_an_erasure_without_names_and_words(
         ["person", "Stop: invocation", "", "", ""],
         ["staff grace", "Erase: session", "", "", "1 session, 8 events, 1 invocation, 1 act"],
     ]
-    kept = str(ErasedSession.objects.values_list("acts", flat=True).get())
+    acts = ErasedSession.objects.values_list("acts", flat=True).get()
+    kept = str([act[1:] for act in acts])  # without the times, which may have the digits of a number
     assert not any(word in kept for word in ("ada", "Ada", "lamp", "4915", "203.0", "1001"))
     today = timezone.localdate()
     assert len(rows_of(read(staff, f"{URL}?day={today}&tool=refund"))) == 2

@@ -142,8 +142,8 @@ STATE = {
     "age": 7,
     "wants_mail": True,
     "tags": ["a"],
-    "pet": {"species": "cat", "api_key": "k-1"},
-    "api_key": "k-1",
+    "pet": {"species": "cat", "api_key": "the key of Ada"},
+    "api_key": "the key of Ada",
     "browser_time_zone": "UTC",
 }
 
@@ -152,7 +152,7 @@ STATE = {
 async def known(person: User, model: ScriptedModel) -> None:
     await UserState.objects.acreate(user=person, app_name="echo", state=STATE)
     eve = await User.objects.acreate_user("eve")
-    await UserState.objects.acreate(user=eve, app_name="echo", state={"name": "Eve"})
+    await UserState.objects.acreate(user=eve, app_name="echo", state={"name": "Eve Adams"})
 
 
 async def test_a_person_sees_changes_and_forgets_what_agents_keep(
@@ -161,8 +161,8 @@ async def test_a_person_sees_changes_and_forgets_what_agents_keep(
     html = await html_of(browser, KNOWN)
     assert (
         "Ada</textarea>" in html
-        and "k-1" not in html
-        and "Eve" not in html
+        and "the key of Ada" not in html
+        and "Eve Adams" not in html
         and "Browser time zone" not in html
     )
     assert "Api key: [masked]\nSpecies: cat</dd>" in html
@@ -176,7 +176,7 @@ async def test_a_person_sees_changes_and_forgets_what_agents_keep(
     assert await state_of(person) == {**changed, **forgotten, "browser_time_zone": "UTC"}
     acts = [act.subject_id async for act in AccountAct.objects.filter(user=person).order_by("pk")]
     assert acts == [f"echo: {key}" for key in (*changed, *forgotten)]
-    assert (await UserState.objects.aget(user__username="eve")).state == {"name": "Eve"}
+    assert (await UserState.objects.aget(user__username="eve")).state == {"name": "Eve Adams"}
 
 
 @pytest.mark.parametrize(
@@ -241,7 +241,7 @@ async def test_everything_is_forgotten_at_once_except_instructions(
     await post(browser, FORGET_ALL, app="echo")
     kept = {key: value for key, value in (await state_of(person)).items() if value is not None}
     assert kept == {"custom_instructions": "Be brief."}
-    assert (await UserState.objects.aget(user__username="eve")).state == {"name": "Eve"}
+    assert (await UserState.objects.aget(user__username="eve")).state == {"name": "Eve Adams"}
 
 
 Said = Callable[..., Awaitable[Any]]

@@ -121,7 +121,7 @@ def test_staff_see_the_version_and_find_the_invocations_of_a_version(person: Use
     for number, version in enumerate(["shop:1.4@aaaaaaaaaaaa", "shop@bbbbbbbbbbbb"]):
         Invocation.objects.create(
             session=session,
-            invocation_id=f"e-{number}",
+            invocation_id=f"turn-{number}",
             client_id=f"m{number}",
             message={},
             agent_version=version,
@@ -130,8 +130,8 @@ def test_staff_see_the_version_and_find_the_invocations_of_a_version(person: Use
     client.force_login(User.objects.create_superuser("root"))
     listed = reverse("admin:sessions_app_invocation_changelist")
     page = client.get(listed, {"agent_version": "shop:1.4@aaaaaaaaaaaa"}).content.decode()
-    assert "e-0" in page and "e-1" not in page
+    assert "turn-0" in page and "turn-1" not in page
     assert "shop@bbbbbbbbbbbb" in page  # offered by the filter
-    row = Invocation.objects.get(invocation_id="e-1")
+    row = Invocation.objects.get(invocation_id="turn-1")
     page = client.get(reverse("admin:sessions_app_invocation_change", args=[row.pk])).content.decode()
     assert "shop@bbbbbbbbbbbb" in page and "shop@cccccccccccc" in page

@@ -41,7 +41,7 @@ from tests.integration.chat.pages.page_helpers import body_of, shown_to
 from tests.integration.jobs.job_helpers import clerk_with, run_queue, run_task, talk
 from tests.served_agents import Served
 
-QUOTA = "Quota exceeded for project 12345"
+QUOTA = "Quota exceeded for project lamps-12345"
 HOST = "db-7.internal:5432"
 PASSWORD = "hunter2hunter2"
 
@@ -98,10 +98,10 @@ async def test_what_a_provider_says_is_kept_for_staff_alone(person: User, served
     last = await Event.objects.filter(session=session).alatest("seq")
     assert last.body["errorMessage"] == "The model is overloaded. Try again in a moment."
     assert invocation.error_message == last.body["errorMessage"]
-    assert "12345" not in json.dumps(last.body)
+    assert "lamps-12345" not in json.dumps(last.body)
     assert invocation.error_detail == QUOTA
     owner_page = await sync_to_async(shown_to)(person, session)
-    assert "12345" not in owner_page
+    assert "lamps-12345" not in owner_page
     assert f"<summary>Reference</summary>{invocation.invocation_id}" in owner_page
 
 

@@ -199,16 +199,16 @@ def test_a_person_reads_a_closed_conversation_and_is_told_why_nothing_can_be_wri
     person: User, client: Client, served: Served, settings: Settings
 ) -> None:
     served(LlmAgent(name="shop", model=ScriptedModel()))
-    session = Session.objects.create(app_name="shop", user=person, key="s", title="Tea")
+    session = Session.objects.create(app_name="shop", user=person, key="s", title="A cup of tea")
     Event.objects.create(session=session, seq=1, body={"author": "user"})
     Session.objects.update(last_seq=1)
     client.force_login(person)
     assert SENTENCE not in client.get(f"/chat/{session.pk}/").content.decode()
-    assert "Tea" in (listed := client.get("/").content.decode()) and "Read only" not in listed
+    assert "A cup of tea" in (listed := client.get("/").content.decode()) and "Read only" not in listed
     close(settings, "shop")
     page = client.get(f"/chat/{session.pk}/").content.decode()
     assert SENTENCE in page and "disabled></textarea>" in page
     assert "Read only" in client.get("/").content.decode()
     close(settings, "shop", "hidden")
     assert client.get(f"/chat/{session.pk}/").status_code == 404
-    assert "Tea" not in client.get("/").content.decode()
+    assert "A cup of tea" not in client.get("/").content.decode()

@@ -41,6 +41,7 @@ from tests.integration.webhooks.test_webhooks import Receiver, is_signed, make_d
 from tests.integration.webhooks.test_webhooks import receiver as receiver
 
 AUTHENTICATION = AuthenticationInfo(scheme="Bearer", credentials="its-own-key")
+TOKEN = "token-of-a-program"
 
 
 def refund(euros: int) -> str:
@@ -81,7 +82,7 @@ async def test_an_address_is_told_when_a_task_asks_and_when_it_ends(
 ) -> None:
     model.turns += [call("refund", euros=5), "Done."]
     url = f"http://localhost:{receiver.port}/a2a"
-    config = TaskPushNotificationConfig(id="mine", url=url, token="t-1", authentication=AUTHENTICATION)
+    config = TaskPushNotificationConfig(id="mine", url=url, token=TOKEN, authentication=AUTHENTICATION)
     asked = SendMessageRequest(
         message=message("Refund 5 euros"),
         configuration=SendMessageConfiguration(task_push_notification_config=config),
@@ -90,7 +91,8 @@ async def test_an_address_is_told_when_a_task_asks_and_when_it_ends(
     await deliver_due(push_of)
     assert set(told(receiver)) == {"input_required"}
     headers = receiver.requests[0][0]
-    assert (headers["x-a2a-notification-token"], headers["authorization"]) == ("t-1", "Bearer its-own-key")
+    assert headers["x-a2a-notification-token"] == TOKEN
+    assert headers["authorization"] == "Bearer its-own-key"
     receiver.requests.clear()
     receiver.answers = ["500 Wrong"] * 9
     assert state_of(await say(program, message("yes", task_id=task.id))) == "completed"
@@ -145,7 +147,7 @@ async def test_a_task_that_works_is_not_told(
 async def test_configurations_are_stored_replaced_listed_and_deleted_and_their_secrets_told_to_nobody(
     asked: Task, program: Client, person: User
 ) -> None:
-    wish = config_of(asked, token="t-1", authentication=AUTHENTICATION)
+    wish = config_of(asked, token=TOKEN, authentication=AUTHENTICATION)
     made = await program.create_task_push_notification_config(wish)
     assert (made.id, made.url, made.token) == (asked.id, "https://example.org/a2a", "")
     await program.create_task_push_notification_config(config_of(asked, "https://example.org/new"))
@@ -161,7 +163,7 @@ async def test_configurations_are_stored_replaced_listed_and_deleted_and_their_s
         await program.delete_task_push_notification_config(gone)
     with pytest.raises(TaskNotFoundError):
         await program.get_task_push_notification_config(wanted)
-    assert "t-1" not in (await Webhook.objects.aget()).secret
+    assert TOKEN not in (await Webhook.objects.aget()).secret
     key = {"authorization": f"Bearer {await sync_to_async(make_key)(person)}"}
     assert (await AsyncClient().get("/api/v1/webhooks", headers=key)).json() == []
 
