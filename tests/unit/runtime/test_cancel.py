@@ -12,6 +12,7 @@ from runtime.events import Event
 from runtime.models import BaseLlm, LlmRequest, LlmResponse
 from runtime.runners import InMemoryRunner
 from tests.fakes import ScriptedModel, call, say, text_content
+from tests.served_agents import wait_for_requests
 
 CLOSED: list[str] = []
 
@@ -104,19 +105,23 @@ async def test_the_caller_continues_after_a_cancel_and_the_next_message_is_answe
     model = ScriptedModel(turns=[gate, "hello"])
     runner = InMemoryRunner(LlmAgent(name="clerk", model=model), app_name="t")
     ids = await begin(runner)
-    asyncio.get_running_loop().call_later(0.01, runner.cancel, "e-1")
+
+    async def stop() -> None:
+        await wait_for_requests(model, 1)
+        runner.cancel("e-1")
+
+    stopping = asyncio.create_task(stop())
     async for _ in runner.run_async(**ids, new_message=say("one"), invocation_id="e-1"):
         pass
-    await asyncio.sleep(0)
+    await stopping
     answers = [event.text() async for event in runner.run_async(**ids, new_message=say("two"))]
     assert answers == ["hello"]
 
 
 async def test_a_cancellation_of_the_callers_task_reaches_the_caller() -> None:
     """Contract L7."""
-    runner = InMemoryRunner(
-        LlmAgent(name="clerk", model=ScriptedModel(turns=[asyncio.Event()])), app_name="t"
-    )
+    model = ScriptedModel(turns=[asyncio.Event()])
+    runner = InMemoryRunner(LlmAgent(name="clerk", model=model), app_name="t")
     ids = await begin(runner)
 
     async def listen() -> None:
@@ -124,7 +129,7 @@ async def test_a_cancellation_of_the_callers_task_reaches_the_caller() -> None:
             pass
 
     task = asyncio.create_task(listen())
-    await asyncio.sleep(0.05)
+    await wait_for_requests(model, 1)
     task.cancel()
     result = await asyncio.gather(task, return_exceptions=True)
     assert isinstance(result[0], asyncio.CancelledError)

@@ -86,6 +86,8 @@ async def test_a_failure_that_a_cancelled_settle_does_not_return_is_not_logged(
         await asyncio.wait([waiting])  # without a traceback, which would keep the task of the coroutine
         assert waiting.cancelled()
 
+    gc.collect()  # what earlier tests have left
+    caplog.clear()
     await settle_and_cancel()
     gc.collect()
     assert caplog.messages == []
