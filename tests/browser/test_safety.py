@@ -17,6 +17,7 @@ HOSTILE = (
     "<iframe srcdoc='<script>parent.pwned()</script>'></iframe> <a href=javascript:pwned()>click</a> "
     "\"'></title></textarea></script><script>pwned()</script>"
 )
+MARKS_ABOVE, MARKS_BELOW = "\u0300\u0301\u0308", "\u0316\u0323\u0330"
 COUNT_CALLS = "window.calls = 0; window.pwned = () => { window.calls += 1; };"
 ACTIVE_ELEMENTS = "#log :is(img, script:not([type]), svg:not([aria-hidden]), iframe, [onerror], [onload])"
 
@@ -148,3 +149,25 @@ def test_a_direction_character_in_an_answer_or_a_title_reverses_nothing_behind_i
     expect(chat.page).to_have_title("Order of words · Agents")
     chat.reload()
     assert "<title>Order of words · Agents</title>" in chat.page.request.get(chat.page.url).text()
+
+
+def test_marks_that_are_stacked_on_letters_do_not_paint_over_other_messages(
+    chat: ChatPage, model: Model
+) -> None:
+    chat.page.set_viewport_size({"width": 1000, "height": 1400})  # All messages are seen without scrolling.
+    stacked = "".join(f"{letter}{MARKS_ABOVE * 60}{MARKS_BELOW * 60}" for letter in "zalgo")
+    model.play(Turn(text=["A plain answer."]), Turn(text=[f"{stacked} was all."]), Turn(text=["After it."]))
+    chat.send("Before")
+    plain = chat.wait_for_answer("A plain answer.")
+    chat.wait_until_idle()
+    before = plain.screenshot(animations="disabled")
+    chat.send(stacked)
+    answer = chat.wait_for_answer("was all.")
+    chat.send("After")
+    chat.wait_for_answer("After it.")
+    chat.wait_until_idle()
+    assert plain.screenshot(animations="disabled") == before
+    following = chat.messages.filter(has_text="After")
+    with_marks = following.screenshot(animations="disabled")
+    answer.evaluate("answer => { answer.style.visibility = 'hidden'; }")
+    assert following.screenshot(animations="disabled") == with_marks
