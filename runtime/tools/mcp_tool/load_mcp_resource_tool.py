@@ -3,6 +3,7 @@
 import base64
 import binascii
 import json
+import logging
 from typing import Any
 
 from mcp import MCPError
@@ -15,6 +16,10 @@ from runtime.tools.function_tool import FunctionTool
 from runtime.tools.mcp_tool.connection import McpConnectionError
 from runtime.tools.mcp_tool.server import McpServer, ResourceContents
 from runtime.tools.openapi_tool.http_exchange import ExchangeError
+
+logger = logging.getLogger(__name__)
+READ_ERRORS = (McpConnectionError, ExchangeError, MCPError)
+"""Errors of a server that is lost, cannot be reached, or refuses a request."""
 
 
 async def load_mcp_resource(resource_names: list[str]) -> dict[str, Any]:
@@ -40,7 +45,15 @@ class LoadMcpResourceTool(FunctionTool):
 
     async def process_llm_request(self, *, tool_context: Context, llm_request: LlmRequest) -> None:
         await super().process_llm_request(tool_context=tool_context, llm_request=llm_request)
-        resources = await self._server.list_resources(tool_context)
+        try:
+            resources = await self._server.list_resources(tool_context)
+        except READ_ERRORS as error:
+            # The server was there when its tools were listed. The model can answer without it.
+            logger.warning(
+                "The resources of the MCP server %r cannot be listed: %s", self._server.name, error
+            )
+            llm_request.append_instructions([f"The resources of the MCP server cannot be listed: {error}"])
+            return
         if not resources:
             return
         names = json.dumps([resource.name for resource in resources], ensure_ascii=False)
@@ -63,7 +76,7 @@ class LoadMcpResourceTool(FunctionTool):
             return types.UserContent(f"The MCP server has no resource {name!r}.")
         try:
             contents = await self._server.read_resource(resource, tool_context)
-        except (McpConnectionError, ExchangeError, MCPError, ValueError) as error:
+        except (*READ_ERRORS, ValueError) as error:
             return types.UserContent(f"The resource {name!r} cannot be read: {error}")
         return types.UserContent([types.Part(text=f"The resource {name!r}:"), *map(_part_of, contents)])
 

@@ -182,6 +182,21 @@ async def test_each_resource_is_read_by_one_request(
     assert counts[1] - counts[0] == 2
 
 
+@pytest.mark.parametrize("use_mcp_resources", [False, True])
+async def test_the_answer_goes_on_when_the_server_is_lost_midway(use_mcp_resources: bool) -> None:
+    port = free_port()
+    with running_server("http", port):
+        toolset = McpToolset(connection_params=http_params(port), use_mcp_resources=use_mcp_resources)
+        agent = LlmAgent(
+            name="clerk", model=ScriptedModel(turns=[function_call("die"), "Sorry."]), tools=[toolset]
+        )
+        (response,) = await answers_of(agent)
+    assert "error" in response
+    assert len(requests_of(agent)) == 2
+    instruction = str(requests_of(agent)[1].config.system_instruction)
+    assert ("resources" in instruction) == use_mcp_resources
+
+
 async def test_names_of_resources_that_are_no_list_are_an_error_for_the_model(
     server: StreamableHTTPConnectionParams,
 ) -> None:
