@@ -143,7 +143,8 @@ class ModelFailuresContract:
     async def test_m2_the_timeout_of_a_request_wins(
         self, server: ModelServer, llm: BaseLlm, stream: bool
     ) -> None:
-        server.play(Turn(text=["Never sent."], hold_before=[0]))
+        server.play(Turn(text=["Hello."]), Turn(text=["Never sent."], hold_before=[0]))
+        await answer(llm, stream=stream)  # the first request loads the client, which takes seconds
         request = question()
         request.config.http_options = types.HttpOptions(timeout=500)
         async with asyncio.timeout(5):
