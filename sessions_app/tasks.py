@@ -145,7 +145,11 @@ def _take_back_expired(seconds: float) -> bool:
         try:
             threads.run(finish_interrupted_rewind(session_id, lease_token))
         except Exception:  # one session must not keep the others from going on
-            logger.exception("Session %s was not reconciled after a rewind", session_id)
+            logger.exception(
+                "Session %s was not reconciled after a rewind",
+                session_id,
+                extra={"session_id": str(session_id)},
+            )
     released = threads.run(leases.take_back_expired())
     # Last, because the broker may be away: no later sweep finishes the rewinds of these sessions.
     for session_id in [*dict(taken_over), *released]:

@@ -111,6 +111,22 @@ def test_coroutines_query_the_orm_through_in_thread_only() -> None:
     assert found == []
 
 
+def test_a_line_of_the_log_that_names_an_id_has_it_as_a_field() -> None:
+    """An operator finds the failures of a session, invocation, job or task by `session_id` and the like."""
+    names_an_id = re.compile(r"\b(?:session|invocation|job|task) %[sr]", re.IGNORECASE)
+    without = [
+        f"{module.name}:{node.lineno} {ast.unparse(node)}"
+        for module in modules().values()
+        if module.name.startswith("sessions_app.")
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.Call)
+        and ast.unparse(node.func).startswith("logger.")
+        and names_an_id.search(ast.unparse(node.args[0]))
+        and "extra" not in {keyword.arg for keyword in node.keywords}
+    ]
+    assert without == []
+
+
 def test_a_source_that_is_cited_is_in_the_repository() -> None:
     """The runtime's points are cited as `(contract R1)`; `tests/docs/test_contract.py` checks the numbers."""
     foreign = re.compile(r"\bspec [A-Z]\d|design\.md|\bexamples\.md|\bissue \d", re.IGNORECASE)

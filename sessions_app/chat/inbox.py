@@ -79,6 +79,11 @@ def _block_of(row: AnswerRequest, reader: Reader) -> Block | None:
         event = event_to_show(vars(row)["call_event"])
         blocks = [block for block in blocks_of(view, event, {}) if isinstance(block, QUESTIONS)]
     except Exception:  # One odd event must not take down the page.
-        logger.exception("The call %r of session %s cannot be shown", row.call_id, row.session_id)
+        logger.exception(
+            "The call %r of session %s cannot be shown",
+            row.call_id,
+            row.session_id,
+            extra={"session_id": str(row.session_id)},
+        )
         return None
     return next((block for block in blocks if block.call_id == row.call_id), None)

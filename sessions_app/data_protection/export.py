@@ -147,7 +147,9 @@ def _write_sessions(archive: Archive, sessions: QuerySet[Session]) -> None:
                 open_pack(session)
             except LostPackError:
                 logger.error(
-                    "The pack of session %s is lost; its events are left out of the export", session_pk
+                    "The pack of session %s is lost; its events are left out of the export",
+                    session_pk,
+                    extra={"session_id": str(session_pk)},
                 )
             archive.write(f"sessions/{session_pk}.json", _session_json(session))
     archive.write_list("sessions.json", _session_rows(sessions))

@@ -74,7 +74,11 @@ def _try_pack(session_pk: UUID) -> bool:
     except FilesUnavailableError:  # none of the other sessions could be packed either
         raise
     except Exception:
-        logger.exception("Session %s could not be packed; the next run tries again", session_pk)
+        logger.exception(
+            "Session %s could not be packed; the next run tries again",
+            session_pk,
+            extra={"session_id": str(session_pk)},
+        )
         return False
 
 
@@ -95,7 +99,13 @@ def pack_session(session_pk: UUID) -> bool:
     if earlier and earlier.last_seq == session["last_seq"] and _close(earlier):
         return True
     if flaw := flaw_in(session_pk):
-        logger.warning("Session %s is not packed: event %s is %s", session_pk, flaw.seq, flaw.problem)
+        logger.warning(
+            "Session %s is not packed: event %s is %s",
+            session_pk,
+            flaw.seq,
+            flaw.problem,
+            extra={"session_id": str(session_pk)},
+        )
         return False
     with TemporaryDirectory() as folder:
         path = Path(folder) / "pack.zip"
@@ -104,7 +114,12 @@ def pack_session(session_pk: UUID) -> bool:
             archive.write_json("session.json", session)
             archive.write(packs.EVENTS, lines)
         if lines.size > packs.MAX_BYTES:
-            logger.warning("Session %s is not packed: its events have %s bytes", session_pk, lines.size)
+            logger.warning(
+                "Session %s is not packed: its events have %s bytes",
+                session_pk,
+                lines.size,
+                extra={"session_id": str(session_pk)},
+            )
             return False
         pack = Pack(pk=session_pk, digest=lines.digest, size=path.stat().st_size)
         with path.open("rb") as file:

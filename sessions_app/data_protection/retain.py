@@ -104,7 +104,9 @@ def _try_erase(session_pk: UUID, order: ErasureOrder, expired: QuerySet[Session]
         return False
     except Exception:
         logger.exception(
-            "Session %s could not be erased after its retention; the next run tries again", session_pk
+            "Session %s could not be erased after its retention; the next run tries again",
+            session_pk,
+            extra={"session_id": str(session_pk)},
         )
         return False
     return True

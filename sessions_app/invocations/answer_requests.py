@@ -88,7 +88,9 @@ async def _store_requests_of(session: Session) -> None:
         pending = MadeCalls(await effective_events(session)).pending()
         await sync_answer_requests(session.pk, session.app_name, pending)
     except Exception:  # One session must not keep the others from being repaired.
-        logger.exception("The requests of session %s were not stored", session.pk)
+        logger.exception(
+            "The requests of session %s were not stored", session.pk, extra={"session_id": str(session.pk)}
+        )
 
 
 async def rule_of(app_name: str, made: MadeCall) -> str:

@@ -42,5 +42,9 @@ async def _run(first: UUID) -> None:
             has_run = await worker().run_queue(queued[0])
             queued = await leases.sessions_with_abandoned_queue(0, limit=1) if has_run else []
         except Exception:
-            logger.exception("Session %s was not run; the sweep runs its queue", queued[0])
+            logger.exception(
+                "Session %s was not run; the sweep runs its queue",
+                queued[0],
+                extra={"session_id": str(queued[0])},
+            )
             return

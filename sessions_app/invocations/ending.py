@@ -157,7 +157,11 @@ async def _close_log_and_settle(execution: Execution, outcome: Outcome, is_logge
         raise
     except Exception as error:
         invocation_id = execution.claim.invocation_id
-        logger.exception("The log of invocation %s could not be closed", invocation_id)
+        logger.exception(
+            "The log of invocation %s could not be closed",
+            invocation_id,
+            extra={"invocation_id": invocation_id},
+        )
         return outcome if outcome.is_failure else failure(error)
     return outcome
 

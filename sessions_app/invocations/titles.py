@@ -77,7 +77,12 @@ async def give_title(claim: Claim, app: App) -> None:
         await in_thread(_replace_title, claim, title, _title_in(responses))
         live().list_news.publish(claim.user_id)
     except Exception:  # The answer is complete, and the chat has the title of its first message.
-        logger.warning("Session %s got no title from a model", claim.session_id, exc_info=True)
+        logger.warning(
+            "Session %s got no title from a model",
+            claim.session_id,
+            exc_info=True,
+            extra={"session_id": str(claim.session_id)},
+        )
 
 
 def _model_for(app: App) -> BaseLlm | None:

@@ -243,7 +243,9 @@ class InvocationWorker:
         try:
             await execution.compact()
         except Exception:  # The answer is complete; the next invocation tries again.
-            logger.exception("Session %s was not compacted", session_id)
+            logger.exception(
+                "Session %s was not compacted", session_id, extra={"session_id": str(session_id)}
+            )
         finally:
             self._compacting.discard(session_id)
 

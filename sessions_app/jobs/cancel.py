@@ -51,7 +51,12 @@ def cancel_job(job_id: UUID, *, by: Actor, reason: str = "") -> None:
             # Not the next scheduled sweep, which may be five seconds later.
             offer_sweep(conf().cancel_grace_seconds + SWEEP_MARGIN)
         except Exception:  # The broker may be down. `progress` still interrupts the function.
-            logger.warning("The worker of job %s could not be signalled", job_id, exc_info=True)
+            logger.warning(
+                "The worker of job %s could not be signalled",
+                job_id,
+                exc_info=True,
+                extra={"job_id": str(job_id)},
+            )
 
 
 def _store_request(job: ToolJobQuerySet, by: Actor, reason: str) -> None:

@@ -42,7 +42,11 @@ class JobRequest(Request):
         try:
             end_killed_job(UUID(self.id), process_name(self.hostname, self.worker_pid))
         except Exception:
-            logger.exception("Job %s exceeded its time limit, which could not be recorded", self.id)
+            logger.exception(
+                "Job %s exceeded its time limit, which could not be recorded",
+                self.id,
+                extra={"job_id": str(self.id)},
+            )
         finally:
             connection.close()  # child processes forked later would share it
 

@@ -131,7 +131,12 @@ class JobReporter:
         try:
             self._write()
         except Exception:  # PostgreSQL may be away for a moment. The next tick tries again.
-            logger.warning("The progress of job %s could not be written", self._job.pk, exc_info=True)
+            logger.warning(
+                "The progress of job %s could not be written",
+                self._job.pk,
+                exc_info=True,
+                extra={"job_id": str(self._job.pk)},
+            )
             connection.close()  # Django opens a new connection at the next write.
             self._has_changed = True
             return False

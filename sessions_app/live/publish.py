@@ -42,7 +42,12 @@ def publish_committed(
         for job in jobs:
             hub.publish_notice(session_id, job_notice(job))
     except Exception:
-        logger.exception("Event %s of session %s was not shown live", seq, session_id)
+        logger.exception(
+            "Event %s of session %s was not shown live",
+            seq,
+            session_id,
+            extra={"session_id": str(session_id)},
+        )
 
 
 def publish_notice_from_thread(session_id: UUID, notice: Notice) -> None:

@@ -74,7 +74,10 @@ def offer_session(session_id: UUID) -> None:
         request_session_run(session_id)
     except Exception:  # the broker may be unavailable: the sweep finds the queue
         logger.warning(
-            "Session %s could not be sent to a worker; the sweep sends it", session_id, exc_info=True
+            "Session %s could not be sent to a worker; the sweep sends it",
+            session_id,
+            exc_info=True,
+            extra={"session_id": str(session_id)},
         )
 
 
@@ -93,7 +96,12 @@ async def _send_job(job_id: UUID, task_name: str) -> None:
         await broker_threads.run(send_job, job_id, task_name)
         await mark_sent(job_id)
     except Exception:  # the broker may be unavailable: the sweep sends jobs without `sent_at`
-        logger.warning("Job %s could not be sent; the sweep sends it", job_id, exc_info=True)
+        logger.warning(
+            "Job %s could not be sent; the sweep sends it",
+            job_id,
+            exc_info=True,
+            extra={"job_id": str(job_id)},
+        )
 
 
 async def mark_sent(job_id: UUID) -> None:

@@ -119,7 +119,9 @@ async def consider(session_pk: UUID) -> None:
             await in_thread(_count, session_pk, used)
         await in_thread(_store, material, facts)
     except Exception:  # the claim ends by itself, and the sweep sends the session again
-        logger.exception("No facts were taken from session %s", session_pk)
+        logger.exception(
+            "No facts were taken from session %s", session_pk, extra={"session_id": str(session_pk)}
+        )
 
 
 def withdraw_rewound_facts(session_pk: UUID) -> None:

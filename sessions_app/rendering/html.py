@@ -59,7 +59,12 @@ def render_event(
     try:
         return _render_event(view, seq, event, jobs)
     except Exception:  # One odd event must not take down the page or the socket.
-        logger.exception("Event %s of session %s cannot be rendered", seq, view.session_id)
+        logger.exception(
+            "Event %s of session %s cannot be rendered",
+            seq,
+            view.session_id,
+            extra={"session_id": str(view.session_id)},
+        )
         return format_html(
             '<article id="event-{0}" class="event quiet" data-seq="{0}" data-event-id="{1}" data-invocation="{2}"'
             ' data-time="{3}">\n<p class="error">{4}</p>\n</article>',
@@ -76,7 +81,7 @@ def render_job(job: ToolJob | JobNotice) -> SafeString:
     try:
         return _render_job(job)
     except Exception:  # One odd job must not take down the page or the socket.
-        logger.exception("Job %s cannot be rendered", job.id)
+        logger.exception("Job %s cannot be rendered", job.id, extra={"job_id": str(job.id)})
         return format_html(
             '<section class="job" data-id="{0}" data-status="{1}" data-call-id="{2}">\n'
             '<p class="error">{3}</p>\n</section>',
@@ -92,7 +97,7 @@ def render_schedule(task: ScheduledTask | ScheduleNotice) -> SafeString:
     try:
         return render_to_string("chat/schedule.html", {"task": task})
     except Exception:  # One odd task must not take down the page or the socket.
-        logger.exception("Scheduled task %s cannot be rendered", task.id)
+        logger.exception("Scheduled task %s cannot be rendered", task.id, extra={"task_id": str(task.id)})
         return format_html(
             '<li class="schedule" data-id="{0}" data-status="{1}"><p class="error">{2}</p></li>',
             task.id,

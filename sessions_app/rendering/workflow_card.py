@@ -122,7 +122,12 @@ class CardMaker:
         try:
             return self.cards(load_progress(session, invocation_id))
         except Exception:  # One odd event must not take down the page or the transcript.
-            logger.exception("Steps of %s in session %s cannot be shown", invocation_id, session.pk)
+            logger.exception(
+                "Steps of %s in session %s cannot be shown",
+                invocation_id,
+                session.pk,
+                extra={"invocation_id": invocation_id, "session_id": str(session.pk)},
+            )
             return []
 
     def cards(self, invocation: InvocationProgress) -> list[StepCard]:

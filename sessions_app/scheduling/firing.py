@@ -46,7 +46,7 @@ def _fire_or_fail(task: ScheduledTask) -> None:
     except AgentClosedError as error:
         _fail(task, error)
     except Exception as error:
-        logger.exception("Scheduled task %s could not be fired", task.pk)
+        logger.exception("Scheduled task %s could not be fired", task.pk, extra={"task_id": str(task.pk)})
         _fail(task, error)
 
 
@@ -98,7 +98,7 @@ def _publish(task: ScheduledTask) -> None:
     try:
         publish_notice_from_thread(task.session_id, schedule_notice(task))
     except Exception:
-        logger.exception("Scheduled task %s was not shown live", task.pk)
+        logger.exception("Scheduled task %s was not shown live", task.pk, extra={"task_id": str(task.pk)})
 
 
 def _unchanged(task: ScheduledTask) -> QuerySet[ScheduledTask]:

@@ -48,7 +48,7 @@ def open_pack(session: Session) -> None:
         lines = read_lines(pack)
         with transaction.atomic(), connection.cursor() as cursor:
             cursor.execute("SELECT adk_open_pack(%s, %s::text[])", [session.pk, lines])
-        logger.info("Session %s was opened from its pack", session.pk)
+        logger.info("Session %s was opened from its pack", session.pk, extra={"session_id": str(session.pk)})
         read_primary()
     session.packed_at = None
 

@@ -65,7 +65,10 @@ def audit_row(
         except Exception:  # One odd event must not take down the page.
             event = entry.event
             logger.exception(
-                "Event %s of session %s cannot be shown in the admin", event.seq, event.session_id
+                "Event %s of session %s cannot be shown in the admin",
+                event.seq,
+                event.session_id,
+                extra={"session_id": str(event.session_id)},
             )
     return _render(f"{FOLDER}/_event_unreadable.html", context, values)
 

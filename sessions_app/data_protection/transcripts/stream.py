@@ -193,7 +193,12 @@ def _write(
             return ""
         return write(entry)
     except Exception:  # one odd event must not break the transcript
-        logger.exception("Event %s of session %s cannot be written", row.seq, context.view.session_id)
+        logger.exception(
+            "Event %s of session %s cannot be written",
+            row.seq,
+            context.view.session_id,
+            extra={"session_id": str(context.view.session_id)},
+        )
         notice = Piece("error", gettext("Event {number} cannot be shown. It is kept.").format(number=row.seq))
         return write(Entry("", "quiet", datetime.now(UTC), [notice]))
 

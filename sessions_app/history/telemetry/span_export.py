@@ -154,7 +154,11 @@ async def export_spans(session_id: UUID, invocation_id: str, since: float, ids: 
     try:
         await in_thread(_export, session_id, invocation_id, since, ids)
     except Exception:  # The answer is complete, and the log has the spans.
-        logger.exception("The spans of invocation %s were not exported", invocation_id)
+        logger.exception(
+            "The spans of invocation %s were not exported",
+            invocation_id,
+            extra={"invocation_id": invocation_id},
+        )
 
 
 def emit(
