@@ -14,7 +14,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.stack]
 
 
 def test_waiting_shows_the_seconds_and_is_told_once(chat: ChatPage, model: Model) -> None:
-    model.play(Turn(text=["At last."], hold_before=[0]))
+    model.play(Turn(text=["At last."], hold_before=[0]), Turn(text=["Again."], hold_before=[0]))
     chat.page.evaluate(
         """() => {
           window.told = [];
@@ -28,6 +28,16 @@ def test_waiting_shows_the_seconds_and_is_told_once(chat: ChatPage, model: Model
     chat.wait_for_answer("At last.")
     expect(chat.page.locator("#working")).to_be_hidden()
     assert chat.page.evaluate("told") == ["Thinking…", ""]
+    # What is announced meanwhile stays.
+    chat.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    chat.send("Think again")
+    expect(chat.page.locator("#asked")).to_have_text("Thinking…")
+    chat.log.get_by_role("button", name="Copy the answer").press("Enter")
+    expect(chat.page.locator("#asked")).to_have_text("Copied.")
+    model.release()
+    chat.wait_for_answer("Again.")
+    chat.wait_until_idle()
+    expect(chat.page.locator("#asked")).to_have_text("Copied.")
 
 
 def test_a_queued_message_shows_its_place_and_can_be_cancelled(chat: ChatPage, model: Model) -> None:
@@ -54,7 +64,7 @@ def test_only_trouble_is_shown_and_retry_reconnects(chat: ChatPage) -> None:
     expect(retry).to_be_hidden()
     # The page does not reconnect by itself before the button is pressed.
     chat.page.clock.install()
-    chat.page.clock.pause_at(datetime.now(UTC) + timedelta(seconds=1))
+    chat.page.clock.pause_at(datetime.now(UTC) + timedelta(minutes=1))
     chat.connection.cut()
     expect(chat.status).to_have_text("Reconnecting…")
     expect(retry).to_be_visible()

@@ -121,6 +121,7 @@ class ChatPage {
     this.waiting = new Waiting(byId("working"), {
       conversation: this.conversation,
       announce,
+      withdraw: (sentence) => this.withdraw(sentence),
       onLong: () => this.notifications.offer(),
     });
     this.news = new News(this.jobs.readStatuses(), {
@@ -161,6 +162,11 @@ class ChatPage {
   /** Announce a sentence to screen readers. */
   announce(sentence) {
     byId("asked").textContent = sentence;
+  }
+
+  /** Take back an announcement that is out of date; one that was made since then stays. */
+  withdraw(sentence) {
+    if (byId("asked").textContent === sentence) this.announce("");
   }
 
   /** Show a sentence about a problem above the composer; an empty one hides it. */

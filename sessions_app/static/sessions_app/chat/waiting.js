@@ -7,19 +7,21 @@ const MAX_SECONDS = 3600;
 const LONG_MILLISECONDS = 20000;
 
 export class Waiting {
-  #announced = null;
+  #announced = { id: null, sentence: "" };
   #label = "";
   #since = 0;
   #longTimer = 0;
 
   /**
    * @param announce - Announce a sentence to screen readers.
+   * @param withdraw - Take back a sentence that was announced.
    * @param onLong - Callback when the work on an invocation takes long.
    */
-  constructor(element, { conversation, announce, onLong }) {
+  constructor(element, { conversation, announce, withdraw, onLong }) {
     this.element = element;
     this.conversation = conversation;
     this.announce = announce;
+    this.withdraw = withdraw;
     this.onLong = onLong;
     this.text = element.querySelector(".working-text");
     this.seconds = element.querySelector(".working-seconds");
@@ -32,7 +34,7 @@ export class Waiting {
     if (invocation === null) {
       clearTimeout(this.#longTimer);
       this.#longTimer = 0;
-      if (this.#label) this.announce(""); // a reader who comes by later must not hear that the agent thinks
+      if (this.#label) this.withdraw(this.#announced.sentence); // a reader who comes by later must not hear that the agent thinks
       this.#label = "";
       return;
     }
@@ -40,8 +42,10 @@ export class Waiting {
     if (label !== this.#label) this.#since = this.#startTime();
     this.#label = this.text.textContent = label;
     this.#showSeconds();
-    if (this.#announced !== invocation.id) this.announce(label);
-    this.#announced = invocation.id;
+    if (this.#announced.id !== invocation.id) {
+      this.announce(label);
+      this.#announced = { id: invocation.id, sentence: label };
+    }
     this.#longTimer ||= setTimeout(this.onLong, LONG_MILLISECONDS);
   }
 
