@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 import pytest
-from playwright.sync_api import Page, ViewportSize, expect
+from playwright.sync_api import Locator, Page, Route, ViewportSize, expect
 
 from tests.browser.accessibility import PHONE, serious_problems
 from tests.browser.chat_page import ChatPage
@@ -93,6 +93,25 @@ def test_07_staff_approve_a_call_in_the_inbox_and_correct_the_state_while_the_ch
     tab.errors.clear()  # axe itself sets inline styles, which the content security policy refuses
 
 
+def press_while_the_list_changes(link: Locator) -> None:
+    """Press a link of a list that staff follow, and release it when the page has read another list."""
+
+    def change(route: Route) -> None:
+        response = route.fetch()
+        route.fulfill(response=response, body=response.text().replace("Choose one", "Choose only one"))
+
+    page, lists = link.page, "**/answerrequest/"
+    page.route(lists, change)
+    link.hover()
+    page.mouse.down()
+    with page.expect_response(lists) as response:
+        pass
+    response.value.finished()
+    page.evaluate("new Promise((done) => setTimeout(done))")  # The page has read the response.
+    page.unroute(lists)
+    page.mouse.up()
+
+
 def test_a_request_appears_in_the_open_inbox_and_leaves_it_when_the_person_answers(
     chat: ChatPage, open_tab: OpenTab, model: Model
 ) -> None:
@@ -107,6 +126,11 @@ def test_a_request_appears_in_the_open_inbox_and_leaves_it_when_the_person_answe
     chat.send("Something to drink")
     request = admin.locator(f"#result_list tr:has(a[href*='{chat.session_id}'])")
     expect(request).to_contain_text("Choose one: Tea, Coffee")
+    link = request.get_by_role("link", name="Choose one")
+    press_while_the_list_changes(link)
+    expect(admin).to_have_url(re.compile(r"/answerrequest/[^/]+/change/"))
+    admin.go_back()
+    admin.evaluate("window.isSameLoad = true")
     chat.log.locator(".question").get_by_role("button", name="Tea").click()
     chat.wait_for_answer("Tea it is.")
     chat.wait_until_idle()

@@ -8,6 +8,11 @@ export function isFollowing() {
   return !button().hidden && button().getAttribute("aria-pressed") === "true" && !document.hidden;
 }
 
+/** True while something in the part is pressed: a link or button that is replaced then gets no click. */
+export function isPressed(part) {
+  return part?.matches(":active") ?? false;
+}
+
 export function toggle() {
   button().setAttribute("aria-pressed", String(button().getAttribute("aria-pressed") === "false"));
   status().textContent = "";

@@ -1,6 +1,6 @@
 // Live refresh of a list, or of a row's page, while "Follow changes" is pressed and the page is visible.
 
-import { ask, isFollowing, toggle } from "./following.js";
+import { ask, isFollowing, isPressed, toggle } from "./following.js";
 
 const SECONDS = 2;
 const LIST_PARTS = ["#live-groups", "#live-rows", ".audit-pages"];
@@ -12,11 +12,11 @@ async function load(address) {
   return response && new DOMParser().parseFromString(await response.text(), "text/html");
 }
 
-const isSelecting = (part) => !getSelection().isCollapsed && part.contains(getSelection().anchorNode);
+const isInUse = (part) => isPressed(part) || (!getSelection().isCollapsed && part.contains(getSelection().anchorNode));
 
-/** Replace a part of the page, unless text in it is selected. Focus, checked boxes and scroll position stay. */
+/** Replace a part of the page, unless it is pressed or selected. Focus, checked boxes and scroll position stay. */
 function replace(part, fresh) {
-  if (!part || !fresh || part.innerHTML === fresh.innerHTML || isSelecting(part)) return;
+  if (!part || !fresh || part.innerHTML === fresh.innerHTML || isInUse(part)) return;
   const focused = part.contains(document.activeElement) ? document.activeElement.outerHTML : null;
   const scrolled = part.querySelector(".results")?.scrollLeft;
   const checked = [...part.querySelectorAll("input:checked")].map((box) => box.value);
@@ -46,8 +46,9 @@ async function refreshRow() {
 
 async function refreshWholeRow(version) {
   const page = await load(location.href);
-  if (!page) return;
-  for (const selector of ROW_PARTS) replace(document.querySelector(selector), page.querySelector(selector));
+  const parts = ROW_PARTS.map((selector) => document.querySelector(selector));
+  if (!page || parts.some((part) => part && isInUse(part))) return; // the next tick tries again
+  for (const [index, part] of parts.entries()) replace(part, page.querySelector(ROW_PARTS[index]));
   document.title = page.title;
   button.dataset.version = version;
   button.hidden = !page.querySelector("[data-live]"); // a row that has ended does not change

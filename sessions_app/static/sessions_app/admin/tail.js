@@ -1,6 +1,6 @@
 // Live tail of a session's page: asks how far the log reaches, and replaces the parts of the page after a change.
 
-import { ask, isFollowing } from "./following.js";
+import { ask, isFollowing, isPressed } from "./following.js";
 
 const SECONDS = 2;
 const PARTS = ["head", "timeline", "state", "files", "invocations", "jobs", "scheduled-tasks", "feedback"];
@@ -27,6 +27,7 @@ async function takeNews(count, onNews) {
   const response = await ask(address);
   if (!response) return;
   const page = new DOMParser().parseFromString(await response.text(), "text/html");
+  if (PARTS.some((id) => isPressed(document.getElementById(id)))) return; // the next tick tries again
   copyOpenState(page);
   const follows = button().getAttribute("aria-pressed");
   const badge = document.getElementById("integrity");
