@@ -20,7 +20,8 @@ from sessions_app.admin.framework import keyset_list
 from sessions_app.admin.session import export as session_export
 from sessions_app.admin.session.session_admin import SessionAdmin
 from sessions_app.history.figures.batches import count_figures
-from sessions_app.models import Invocation, Session, SessionFigures
+from sessions_app.history.figures.days import local_day
+from sessions_app.models import DayFigure, Invocation, Session, SessionFigures
 from tests.integration.admin.audit_rows import append_event, list_url, read
 from tests.integration.admin.test_large_lists import statements_of
 
@@ -70,6 +71,7 @@ def sessions(person: User) -> None:
     Session.objects.filter(pk=old.pk).update(updated_at=timezone.now() - timedelta(days=40))
     while count_figures(10):
         pass
+    DayFigure.objects.update(day=local_day())  # the names of the last 90 days are offered as filters
 
 
 def body_of(client: Client, url: str) -> str:
