@@ -19,6 +19,8 @@ from tests.browser.hidden_tab import (
 )
 from tests.browser.model import Model
 from tests.model_server import Call, Turn
+from tests.stack.outages import jobs_stopped
+from tests.stack.stack import Stack
 
 pytestmark = [pytest.mark.browser, pytest.mark.stack]
 OFFER = "Tell me when it is ready"
@@ -143,40 +145,43 @@ def test_a_refused_offer_is_not_made_again_after_a_reload_or_sign_out(tab: ChatP
     chat.wait_for_answer("As you wish.")
 
 
-def test_a_refusal_in_the_browser_is_remembered(tab: ChatPage, model: Model) -> None:
+def test_a_refusal_in_the_browser_is_remembered(tab: ChatPage, model: Model, site: Stack) -> None:
     give_notifications(tab.page, answer="denied")
     chat = tab.open_new_chat()
-    start_job(chat, model)
-    offer = chat.page.get_by_role("button", name=OFFER)
-    expect(offer).to_be_visible()
-    assert chat.page.evaluate("requests") == 0
-    offer.click()
-    chat.page.wait_for_function(CHOICE_IS, arg="no")
-    expect(offer).to_have_count(0)
-    hide(chat.page)
-    chat.job("Write report").get_by_role("button", name="Cancel").click()
+    with jobs_stopped(site):
+        start_job(chat, model)
+        offer = chat.page.get_by_role("button", name=OFFER)
+        expect(offer).to_be_visible()
+        assert chat.page.evaluate("requests") == 0
+        offer.click()
+        chat.page.wait_for_function(CHOICE_IS, arg="no")
+        expect(offer).to_have_count(0)
+        hide(chat.page)
+        chat.job("Write report").get_by_role("button", name="Cancel").click()
     expect(chat.page).to_have_title("(1) Answer ready · A report on sales · Agents")
     assert (shown_notifications(chat.page), chat.page.evaluate("requests")) == ([], 1)
 
 
-def test_an_offer_goes_when_nothing_is_awaited_any_more(tab: ChatPage, model: Model) -> None:
+def test_an_offer_goes_when_nothing_is_awaited_any_more(tab: ChatPage, model: Model, site: Stack) -> None:
     give_notifications(tab.page)
     chat = tab.open_new_chat()
-    start_job(chat, model)
-    expect(chat.page.get_by_role("group", name="Notifications")).to_be_visible()
-    chat.job("Write report").get_by_role("button", name="Cancel").click()
+    with jobs_stopped(site):
+        start_job(chat, model)
+        expect(chat.page.get_by_role("group", name="Notifications")).to_be_visible()
+        chat.job("Write report").get_by_role("button", name="Cancel").click()
     chat.wait_for_answer("As you wish.")
     expect(chat.page.get_by_role("group", name="Notifications")).to_have_count(0)
 
 
-def test_the_title_says_that_a_job_is_done(tab: ChatPage, model: Model) -> None:
+def test_the_title_says_that_a_job_is_done(tab: ChatPage, model: Model, site: Stack) -> None:
     give_notifications(tab.page)
     chat = tab.open_new_chat()
-    start_job(chat, model, topic="returns")
-    chat.page.get_by_role("button", name=OFFER).click()
-    chat.page.wait_for_function(CHOICE_IS, arg="yes")
-    expect(chat.page.locator("#title")).to_have_text("A report on returns")
-    hide(chat.page)
+    with jobs_stopped(site):
+        start_job(chat, model, topic="returns")
+        chat.page.get_by_role("button", name=OFFER).click()
+        chat.page.wait_for_function(CHOICE_IS, arg="yes")
+        expect(chat.page.locator("#title")).to_have_text("A report on returns")
+        hide(chat.page)
     expect(chat.page).to_have_title(
         "(2) Answer ready · A report on returns · Agents", timeout=REPORT_MILLISECONDS
     )

@@ -49,8 +49,11 @@ def test_an_answer_that_staff_stop_keeps_its_text_in_the_chat(
 def test_a_job_that_staff_stop_ends_and_the_agent_answers(
     chat: ChatPage, open_tab: OpenTab, model: Model
 ) -> None:
-    play_report(model, "sales", then=Turn(text=["It succeeded."]), cancelled=Turn(text=["Staff stopped it."]))
-    chat.send("A report on sales")
+    # A precise report does not end by itself before staff have found it.
+    answers = {"then": Turn(text=["It succeeded."]), "cancelled": Turn(text=["Staff stopped it."])}
+    play_report(model, "sales", **answers, precise=True)
+    chat.send("A precise report on sales")
+    chat.job("Write report").get_by_role("button", name="Approve").press("Enter")
     wait_for_progress(chat.page, 0)
     audit = open_tab(STAFF).page
     audit.goto(audit_url(chat))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Mapping
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import psutil
@@ -45,6 +45,19 @@ def kill_jobs(site: Stack) -> None:
     """Kill the processes that run the site's jobs; their parent replaces them."""
     for process in psutil.Process(site.pids["jobs"]).children():
         process.kill()
+
+
+@contextmanager
+def jobs_stopped(site: Stack) -> Iterator[None]:
+    """Stop the processes that run the site's jobs: a job that is called in this block waits for its end."""
+    processes = psutil.Process(site.pids["jobs"]).children()
+    for process in processes:
+        process.suspend()
+    try:
+        yield
+    finally:
+        for process in processes:
+            process.resume()
 
 
 class Web:
