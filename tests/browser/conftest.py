@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -35,6 +36,12 @@ PERSON, STAFF = "demo", "admin"
 OWN_ADDRESS = re.compile(r"https?://(?:127\.0\.0\.1|localhost)[:/]|data:|blob:|about:|file:")
 HAS_CLOCK_OF_TEST = "!String(setTimeout).includes('[native code]')"
 """True if the test has installed a clock, which all later pages of the browser context would have."""
+
+
+def zone_at_noon() -> str:
+    """Return a time zone in which it is about noon: at midnight times get a date, and in the morning tasks are due."""
+    ahead = 12 - datetime.now(UTC).hour
+    return f"Etc/GMT{-ahead:+d}"  # these names have the sign of POSIX
 
 
 class OpenTab(Protocol):
@@ -74,7 +81,9 @@ def browser(foreign_requests: list[str]) -> Iterator[Browser]:
         pytest.skip(NO_BROWSER)
     with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(
-            args=CHROMIUM_OPTIONS, executable_path=found.get("executable_path")
+            args=CHROMIUM_OPTIONS,
+            executable_path=found.get("executable_path"),
+            env={**os.environ, "TZ": zone_at_noon()},
         )
 
         def record(asked: Request) -> None:
