@@ -7,7 +7,9 @@ event's transaction: each step is idempotent, and a crash in between is repaired
 
 from collections.abc import Awaitable, Callable, Collection
 from functools import partial
+from uuid import UUID
 
+from django.db import transaction
 from django.db.models import F, Q, QuerySet, Value
 from django.db.models.functions import Concat, Now
 
@@ -102,29 +104,36 @@ async def _cancel_rows(session: Session, rows: QuerySet[Invocation]) -> None:
 
 async def _set_status(session: Session, rows: QuerySet[Invocation], status: InvocationStatus) -> None:
     for row in await fetch_rows(rows):
-        same_row = session.invocations.filter(pk=row.pk)
-        await in_thread(same_row.update, status=status, finished_at=Now())
-        live().hub.publish_notice(session.pk, invocation_notice(row.invocation_id, row.client_id, status))
+        # The conditions of `rows` again: after a lost lease, another process may have begun the invocation.
+        if await in_thread(rows.filter(pk=row.pk).update, status=status, finished_at=Now()):
+            live().hub.publish_notice(session.pk, invocation_notice(row.invocation_id, row.client_id, status))
 
 
 async def _reopen_calls(session: Session, lease_token: int, calls: Collection[str]) -> None:
     """Accept answers again for calls without an answer in effect. Ended jobs answer now, other jobs at their end."""
-    # Also in the statements that write: an answer that has run since must not be taken as rewound.
-    leased = Q(session=session, session__lease_token=lease_token)
-    delivered = ToolJob.objects.filter(leased, call_id__in=calls, delivered_at__isnull=False)
-    queued_rows = session.invocations.filter(status=InvocationStatus.QUEUED)
-    queued_client_ids = set(await fetch_rows(queued_rows.values_list("client_id", flat=True)))
-    delivered_ids = await fetch_rows(delivered.values_list("pk", flat=True))
-    job_ids = [job_id for job_id in delivered_ids if client_ids.of_job(job_id) not in queued_client_ids]
-    answers = [*map(client_ids.of_answer, calls), *map(client_ids.of_job, job_ids)]
-    # Rewound invocations give up their client ids. Otherwise the next answer would count as a repetition.
-    rewound = Invocation.objects.filter(leased, client_id__in=answers).exclude(
-        client_id__in=queued_client_ids
-    )
-    await in_thread(rewound.update, client_id=Concat(Value(client_ids.UNDONE), F("invocation_id")))
-    await in_thread(ToolJob.objects.filter(leased, pk__in=job_ids).update, delivered_at=None)
-    for job_id in job_ids:
+    for job_id in await in_thread(_forget_answers, session, lease_token, calls):
         await in_thread(queue_response, job_id)
+
+
+def _forget_answers(session: Session, lease_token: int, calls: Collection[str]) -> list[UUID]:
+    """Forget all answers to the calls that are not queued; return the jobs of these calls."""
+    with transaction.atomic():
+        # Until the commit no answer is queued and none begins: it would be taken as rewound.
+        leased = Session.objects.filter(pk=session.pk, lease_token=lease_token)
+        if not leased.select_for_update(no_key=True).exists():
+            return []
+        queued = session.invocations.filter(status=InvocationStatus.QUEUED)
+        queued_client_ids = set(queued.values_list("client_id", flat=True))
+        # Also jobs that are not marked as delivered: the process that queued the answer may have died before.
+        jobs = ToolJob.objects.filter(session=session, call_id__in=calls)
+        all_ids = jobs.values_list("pk", flat=True)
+        job_ids = [job_id for job_id in all_ids if client_ids.of_job(job_id) not in queued_client_ids]
+        answers = [*map(client_ids.of_answer, calls), *map(client_ids.of_job, job_ids)]
+        # Rewound invocations give up their client ids. Otherwise the next answer would count as a repetition.
+        rewound = session.invocations.filter(client_id__in=answers).exclude(client_id__in=queued_client_ids)
+        rewound.update(client_id=Concat(Value(client_ids.UNDONE), F("invocation_id")))
+        ToolJob.objects.filter(pk__in=job_ids).update(delivered_at=None)
+    return job_ids
 
 
 async def _cancel_rewound_tasks(session: Session, by: Actor) -> None:

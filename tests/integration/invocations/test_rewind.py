@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 from unittest.mock import AsyncMock
 
@@ -20,7 +21,7 @@ from runtime.runners import Runner
 from runtime.tools import FunctionTool
 from sessions_app import use_cases
 from sessions_app.agent_apps import registry
-from sessions_app.base import actors
+from sessions_app.base import actors, client_ids
 from sessions_app.base.actors import Actor
 from sessions_app.errors import ConflictError, NotFoundError
 from sessions_app.history.evidence.integrity import flaw_in
@@ -34,6 +35,7 @@ from sessions_app.store.sql import invocation_queue, leases, session_lease
 from sessions_app.store.sql.invocation_queue import NewInvocation
 from tests.fakes import ScriptedModel, call
 from tests.integration.invocations.rewind_helpers import ask, go_back, load_note, remember, write
+from tests.integration.locks import blocked, held
 from tests.served_agents import Served
 from tests.unit.runtime.engine.histories import story
 
@@ -45,6 +47,10 @@ def model(served: Served) -> ScriptedModel:
     model = ScriptedModel()
     served(LlmAgent(name="shop", model=model, tools=[remember, write]))
     return model
+
+
+async def row_of(invocation_id: str) -> Invocation:
+    return await Invocation.objects.aget(invocation_id=invocation_id)
 
 
 async def create_job(session: Session, invocation_id: str, **fields: Any) -> ToolJob:
@@ -211,8 +217,9 @@ async def test_a_call_whose_answer_was_rewound_may_be_answered_again(person: Use
     assert await sync_to_async(flaw_in)(session.pk) is None
 
 
+@pytest.mark.parametrize("is_noted", [True, False])
 async def test_a_job_whose_answer_was_rewound_answers_again(
-    person: User, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch
+    person: User, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch, *, is_noted: bool
 ) -> None:
     session = await use_cases.create_session(person, "shop")
     service = DjangoSessionService()
@@ -237,6 +244,8 @@ async def test_a_job_whose_answer_was_rewound_answers_again(
     await sync_to_async(queue_response)(job.pk)
     await worker().run_queue(session.pk)
     assert model.turns == []
+    if not is_noted:  # The process that queued the answer died before it noted the delivery.
+        await ToolJob.objects.filter(pk=job.pk).aupdate(delivered_at=None)
     model.turns = ["it was 7, again", "you said three"]
     await use_cases.edit_message(actors.person(person), session.id, "edit", "three", second)
     await worker().wait_until_idle()
@@ -316,6 +325,79 @@ async def test_a_process_that_has_lost_the_lease_cancels_and_reopens_nothing(
         await go_back(person, session.id, first)
     await job.arefresh_from_db()
     assert (job.status, job.delivered_at) == ("waiting", None)
+
+
+async def test_a_process_that_loses_the_lease_does_not_cancel_an_answer_that_has_begun(
+    person: User, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = await use_cases.create_session(person, "shop")
+    first = await ask(person, session, model, "one")
+    job = await create_job(session, first, status="succeeded")
+
+    async def answer_first(session: Session, lease_token: int, by: Actor) -> None:
+        await sync_to_async(queue_response)(job.pk)
+        async with held("SELECT 1 FROM sessions_app_invocation WHERE status = 'queued' FOR UPDATE") as other:
+            reconciling = asyncio.create_task(reconcile_after_rewind(session, lease_token, by))
+            await blocked(1)
+            await other.execute("UPDATE sessions_app_session SET lease_token = lease_token + 1")
+            await other.execute(
+                "UPDATE sessions_app_invocation SET status = 'running' WHERE status = 'queued'"
+            )
+        await reconciling
+
+    monkeypatch.setattr(rewind, "reconcile_after_rewind", answer_first)
+    with pytest.raises(ConflictError):
+        await go_back(person, session.id, first)
+    assert (await Invocation.objects.aget(client_id=f"job:{job.pk}")).status == "running"
+
+
+async def test_an_answer_that_comes_during_a_rewind_stays_the_first(
+    person: User, served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The rewind is held up at each place where it reads the jobs: the answer comes while it reopens the calls."""
+    model = ScriptedModel()
+    served(LlmAgent(name="agent", model=model, tools=[FunctionTool(remember, require_confirmation=True)]))
+    session = await use_cases.create_session(person, "agent")
+    by = actors.person(person)
+    model.turns = [call("remember", value="1"), call("remember", value="2"), "done"]
+    await use_cases.send_message(by, session.pk, "one", "one")
+    await worker().wait_until_idle()
+    second, _ = await use_cases.send_message(by, session.pk, "two", "two")
+    await worker().wait_until_idle()
+    asked = Event.objects.filter(session=session, body__longRunningToolIds__isnull=False, kind="call")
+    question = await asked.order_by("seq").afirst()
+    assert question is not None
+    (call_id,) = question.body["longRunningToolIds"]
+    response = types.FunctionResponse(id=call_id, name=REQUEST_CONFIRMATION, response={"confirmed": False})
+    message = {"role": "user", "parts": [{"functionResponse": response.model_dump(exclude_none=True)}]}
+
+    async def answer() -> invocation_queue.Queued | None:
+        client_id = client_ids.of_answer(call_id)
+        new = NewInvocation(session.pk, user_id=person.pk, client_id=client_id, message=message, by=by)
+        return await invocation_queue.enqueue(new)
+
+    async with (
+        asyncio.timeout(20),
+        held(f"SELECT 1 FROM sessions_app_invocation WHERE invocation_id = '{second}' FOR UPDATE") as row,
+    ):
+        rewinding = asyncio.create_task(go_back(person, session.pk, second))
+        await blocked(1)  # It is about to cancel the second message.
+        async with held("LOCK TABLE sessions_app_tooljob") as jobs:
+            await row.commit()
+            while (await row_of(second)).status != "cancelled":
+                await asyncio.sleep(0.01)
+            await blocked(1)
+            answering = asyncio.create_task(answer())
+            waiting = asyncio.create_task(blocked(2))
+            await asyncio.wait([answering, waiting], return_when=asyncio.FIRST_COMPLETED)
+            waiting.cancel()
+            await jobs.commit()
+        await rewinding
+    first = await answering
+    again = await answer()
+    assert first and again and again.is_repeated
+    assert again.invocation_id == first.invocation_id
+    await worker().wait_until_idle()
 
 
 async def test_a_sweep_finishes_a_rewind_before_a_message_that_was_queued_during_it(
