@@ -61,9 +61,9 @@ async def post_news(delivery: WebhookDelivery) -> DeliveryAttempt | None:
         return None
     if not await in_thread(_claim, row):
         return DeliveryAttempt(None, "Another process posts into this thread.")
+    # Read after the claim: another process may have posted until then.
+    thread = await in_thread(THREADS.get, pk=delivery.webhook_id)
     try:
-        # Read after the claim: another process may have posted until then.
-        thread = await in_thread(THREADS.get, pk=delivery.webhook_id)
         async with asyncio.timeout(POST_SECONDS):
             if note := delivery.payload.get("message"):
                 await send_noted(thread, note)
@@ -74,7 +74,8 @@ async def post_news(delivery: WebhookDelivery) -> DeliveryAttempt | None:
             return DeliveryAttempt(response.status_code, f"Slack refused a message: {response['error']}.")
         return DeliveryAttempt(None, f"Slack could not be reached ({type(error).__name__}).")
     finally:
-        await in_thread(row.update, claimed_until=None)
+        # Of a process that was stopped for long, the claim has ended, and another process may have one.
+        await in_thread(row.filter(claimed_until=thread.claimed_until).update, claimed_until=None)
     return DeliveryAttempt(200)
 
 

@@ -6,10 +6,12 @@ import asyncio
 import json
 import signal
 import sys
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.conf import settings
+from django.utils import timezone
 
 from adk_site.embedded.paths import CHECKOUT
 from sessions_app.invocations.worker import worker
@@ -102,6 +104,24 @@ async def test_deliveries_that_claim_a_thread_at_once_post_nothing_twice(
     await posting
     assert await refused.acount() == deliveries - 1
     assert slack.texts == ["First", "Second"]
+
+
+async def test_a_process_that_was_stopped_for_long_leaves_the_claim_of_another(
+    slack: SlackServer, ada: SlackClient, model: ScriptedModel
+) -> None:
+    model.turns.append("First")
+    await ada.say("Hi")
+    await worker().wait_until_idle()
+    claim = SlackThread.objects.filter()
+    claimed_until = timezone.now() + timedelta(seconds=50)
+
+    async def let_another_claim() -> None:
+        await claim.aupdate(claimed_until=claimed_until)
+
+    slack.failures["chat.postMessage"] = [let_another_claim]
+    await post_news()
+    assert slack.texts == ["First"]
+    assert (await claim.aget()).claimed_until == claimed_until
 
 
 async def start_delivering() -> asyncio.subprocess.Process:
