@@ -70,11 +70,12 @@ class BlockingProxy:
         task.add_done_callback(self._handling.discard)
 
     async def _handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        if self._is_cut:
-            writer.transport.abort()
-            return
         site_reader, site_writer = await asyncio.open_connection("127.0.0.1", self._site_port)
         ends = {writer, site_writer}
+        if self._is_cut:
+            for end in ends:
+                end.transport.abort()
+            return
         self._open |= ends
         passing = [
             asyncio.create_task(self._pass_on(reader, writer, site_writer)),

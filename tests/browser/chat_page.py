@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from pathlib import Path
 from typing import Any
 from urllib.parse import urljoin, urlsplit
@@ -11,6 +12,7 @@ from urllib.parse import urljoin, urlsplit
 from playwright.sync_api import ConsoleMessage, FilePayload, Locator, Page, WebSocketRoute, expect
 
 ANSWER_MILLISECONDS = 20_000
+DISTANCE_TO_END = "(document.documentElement.scrollHeight - innerHeight - scrollY)"
 RESUMED = "The server restarted. This answer was resumed."
 """Mark of an answer that another process completed."""
 READ_ENTRIES = """articles => articles.map((article) => {
@@ -153,6 +155,10 @@ class ChatPage:
             error.add_note(json.dumps(self.page.evaluate(READ_WORK), indent=1))
             raise
 
+    def wait_until_at_end(self) -> None:
+        """Wait until the end of the chat is in view: the page follows its text in the next frame that it draws."""
+        self.page.wait_for_function(f"() => {DISTANCE_TO_END} < 5")
+
     def record_frames(self) -> None:
         """Keep the frames of pages without websocket that the tab opens from now on, for a failure to show them."""
         self.page.add_init_script(KEEP_FRAMES)
@@ -252,10 +258,17 @@ class ChatPage:
         entries: list[list[str]] = self.log.locator("article[id]").evaluate_all(READ_ENTRIES)
         return entries
 
+    def expect_entries(self, entries: list[list[str]]) -> None:
+        """Wait until the log has these entries: the scripts that fold calls and show steps come after its rows."""
+        deadline = time.monotonic() + ANSWER_MILLISECONDS / 1000
+        while self.log_entries() != entries and time.monotonic() < deadline:
+            self.page.wait_for_timeout(50)
+        assert self.log_entries() == entries
+
     def assert_same_after_reload(self) -> None:
         live = self.log_entries()
         self.reload()
-        assert self.log_entries() == live
+        self.expect_entries(live)
 
     def save(self, name: str, folder: Path) -> bytes:
         """Download the file with this name into the folder; return its content."""

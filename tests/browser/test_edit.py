@@ -89,7 +89,7 @@ def test_an_edited_message_replaces_the_old_one_in_every_tab(
         expect(tab.files).to_have_text(["invoice-1001.csv"])
         expect(session_state(tab)).to_have_text(["order1001"])
     live = chat.log_entries()
-    assert other.log_entries() == live
+    other.expect_entries(live)
     request = json.dumps(model.requests()[-1]["body"])
     assert "looked up last: 1001" in request and "Look up 1002" not in request
     assert second is not None
@@ -97,7 +97,7 @@ def test_an_edited_message_replaces_the_old_one_in_every_tab(
     assert chat.page.request.get(latest).body() == b""  # the rewind adds an empty version
     for tab in (chat, other):
         tab.reload()
-        assert tab.log_entries() == live
+        tab.expect_entries(live)
         expect(session_state(tab)).to_have_text(["order1001"])
 
     edit(other, "Look up 1001", "Hello")
@@ -106,7 +106,7 @@ def test_an_edited_message_replaces_the_old_one_in_every_tab(
         expect(tab.messages).to_have_text(["Hello"])
         expect(session_state(tab)).to_have_count(0)
     chat.reload()
-    assert chat.log_entries() == other.log_entries()
+    chat.expect_entries(other.log_entries())
     expect(session_state(chat)).to_have_count(0)
 
 
@@ -145,7 +145,7 @@ def test_a_tab_that_was_disconnected_shows_the_same_log_after_the_reconnect(
     away.connection.restore()
     away.wait_for_answer("Delta answered.")
     expect(away.messages).to_have_text(["Delta"])
-    assert away.log_entries() == chat.log_entries()
+    away.expect_entries(chat.log_entries())
     away.send("Epsilon")
     away.wait_for_answer("Epsilon answered.")
     expect(chat.messages).to_have_text(["Delta", "Epsilon"])
@@ -170,7 +170,7 @@ def test_a_tab_that_has_not_loaded_the_edited_message_shows_the_same_log(
         tab.wait_for_answer("Three.")
         expect(tab.messages).to_have_text(["First", "Third"])
         expect(tab.answers).to_have_text(["One.", "Three."])
-    assert other.log_entries() == chat.log_entries()
+    other.expect_entries(chat.log_entries())
 
 
 def test_editing_announces_its_consequence_and_can_be_cancelled(chat: ChatPage, model: Model) -> None:
@@ -294,12 +294,12 @@ def test_a_confirmation_that_was_answered_after_the_edited_message_is_open_again
     expect(question).not_to_contain_text("Rejected")
     other = open_tab()
     other.open(chat.page.url)
-    assert other.log_entries() == chat.log_entries()
+    other.expect_entries(chat.log_entries())
     question.get_by_role("button", name="Reject").click()
     for tab in (chat, other):
         tab.wait_for_answer("It is not refunded after all.")
         tab.wait_until_idle()
-    assert other.log_entries() == chat.log_entries()
+    other.expect_entries(chat.log_entries())
 
 
 def test_an_edit_of_a_message_far_up_goes_on_after_a_reload(chat: ChatPage, model: Model) -> None:

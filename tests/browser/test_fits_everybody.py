@@ -14,7 +14,7 @@ from tests.browser.accessibility import (
     serious_problems_in_both_schemes,
     width_in_large_letters,
 )
-from tests.browser.chat_page import ChatPage
+from tests.browser.chat_page import DISTANCE_TO_END, ChatPage
 from tests.browser.conftest import STAFF, OpenTab
 from tests.browser.model import Model
 from tests.model_server import Call, Turn
@@ -26,7 +26,6 @@ ENLARGED: ViewportSize = {"width": 320, "height": 256}
 """A window of 1280 x 1024 px whose page is enlarged to 400 %."""
 LINE = 32
 """Pixels that a line of text may take, with the space around it."""
-DISTANCE_TO_END = "(document.documentElement.scrollHeight - innerHeight - scrollY)"
 SHORTEN_FOR_A_MOMENT = """
 async () => {
   const scrolled = new Promise((resolve) => addEventListener("scroll", resolve, { once: true }));
@@ -210,7 +209,7 @@ def test_the_page_follows_the_answer_only_while_its_end_is_in_view(chat: ChatPag
     chat.send("A long one")
     expect(chat.growing).to_contain_text("line 39")
     expect(chat.growing.last).to_be_in_viewport()
-    assert chat.page.evaluate(DISTANCE_TO_END) < 5
+    chat.wait_until_at_end()
     chat.page.mouse.wheel(0, -600)
     chat.page.wait_for_function(f"() => {DISTANCE_TO_END} > 300")
     place = chat.page.evaluate("scrollY")
@@ -229,12 +228,12 @@ def test_the_page_follows_the_answer_only_while_its_end_is_in_view(chat: ChatPag
     new_messages.click()
     expect(new_messages).to_be_hidden()
     chat.page.evaluate(SHORTEN_BEFORE_IT_GROWS)
-    chat.page.wait_for_function(f"() => {DISTANCE_TO_END} < 5")
+    chat.wait_until_at_end()
     model.release()
     chat.wait_for_answer("the end")
-    chat.page.wait_for_function(f"() => {DISTANCE_TO_END} < 5")
+    chat.wait_until_at_end()
     expect(to_end).to_be_hidden()
     chat.page.mouse.wheel(0, -600)
     to_end.click()
-    chat.page.wait_for_function(f"() => {DISTANCE_TO_END} < 5")
+    chat.wait_until_at_end()
     expect(to_end).to_be_hidden()

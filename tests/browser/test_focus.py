@@ -45,7 +45,7 @@ def test_after_trying_again_the_composer_has_the_focus_and_the_error_is_a_quiet_
     live = chat.log_entries()
     chat.reload()
     expect(chat.errors_shown).to_have_count(0)
-    assert chat.log_entries() == live
+    chat.expect_entries(live)
 
 
 def test_new_messages_gives_the_focus_to_the_composer_and_focus_is_never_behind_it(
@@ -55,6 +55,7 @@ def test_new_messages_gives_the_focus_to_the_composer_and_focus_is_never_behind_
     model.play(Turn(text=[*links, "the end"], hold_before=[40]))
     chat.send("Many links")
     expect(chat.growing).to_contain_text("link 39")
+    chat.wait_until_at_end()
     chat.page.mouse.wheel(0, -600)
     expect(chat.page.get_by_role("button", name="To the end of the chat")).to_be_visible()
     model.release()

@@ -1,5 +1,7 @@
 """Contract: what a person tells an agent in one chat is recalled in another, until the person forgets it."""
 
+import re
+
 import pytest
 from playwright.sync_api import ViewportSize, expect
 
@@ -42,6 +44,7 @@ def test_told_in_one_chat_recalled_in_another_forgotten_and_not_recalled(open_ta
     page.locator("#known").get_by_role("link", name="What agents know of you").press("Enter")
     page.get_by_role("searchbox", name="Search").fill("marzi")
     page.get_by_role("searchbox", name="Search").press("Enter")
+    page.wait_for_url(re.compile("marzi"))
     source = entry.get_by_role("link")
     assert f"/chat/{told_in}/?hit=1" in (source.get_attribute("href") or "")
     page.set_viewport_size(PHONE)

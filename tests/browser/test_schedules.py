@@ -53,8 +53,8 @@ def test_a_scheduled_task_fires_by_itself_and_is_shown_as_a_scheduled_task(
         tab.wait_until_idle()
     live = chat.log_entries()
     chat.reload()
-    assert chat.log_entries() == live
-    assert other.log_entries() == live
+    chat.expect_entries(live)
+    other.expect_entries(live)
 
 
 def test_a_scheduled_task_is_shown_in_every_tab_and_can_be_cancelled_in_any(

@@ -62,6 +62,7 @@ def test_the_page_to_print_opens_in_a_tab_of_its_own_and_fits(chat: ChatPage, ti
     with chat.page.expect_popup() as popup:
         chat.page.get_by_role("menuitem", name="Page to print").click()
     printed = popup.value
+    printed.wait_for_load_state()  # with its styles
     printed.set_viewport_size({"width": width, "height": 800})
     expect(printed.get_by_role("heading", level=1)).to_have_text(title)
     expect(printed.locator("strong")).to_have_text("on its way")

@@ -108,7 +108,7 @@ def test_files_are_sent_to_the_model_and_shown_in_every_tab(
     entries = chat.log_entries()
     chat.reload()
     expect(chat.log.locator(".file-facts").nth(1)).to_have_text("CSV · 16\xa0bytes")
-    assert chat.log_entries() == entries
+    chat.expect_entries(entries)
     assert chat.save("list.csv", tmp_path) == b"lamp,20\ndesk,120"
 
 
@@ -523,7 +523,8 @@ def test_the_browser_asks_before_it_leaves_a_page_with_a_file_that_is_not_upload
     page.on("dialog", stay)
     page.route(UPLOADS, lambda route: held.append(route))
     chat.box.click()  # a browser does not ask before the person has touched the page
-    page.locator("#attach-input").set_input_files({"name": "a.txt", "mimeType": "text/plain", "buffer": b"a"})
+    with page.expect_request(UPLOADS):
+        page.locator("#attach-input").set_input_files(file("a.txt", "a"))
     expect(chat.uploads).to_have_attribute("data-state", "uploading")
     with page.expect_event("dialog"):
         page.evaluate("location.reload()")

@@ -58,12 +58,12 @@ def test_versions_come_back_with_their_answers_state_and_files_in_every_tab(
     # At the first version, the focus moves to the button that can still be pressed.
     expect(versions_of(chat, "Look up 1002").get_by_role("button", name="Next version")).to_be_focused()
     live = chat.log_entries()
-    assert other.log_entries() == live
+    other.expect_entries(live)
     assert [entry[0] for entry in live] == [entry[0] for entry in first]
     for tab in (chat, other):
         tab.reload()
         expect(versions_of(tab, "Look up 1002")).to_contain_text("Version 1 of 3")
-        assert tab.log_entries() == live
+        tab.expect_entries(live)
         expect(session_state(tab)).to_have_text(["order1002"])
 
     other.send("Which one?")
@@ -96,7 +96,7 @@ def test_a_tab_that_was_disconnected_shows_the_version_after_the_reconnect(
         expect(tab.messages).to_have_text(["Alpha", "Delta"])
         expect(tab.answers).to_have_text(["Alpha answered.", "Delta answered."])
         expect(versions_of(tab, "Alpha")).to_contain_text("Version 1 of 2")
-    assert away.log_entries() == chat.log_entries()
+    away.expect_entries(chat.log_entries())
 
 
 @pytest.mark.forwarded
@@ -169,7 +169,7 @@ def test_a_version_of_a_message_far_up_comes_back_whole(
     other.page.evaluate("scrollTo(0, 0)")  # loads earlier messages
     expect(other.messages).to_have_text(["First", "Second"])
     expect(versions_of(other, "First")).to_contain_text("Version 1 of 2")
-    assert other.log_entries() == chat.log_entries()
+    other.expect_entries(chat.log_entries())
 
 
 def test_a_failure_that_comes_back_can_be_tried_again_and_another_one_stays_away(

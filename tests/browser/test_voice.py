@@ -156,6 +156,7 @@ def test_an_answer_is_read_aloud_without_code_tables_and_formulas(open_tab: Open
     page.evaluate("spoken.at(-1).dispatchEvent(new Event('end'))")
     expect(stop).to_have_count(0)
     page.get_by_role("button", name="Read aloud").press("Enter")
+    expect(stop).to_be_visible()
     page.evaluate("dispatchEvent(new Event('pagehide'))")
     assert spoken(page) == []
 

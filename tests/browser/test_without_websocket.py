@@ -281,7 +281,7 @@ def test_a_confirmation_a_job_and_the_list_of_chats_work_in_two_tabs(
         expect(tab.log.get_by_role("region", name="Approval: Refund order 1001")).to_contain_text(
             "Rejected by you"
         )
-    assert chat.log_entries() == other.log_entries()
+    chat.expect_entries(other.log_entries())
     other.choose(title, "Pin")
     expect(chat.page.locator("#chats")).to_contain_text("Pinned")
 
