@@ -1,6 +1,7 @@
 -- Insert a delivery for each webhook that asked for the event: webhooks of the session's user, and webhooks for a group
 -- of which the user is a member. Called in the transaction of the event, so both are stored or neither. The payload has
--- ids and no text of the conversation. PL/pgSQL keeps the plans of the queries.
+-- ids and no text of the conversation. PL/pgSQL keeps the plans of the queries. A webhook whose deletion is under way
+-- is waited for and left out: otherwise the check of the foreign key would fail, and with it the event.
 
 CREATE OR REPLACE FUNCTION adk_stage_deliveries(session uuid, event_type text, subject_id text, details jsonb) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
@@ -20,7 +21,8 @@ BEGIN
         'data', jsonb_build_object('session_id', s.id, 'app_name', s.app_name, 'user_id', s.user_id::text) || details
     )
     FROM sessions_app_session s JOIN sessions_app_webhook w ON w.id = ANY(hooks)
-    WHERE s.id = session AND s.deleted_at IS NULL AND w.disabled_at IS NULL AND event_type = ANY(w.events);
+    WHERE s.id = session AND s.deleted_at IS NULL AND w.disabled_at IS NULL AND event_type = ANY(w.events)
+    FOR KEY SHARE OF w;
 END $$;
 
 -- Same triggers as before, with the new function. Replacing a function locks no table.
@@ -50,4 +52,15 @@ BEGIN
     RETURN NULL;
 END $$;
 
-DROP FUNCTION adk_tell_webhooks(uuid, text, text, jsonb);
+CREATE OR REPLACE FUNCTION adk_tell_of_task() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF EXISTS (SELECT FROM sessions_app_webhook WHERE session_id = NEW.session_id) THEN
+        INSERT INTO sessions_app_webhookdelivery (message_id, webhook_id, event, subject, payload)
+        SELECT gen_random_uuid(), w.id, 'task.changed', w.task_id, '{"data": {}}'
+        FROM sessions_app_webhook w WHERE w.session_id = NEW.session_id AND w.disabled_at IS NULL
+        FOR KEY SHARE OF w;
+    END IF;
+    RETURN NULL;
+END $$;
+
+DROP FUNCTION IF EXISTS adk_tell_webhooks(uuid, text, text, jsonb);

@@ -8,6 +8,7 @@ from django.db import transaction
 from sessions_app.base.actors import Act, ActionKind, UserActor
 from sessions_app.errors import ConflictError
 from sessions_app.models import AccountAct, LinkedAccount, Webhook
+from sessions_app.webhooks.changes import delete_with_deliveries
 
 
 @dataclass(frozen=True)
@@ -40,9 +41,10 @@ def link_account(by: UserActor, account: ForeignAccount, name: str) -> None:
 def unlink_account(by: UserActor, account_pk: Any) -> None:
     """End what an account at another service does for the user; the chats stay here. Idempotent."""
     with transaction.atomic():
-        row = LinkedAccount.objects.filter(pk=account_pk, user_id=by.user_pk).first()
+        # Locked: of two requests at once, one records the act.
+        row = LinkedAccount.objects.select_for_update().filter(pk=account_pk, user_id=by.user_pk).first()
         if row is None:
             return
-        Webhook.objects.filter(slack_thread__account=row).delete()
+        delete_with_deliveries(Webhook.objects.filter(slack_thread__account=row))
         row.delete()
         AccountAct.objects.record(by.user_pk, Act(by, ActionKind.DELETE, ("linkedaccount", str(row))))

@@ -18,6 +18,7 @@ from sessions_app.webhooks.targets import check_url
 
 MAX_WEBHOOKS = 20
 """Largest number of webhooks of a user."""
+NO_WEBHOOK = "There is no such webhook here."
 
 
 def make_webhook(
@@ -76,8 +77,18 @@ def delete_webhook(hooks: QuerySet[Webhook], hook_id: UUID, by: Actor) -> None:
     """
     hook = find_webhook(hooks, hook_id)
     with transaction.atomic():
-        hook.delete()
+        if not delete_with_deliveries(hooks.filter(pk=hook.pk)):
+            raise NotFoundError(NO_WEBHOOK)  # Another request was faster.
         AccountAct.objects.record(hook.user_id, Act(by, ActionKind.DELETE, ("webhook", str(hook_id))))
+
+
+def delete_with_deliveries(hooks: QuerySet[Webhook]) -> bool:
+    """Delete webhooks with their deliveries, also while runs end that add more; return False if none is left."""
+    with transaction.atomic():
+        # Locked: Django looks for the deliveries first, and those that a trigger adds afterwards would stay.
+        locked = list(hooks.select_for_update(of=("self",)).values_list("pk", flat=True))
+        deleted, _ = Webhook.objects.filter(pk__in=locked).delete()
+    return deleted > 0
 
 
 def stage_test(hooks: QuerySet[Webhook], hook_id: UUID, message_id: UUID | None = None) -> WebhookDelivery:
@@ -121,7 +132,7 @@ def find_webhook(hooks: QuerySet[Webhook], hook_id: UUID) -> Webhook:
     """
     hook = hooks.filter(pk=hook_id).first()
     if hook is None:
-        raise NotFoundError("There is no such webhook here.")
+        raise NotFoundError(NO_WEBHOOK)
     return hook
 
 

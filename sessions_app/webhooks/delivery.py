@@ -38,6 +38,7 @@ from sessions_app.models import Webhook, WebhookDelivery
 from sessions_app.process.celery_dispatch import request_deliveries
 from sessions_app.process.threads import create_task, in_thread
 from sessions_app.secrets.credential_encryption import decrypt_text
+from sessions_app.webhooks.changes import delete_with_deliveries
 from sessions_app.webhooks.signing import sign_delivery
 from sessions_app.webhooks.targets import ForbiddenTargetError, PublicHosts
 
@@ -189,7 +190,7 @@ async def _deliver_push(delivery: WebhookDelivery, push: Push | DeliveryAttempt 
     await in_thread(_record, delivery, attempt)
     # The row is the configuration of one task. Keep it while the last notification may still be retried.
     if push.is_last and not attempt.error:
-        await in_thread(delivery.webhook.delete)
+        await in_thread(delete_with_deliveries, Webhook.objects.filter(pk=delivery.webhook_id))
 
 
 async def _post(delivery: WebhookDelivery, body: bytes, own_headers: Mapping[str, str]) -> DeliveryAttempt:

@@ -21,6 +21,7 @@ from sessions_app.models import Invocation, Scope, Session, Webhook, WebhookDeli
 from sessions_app.process import celery_dispatch
 from sessions_app.process.threads import in_thread
 from sessions_app.secrets.credential_encryption import decrypt_text, encrypt_text
+from sessions_app.webhooks.changes import delete_with_deliveries
 from sessions_app.webhooks.delivery import Push
 from sessions_app.webhooks.signing import is_secret, sign_delivery
 from sessions_app.webhooks.targets import check_url
@@ -144,7 +145,7 @@ def _store(agent: AgentOfCaller, task: SiteTask, config: TaskPushNotificationCon
 def _delete(task: SiteTask, config_id: str) -> None:
     for hook in _hooks(task):
         if _config(hook).id == (config_id or task.id):
-            hook.delete()
+            delete_with_deliveries(Webhook.objects.filter(pk=hook.pk))
 
 
 def _hooks(task: SiteTask) -> list[Webhook]:

@@ -33,11 +33,14 @@ ADD_USED = f"""
 ADD_USED_OF_KEY = f"""
     INSERT INTO sessions_app_keyusage AS u (key_id, day, tokens)
     SELECT k.id, {TODAY}, %(tokens)s::bigint FROM lease JOIN sessions_app_apikey k ON k.id = %(key)s::uuid
-    WHERE %(tokens)s::bigint > 0
+    WHERE %(tokens)s::bigint > 0 FOR KEY SHARE OF k
     ON CONFLICT (key_id) DO UPDATE SET day = EXCLUDED.day,
         tokens = EXCLUDED.tokens + CASE WHEN u.day = EXCLUDED.day THEN u.tokens ELSE 0 END
     RETURNING u.key_id"""  # noqa: S608
-"""Part of a statement: counts the use for the API key of the parameter `key`, if `lease` has a row."""
+"""Part of a statement: counts the use for the API key of the parameter `key`, if `lease` has a row.
+
+A key whose deletion is under way is waited for and left out: the check of the foreign key would fail the statement.
+"""
 
 
 async def add_used(session_id: UUID, used: Used) -> None:

@@ -19,6 +19,7 @@ from sessions_app.invocations.worker import worker
 from sessions_app.models import ApiKey, Invocation, KeyUsage, PersonUsage
 from tests.fakes import ScriptedModel
 from tests.integration.limits.words_app import ask, using
+from tests.integration.locks import blocked, held
 
 pytestmark = pytest.mark.usefixtures("loop_end")
 
@@ -68,6 +69,15 @@ async def test_a_repeated_message_of_a_spent_key_is_told_its_invocation(
     assert (
         rows[1].error_message == "The API key has used its tokens of today. Try again after midnight (UTC)."
     )
+
+
+async def test_a_run_ends_while_its_key_is_being_deleted(person: User, model: ScriptedModel) -> None:
+    model.turns = [using(5)]
+    key = await new_key(person, 0)
+    async with held("DELETE FROM sessions_app_apikey"):
+        asking = asyncio.create_task(ask(person, by=key))
+        await blocked(1)
+    assert await asking == ("completed", "")
 
 
 async def test_a_key_without_a_budget_is_counted_and_not_limited(person: User, model: ScriptedModel) -> None:

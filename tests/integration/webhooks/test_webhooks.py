@@ -25,7 +25,7 @@ from sessions_app import use_cases
 from sessions_app.base import actors
 from sessions_app.errors import InvalidInputError
 from sessions_app.invocations.worker import worker
-from sessions_app.models import AccountAct, ApiKey, Webhook, WebhookDelivery
+from sessions_app.models import AccountAct, ApiKey, Invocation, Webhook, WebhookDelivery
 from sessions_app.webhooks import changes, delivery
 from sessions_app.webhooks.delivery import start_round
 from sessions_app.webhooks.targets import check_url, is_public
@@ -33,6 +33,7 @@ from tests.fakes import ScriptedModel
 from tests.integration.access import make_job, make_request, make_session
 from tests.integration.api.conftest import make_key
 from tests.integration.due_deliveries import deliver_due, push_nothing
+from tests.integration.locks import blocked, held
 from tests.served_agents import Served
 
 pytestmark = pytest.mark.usefixtures("loop_end")
@@ -371,6 +372,40 @@ async def test_making_and_deleting_are_recorded_and_the_secret_is_stored_encrypt
     listed = await AsyncClient().get(HOOKS, headers=key)
     assert "whsec_" not in listed.content.decode()
     assert (await AsyncClient().delete(f"{HOOKS}/{hook['id']}", headers=key)).status_code == 204
+    assert [act.action async for act in AccountAct.objects.order_by("pk")] == ["add", "delete"]
+
+
+@pytest.mark.parametrize("is_push", [False, True])
+async def test_a_run_ends_while_its_webhook_is_being_deleted(
+    person: User, key: dict[str, str], receiver: Receiver, model: ScriptedModel, *, is_push: bool
+) -> None:
+    model.turns = ["Hi."]
+    session = await use_cases.create_session(person, "words")
+    await make_hook(key, receiver.port)
+    if is_push:
+        await Webhook.objects.aupdate(session=session.pk, events=[])
+    async with held("DELETE FROM sessions_app_webhook"):
+        await use_cases.send_message(actors.person(person), session.pk, "m1", "hello")
+        await blocked(1)
+    await worker().wait_until_idle()
+    assert (await Invocation.objects.aget()).status == "completed"
+    assert await WebhookDelivery.objects.acount() == 0
+
+
+async def test_a_webhook_is_deleted_once_while_a_run_ends(
+    person: User, key: dict[str, str], receiver: Receiver
+) -> None:
+    hook = await make_hook(key, receiver.port)
+    session = await sync_to_async(make_session)(person)
+    ending = f"SELECT adk_stage_deliveries('{session.pk}', 'run.ended', 'e-1', '{{}}')"
+    async with held(ending):
+        deleting = [
+            asyncio.create_task(AsyncClient().delete(f"{HOOKS}/{hook['id']}", headers=key)) for _ in range(2)
+        ]
+        await blocked(2)
+    statuses = [response.status_code for response in await asyncio.gather(*deleting)]
+    assert sorted(statuses) == [204, 404]
+    assert await WebhookDelivery.objects.acount() == 0
     assert [act.action async for act in AccountAct.objects.order_by("pk")] == ["add", "delete"]
 
 

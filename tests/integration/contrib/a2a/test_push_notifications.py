@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncIterator, Callable
 from typing import Any
@@ -29,14 +30,16 @@ from google.protobuf.json_format import ParseDict
 from runtime.tools import FunctionTool
 from sessions_app.contrib.a2a.push import MAX_CONFIGS
 from sessions_app.invocations.worker import worker
-from sessions_app.models import ApiKey, Invocation, Webhook, WebhookDelivery
+from sessions_app.models import ApiKey, Invocation, Session, Webhook, WebhookDelivery
 from sessions_app.tasks import _push_of as push_of
 from sessions_app.webhooks.signing import new_secret
 from tests.fakes import ScriptedModel, call
+from tests.integration.access import make_job
 from tests.integration.api.conftest import make_key
 from tests.integration.contrib.a2a.conftest import program_of
 from tests.integration.contrib.a2a.talk import apply_all, message, say, state_of
 from tests.integration.due_deliveries import deliver_due
+from tests.integration.locks import blocked, held
 from tests.integration.webhooks.test_webhooks import Receiver, is_signed, make_due
 from tests.integration.webhooks.test_webhooks import receiver as receiver
 
@@ -107,6 +110,28 @@ async def test_an_address_is_told_when_a_task_asks_and_when_it_ends(
     assert set(told(receiver)) == {"completed"}
     assert {headers["webhook-id"] for headers, _ in receiver.requests} <= refused
     assert not await Webhook.objects.aexists()  # Nothing happens in the task any more.
+
+
+async def test_the_last_notification_of_a_task_while_another_comes_to_rest_ends_its_configuration(
+    receiver: Receiver, to_localhost: None, program: Client, model: ScriptedModel
+) -> None:
+    model.turns.append("Done.")
+    config = TaskPushNotificationConfig(url=f"http://localhost:{receiver.port}/a2a")
+    asked = SendMessageRequest(
+        message=message("Hello"),
+        configuration=SendMessageConfiguration(task_push_notification_config=config),
+    )
+    task = await apply_all(program.send_message(asked))
+    await worker().wait_until_idle()
+    await sync_to_async(make_job)(await Session.objects.aget(pk=task.context_id))
+    known = {str(row.message_id) async for row in WebhookDelivery.objects.all()}
+    async with held("UPDATE sessions_app_tooljob SET status = 'waiting'"):
+        delivering = asyncio.create_task(deliver_due(push_of))
+        await blocked(1)
+    await delivering
+    assert set(told(receiver)) == {"completed"}
+    assert {headers["webhook-id"] for headers, _ in receiver.requests} <= known
+    assert not await Webhook.objects.aexists()
 
 
 async def test_a_notification_is_signed_with_the_secret_of_the_program_which_is_not_sent(
