@@ -1,4 +1,4 @@
-"""Steps of a workflow as a card: rows of steps, and those that may run at once side by side."""
+"""A workflow as a card: rows of its nodes, and those that may run at once side by side. People see nodes as steps."""
 
 import logging
 from collections.abc import Iterable, Sequence
@@ -34,19 +34,19 @@ STATE_WORDS = {
 WAITING_UNTIL = gettext_lazy("Waiting until {time}")
 MAX_ROWS = 30
 """Largest number of rows of a card; of a longer workflow, the last rows are shown."""
-MAX_INNER_STEPS = 20
-"""Largest number of steps shown below a step."""
+MAX_INNER_NODES = 20
+"""Largest number of nodes shown below a node."""
 MAX_OUTPUT_LENGTH = 1_000
 
 
 @dataclass(frozen=True)
-class StepView:
-    """A step for the template.
+class NodeView:
+    """A node for the template.
 
     Attributes:
         output: the output as text, shortened.
-        inner: the first steps below it.
-        hidden: number of the steps below it that are not shown.
+        inner: the first nodes below it.
+        hidden: number of the nodes below it that are not shown.
     """
 
     name: str
@@ -57,7 +57,7 @@ class StepView:
     ended_at: datetime | None
     attempts: int
     output: str
-    inner: "list[StepView]"
+    inner: "list[NodeView]"
     hidden: int
 
     @property
@@ -76,29 +76,29 @@ class StepView:
 
     @property
     def has_time(self) -> bool:
-        """True for a step whose duration is known, or still grows."""
+        """True for a node whose duration is known, or still grows."""
         is_open = self.state in OPEN_STATES
         return self.began_at is not None and (is_open or self.ended_at is not None)
 
 
 @dataclass(frozen=True)
-class StepCard:
+class WorkflowCard:
     """A run of a workflow for the template.
 
     Attributes:
-        rows: the last rows of its steps.
-        hidden: number of the earlier steps.
-        current: the step to name in one line; None when nothing is open or failed.
-        done: number of steps that are done.
-        count: number of steps that are not skipped.
+        rows: the last rows of its nodes.
+        hidden: number of the earlier nodes.
+        current: the node to name in one line; None when nothing is open or failed.
+        done: number of nodes that are done.
+        count: number of nodes that are not skipped.
     """
 
-    workflow: StepView
+    workflow: NodeView
     face: Face
     path: str
-    rows: list[list[StepView]]
+    rows: list[list[NodeView]]
     hidden: int
-    current: StepView | None
+    current: NodeView | None
     done: int
     count: int
     is_open: bool
@@ -110,108 +110,108 @@ class CardMaker:
 
     Attributes:
         in_transcript: True for a page that is not the chat: it has no scripts, and others than the owner read it.
-        has_outputs: True to show what each step has returned.
+        has_outputs: True to show what each node has returned.
     """
 
     app_name: str
     in_transcript: bool = False
     has_outputs: bool = True
 
-    def load(self, session: Session, invocation_id: str) -> list[StepCard]:
+    def load(self, session: Session, invocation_id: str) -> list[WorkflowCard]:
         """Load the cards of an invocation of the session; none if they cannot be shown, logged once."""
         try:
             return self.cards(load_progress(session, invocation_id))
         except Exception:  # One odd event must not take down the page or the transcript.
             logger.exception(
-                "Steps of %s in session %s cannot be shown",
+                "The workflows of invocation %s in session %s cannot be shown",
                 invocation_id,
                 session.pk,
                 extra={"invocation_id": invocation_id, "session_id": str(session.pk)},
             )
             return []
 
-    def cards(self, invocation: InvocationProgress) -> list[StepCard]:
+    def cards(self, invocation: InvocationProgress) -> list[WorkflowCard]:
         """Return the cards of an invocation's workflows."""
         if invocation.is_continued:
             return []
         return [self._card(run) for run in invocation.runs]
 
-    def _card(self, run: WorkflowProgress) -> StepCard:
-        steps = [step for step in run.root.children if not step.is_join]
-        rows = [[self._view(step) for step in beside] for beside in _rows(steps)]
-        current = _current(steps)
+    def _card(self, run: WorkflowProgress) -> WorkflowCard:
+        nodes = [node for node in run.root.children if not node.is_join]
+        rows = [[self._view(node) for node in beside] for beside in _rows(nodes)]
+        current = _current(nodes)
         is_unsettled = run.root.state in OPEN_STATES or run.root.state is NodeState.FAILED
-        return StepCard(
+        return WorkflowCard(
             workflow=self._view(replace(run.root, output=None, children=[])),
             face=face_of(self.app_name, run.root.name),
             path=run.root.path,
             rows=rows[-MAX_ROWS:],
             hidden=sum(len(row) for row in rows[:-MAX_ROWS]),
             current=self._view(current) if current else None,
-            done=sum(step.state is NodeState.DONE for step in steps),
-            count=sum(step.state is not NodeState.SKIPPED for step in steps),
+            done=sum(node.state is NodeState.DONE for node in nodes),
+            count=sum(node.state is not NodeState.SKIPPED for node in nodes),
             is_open=self.in_transcript or is_unsettled,
         )
 
-    def _view(self, step: NodeProgress) -> StepView:
+    def _view(self, node: NodeProgress) -> NodeView:
         output = ""
-        if self.has_outputs and step.output is not None:
-            shown = mask_keys(step.output) if self.in_transcript else step.output
+        if self.has_outputs and node.output is not None:
+            shown = mask_keys(node.output) if self.in_transcript else node.output
             output, _ = outline(shown, MAX_OUTPUT_LENGTH)
-        words = words_of(step)
-        if self.in_transcript and step.state is NodeState.WAITING:
+        words = state_in_words(node)
+        if self.in_transcript and node.state is NodeState.WAITING:
             words = gettext("Waiting")
-        inner = [below for below in step.children if not below.is_join]
-        return StepView(
-            name=as_words(step.name),
-            state=step.state,
+        inner = [below for below in node.children if not below.is_join]
+        return NodeView(
+            name=as_words(node.name),
+            state=node.state,
             words=words,
-            waits_until=_moment(step.waits_until),
-            began_at=_moment(step.began_at),
-            ended_at=_moment(step.ended_at),
-            attempts=step.attempts,
+            waits_until=_moment(node.waits_until),
+            began_at=_moment(node.began_at),
+            ended_at=_moment(node.ended_at),
+            attempts=node.attempts,
             output=output,
-            inner=[self._view(below) for below in inner[:MAX_INNER_STEPS]],
-            hidden=max(0, len(inner) - MAX_INNER_STEPS),
+            inner=[self._view(below) for below in inner[:MAX_INNER_NODES]],
+            hidden=max(0, len(inner) - MAX_INNER_NODES),
         )
 
 
-def words_of(step: NodeProgress) -> str:
-    """Return the state of a step in words."""
-    until = _moment(step.waits_until)
+def state_in_words(node: NodeProgress) -> str:
+    """Return the state of a node in words."""
+    until = _moment(node.waits_until)
     if until is not None:
         return str(WAITING_UNTIL).format(time=f"{localtime(until):%Y-%m-%d %H:%M %Z}")
-    if _only_waits(step):
+    if _only_waits(node):
         return gettext("Waiting")
-    return str(STATE_WORDS[step.state])
+    return str(STATE_WORDS[node.state])
 
 
-def _only_waits(step: NodeProgress) -> bool:
-    """Return True for a step in the background of which nothing but waits is left."""
-    if step.state is not NodeState.IN_BACKGROUND:
+def _only_waits(node: NodeProgress) -> bool:
+    """Return True for a node in the background of which nothing but waits is left."""
+    if node.state is not NodeState.IN_BACKGROUND:
         return False
-    open_steps = [
-        below for below in step.walk() if below.state is NodeState.IN_BACKGROUND and not below.children
+    open_nodes = [
+        below for below in node.walk() if below.state is NodeState.IN_BACKGROUND and not below.children
     ]
-    return all(below.waits_until is not None for below in open_steps)
+    return all(below.waits_until is not None for below in open_nodes)
 
 
-def _rows(steps: Iterable[NodeProgress]) -> list[list[NodeProgress]]:
-    """Return the steps in rows, by their ranks."""
-    return [list(beside) for _, beside in groupby(sorted(steps, key=_rank_of), key=_rank_of)]
+def _rows(nodes: Iterable[NodeProgress]) -> list[list[NodeProgress]]:
+    """Return the nodes in rows, by their ranks."""
+    return [list(beside) for _, beside in groupby(sorted(nodes, key=_rank_of), key=_rank_of)]
 
 
-def _current(steps: Sequence[NodeProgress]) -> NodeProgress | None:
-    """Return the step to name in one line: one that waits for the person, else one that has failed or runs."""
+def _current(nodes: Sequence[NodeProgress]) -> NodeProgress | None:
+    """Return the node to name in one line: one that waits for the person, else one that has failed or runs."""
     for states in ({NodeState.WAITING}, {NodeState.FAILED}, OPEN_STATES):
-        found = [step for step in steps if step.state in states]
+        found = [node for node in nodes if node.state in states]
         if found:
             return found[-1]
     return None
 
 
-def _rank_of(step: NodeProgress) -> int:
-    return step.rank
+def _rank_of(node: NodeProgress) -> int:
+    return node.rank
 
 
 def _moment(seconds: float | None) -> datetime | None:

@@ -42,7 +42,7 @@ from sessions_app.rendering.questions import (
     StoppedBlock,
 )
 from sessions_app.rendering.session_view import SessionView
-from sessions_app.rendering.workflow_card import StepCard
+from sessions_app.rendering.workflow_card import WorkflowCard
 
 _Question = (
     ConfirmationRequestBlock | ChoiceBlock | CredentialRequestBlock | RemoteQuestionBlock | InputRequestBlock
@@ -89,7 +89,7 @@ class Entry:
     at: datetime
     pieces: list[Piece]
     is_undone: bool = False
-    cards: Sequence[StepCard] = ()
+    cards: Sequence[WorkflowCard] = ()
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ class EntryContext:
     answered: set[str]
     delayed: set[str] = field(default_factory=set)
     outcomes: dict[str, list[Piece]] = field(default_factory=dict)
-    cards: dict[str, list[StepCard]] = field(default_factory=dict)
+    cards: dict[str, list[WorkflowCard]] = field(default_factory=dict)
     waiting: Mapping[str, str] = field(default_factory=dict)
 
 

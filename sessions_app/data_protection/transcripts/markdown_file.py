@@ -15,7 +15,7 @@ from sessions_app.data_protection.transcripts.entries import Entry, Piece
 from sessions_app.models import Session
 from sessions_app.rendering.faces import app_face
 from sessions_app.rendering.markdown.citations import Source
-from sessions_app.rendering.workflow_card import StepCard, StepView
+from sessions_app.rendering.workflow_card import NodeView, WorkflowCard
 
 MARKUP = re.compile(r"([\\`*_\[\]<>#~|])")
 LINE_END = re.compile("\r\n|\r|\n")
@@ -62,33 +62,33 @@ def _write_piece(piece: Piece) -> str:
             return f"*{_escape_line(piece.text)}*"
 
 
-def _write_card(card: StepCard) -> str:
-    """Return a workflow as a list of its steps; what they returned follows."""
+def _write_card(card: WorkflowCard) -> str:
+    """Return a workflow as a list of its nodes; their outputs follow."""
     counted = gettext("%(done)s of %(count)s steps") % {"done": card.done, "count": card.count}
     lines = [f"*{_escape_line(card.face.name)}: {counted}*", ""]
     outputs = []
     if card.hidden:
         hidden = ngettext("%(count)s earlier step", "%(count)s earlier steps", card.hidden)
         lines.append(f"- {hidden % {'count': card.hidden}}")
-    for step in chain.from_iterable(card.rows):
-        lines.append(f"- {_step_line(step)}")
-        lines += [f"  - {_step_line(below)}" for below in step.inner]
-        if step.hidden:
-            more = ngettext("%(count)s more step", "%(count)s more steps", step.hidden)
-            lines.append(f"  - {more % {'count': step.hidden}}")
-        if step.output:
-            label = gettext("Result of %(name)s") % {"name": step.name}
-            outputs.append(f"\n\n{_escape_line(label)}:\n\n{_fence(step.output)}")
+    for node in chain.from_iterable(card.rows):
+        lines.append(f"- {_node_line(node)}")
+        lines += [f"  - {_node_line(below)}" for below in node.inner]
+        if node.hidden:
+            more = ngettext("%(count)s more step", "%(count)s more steps", node.hidden)
+            lines.append(f"  - {more % {'count': node.hidden}}")
+        if node.output:
+            label = gettext("Result of %(name)s") % {"name": node.name}
+            outputs.append(f"\n\n{_escape_line(label)}:\n\n{_fence(node.output)}")
     return "\n".join(lines) + "".join(outputs)
 
 
-def _step_line(step: StepView) -> str:
-    facts = [step.words]
-    if step.attempts > 1:
-        facts.append(gettext("attempt %(number)s") % {"number": step.attempts})
-    if step.duration:
-        facts.append(step.duration)
-    return f"{_escape_line(step.name)}: {', '.join(facts)}"
+def _node_line(node: NodeView) -> str:
+    facts = [node.words]
+    if node.attempts > 1:
+        facts.append(gettext("attempt %(number)s") % {"number": node.attempts})
+    if node.duration:
+        facts.append(node.duration)
+    return f"{_escape_line(node.name)}: {', '.join(facts)}"
 
 
 def _write_source(source: Source) -> str:

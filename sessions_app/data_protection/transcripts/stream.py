@@ -27,7 +27,7 @@ from sessions_app.models import Artifact, Event, Session, ToolJob
 from sessions_app.process.threads import download_threads, fetch_rows, in_thread
 from sessions_app.rendering.once_filter import once
 from sessions_app.rendering.session_view import SessionView
-from sessions_app.rendering.workflow_card import CardMaker, StepCard
+from sessions_app.rendering.workflow_card import CardMaker, WorkflowCard
 from sessions_app.secrets.masking import mask_keys
 
 logger = logging.getLogger(__name__)
@@ -85,7 +85,7 @@ async def stream_entries(
     """
     owner = session.user.get_username()
     outcomes: dict[str, list[Piece]] = {}
-    cards: dict[str, list[StepCard]] = {}
+    cards: dict[str, list[WorkflowCard]] = {}
     with_cards: set[str] = set()
     async for batch in read_batches(session, with_undone=with_undone, only=only):
         events, answers = await download_threads.run(_read_batch, batch)
@@ -169,7 +169,7 @@ def _read_batch(batch: EventBatch) -> tuple[list[RuntimeEvent], set[tuple[str, b
     return events, answers
 
 
-def _read_cards(session: Session, view: SessionView, invocation_id: str) -> list[StepCard]:
+def _read_cards(session: Session, view: SessionView, invocation_id: str) -> list[WorkflowCard]:
     maker = CardMaker(session.app_name, in_transcript=True, has_outputs=view.shows_details)
     with view.reader.reading():
         return maker.load(session, invocation_id)

@@ -17,7 +17,7 @@ from sessions_app.history.rewinds import Rewinds
 from sessions_app.models import AnswerRequest, Event, Session
 from sessions_app.rendering.once_filter import once
 from sessions_app.rendering.session_view import Reader, SessionView
-from sessions_app.rendering.workflow_card import CardMaker, StepCard
+from sessions_app.rendering.workflow_card import CardMaker, WorkflowCard
 from sessions_app.secrets.masking import mask_keys
 
 logger = logging.getLogger(__name__)
@@ -36,7 +36,7 @@ class SeenEvent:
     entry: Entry | None
 
 
-def load_begun_nodes(session: Session, events: Sequence[Event]) -> dict[str, list[StepCard]]:
+def load_begun_nodes(session: Session, events: Sequence[Event]) -> dict[str, list[WorkflowCard]]:
     """Return the nodes of the workflows that begin in the events, as they stand now, by invocation."""
     shown = {event.invocation_id for event in events if event.invocation_id}
     of_nodes = session.events.filter(invocation_id__in=shown, body__has_key="nodeInfo")
@@ -51,7 +51,7 @@ def load_seen_events(
     session: Session,
     events: Sequence[Event],
     rewinds: Rewinds,
-    cards: dict[str, list[StepCard]] | None = None,
+    cards: dict[str, list[WorkflowCard]] | None = None,
 ) -> list[SeenEvent]:
     """Return the events as the person saw them, without invisible events, in three queries at most.
 

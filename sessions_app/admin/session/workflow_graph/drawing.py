@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 from runtime.workflow.base_node import START
 from runtime.workflow.graph import Graph
 from runtime.workflow.progress import NodeProgress, state_of
-from sessions_app.rendering.workflow_card import STATE_WORDS, words_of
+from sessions_app.rendering.workflow_card import STATE_WORDS, state_in_words
 
 MAX_UNFOLDED = 40
 """Number of nodes from which those that are alike are folded."""
@@ -60,7 +60,7 @@ def _drawn(names: Sequence[str], by_name: Mapping[str, Sequence[NodeProgress]]) 
     title = names[0]
     facts = [str(STATE_WORDS[state])]
     if len(runs) == 1:
-        facts = [words_of(runs[0])]
+        facts = [state_in_words(runs[0])]
     if len(names) > 1:
         title = _("%(count)s nodes") % {"count": len(names)}
     elif len(runs) > 1:

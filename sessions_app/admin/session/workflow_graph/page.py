@@ -15,7 +15,7 @@ from sessions_app.admin.session.workflow_graph.drawing import draw
 from sessions_app.history.workflow_progress import InvocationProgress, load_progress
 from sessions_app.models import Session
 from sessions_app.rendering.audit_values import format_duration, format_json
-from sessions_app.rendering.workflow_card import words_of
+from sessions_app.rendering.workflow_card import state_in_words
 
 MAX_RUNS = 200
 """Number of runs at the beginning of a page's list, and largest number of later ones that staff may act on."""
@@ -129,7 +129,7 @@ def _workflow(session: Session, loaded: InvocationProgress, number: int, node: s
         anchored.add(each.name)
     return DrawnWorkflow(
         progress=run.root,
-        words=words_of(run.root),
+        words=state_in_words(run.root),
         drawing=drawing,
         rows=rows,
         hidden=len(runs) - len(rows),
@@ -162,7 +162,7 @@ def _row(session: Session, loaded: InvocationProgress, progress: NodeProgress, a
     return RunRow(
         progress=progress,
         anchor=anchor,
-        words=words_of(progress),
+        words=state_in_words(progress),
         duration=duration,
         input=_json(progress.input),
         output=_json(progress.output),
