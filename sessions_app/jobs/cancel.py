@@ -65,12 +65,14 @@ def _store_request(job: ToolJobQuerySet, by: Actor, reason: str) -> None:
     with transaction.atomic():
         for pk, session_id in first.values_list("pk", "session_id"):
             SessionAct.objects.record(session_id, Act(by, ActionKind.STOP, ("tooljob", str(pk)), reason))
-        first.update(
+        is_first = first.update(
             cancel_requested_at=Now(),
             cancelled_by_id=by.user_pk,
             cancelled_by_name=by.name,
             cancel_reason=reason,
         )
+        if not is_first:  # Meanwhile another request was stored, or the job has ended: leave no act.
+            transaction.set_rollback(True)
 
 
 def end_cancelled_job(job_id: UUID) -> bool:

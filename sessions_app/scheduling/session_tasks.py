@@ -29,9 +29,11 @@ def cancel_task(session_id: UUID, task_id: int, by: Actor, reason: str = "") -> 
         if matching.shown().exists():
             act = Act(by, ActionKind.STOP, ("scheduledtask", str(task_id)), reason)
             SessionAct.objects.record(session_id, act)
-        matching.shown().update(
+        is_cancelled = matching.shown().update(
             next_at=None, cancelled_at=Now(), cancelled_by_id=by.user_pk, cancelled_by_name=by.name
         )
+        if not is_cancelled:  # Meanwhile somebody else has cancelled the task, or it is over: leave no act.
+            transaction.set_rollback(True)
     task = matching.first()
     if task is None:
         active_ids = ", ".join(str(pk) for pk in of_session.active().values_list("pk", flat=True))

@@ -30,11 +30,12 @@ def make_link(session: Session, by: Actor) -> ShareLink:
 
 def revoke_links(links: ShareLinkQuerySet, by: Actor) -> None:
     """Revoke the active links among `links`, and record the acts."""
-    with transaction.atomic():
-        # Acts first: after the update `links.active()` is empty.
-        for link_pk, session_id in links.active().values_list("pk", "session_id"):
+    for link_pk, session_id in links.active().values_list("pk", "session_id"):
+        with transaction.atomic():
             SessionAct.objects.record(session_id, Act(by, ActionKind.REVOKE, ("sharelink", str(link_pk))))
-        links.active().update(revoked_at=Now(), revoked_by_name=by.name)
+            active = ShareLink.objects.active().filter(pk=link_pk)
+            if not active.update(revoked_at=Now(), revoked_by_name=by.name):  # Somebody else was faster.
+                transaction.set_rollback(True)
 
 
 def shared_session(token: str, reader_pk: Any) -> Session:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable, Coroutine, Iterator
+from functools import partial
 from typing import Any
 
 import pytest
@@ -25,14 +27,29 @@ from sessions_app.errors import ConflictError
 from sessions_app.invocations.worker import worker
 from sessions_app.jobs import confirm, job_tool
 from sessions_app.jobs.cancel import cancel_job
-from sessions_app.models import Event, Invocation, ScheduledTask, Session, SessionAct, ToolJob
+from sessions_app.models import (
+    AccountAct,
+    Event,
+    Invocation,
+    LinkedAccount,
+    ScheduledTask,
+    Session,
+    SessionAct,
+    ShareLink,
+    ToolJob,
+)
 from sessions_app.process import threads
+from sessions_app.process.threads import in_thread
 from sessions_app.routing import websocket_urlpatterns
+from sessions_app.scheduling.session_tasks import cancel_task
 from sessions_app.scheduling.tools import cancel_scheduled_task, schedule_task
+from sessions_app.sessions.sharing import revoke_links
 from sessions_app.store.sql.invocation_queue import NewInvocation
 from tests.fakes import ScriptedModel, call
+from tests.integration.access import make_job, make_schedule, make_session, make_share_link
 from tests.integration.admin.audit_rows import page_of, read, text_of
 from tests.integration.jobs.job_helpers import run_queue, run_task
+from tests.integration.locks import blocked, held
 from tests.integration.scheduling.schedule_helpers import fire_due_tasks, make_due
 from tests.integration.socket_tab import Websocket
 from tests.served_agents import Served
@@ -295,3 +312,34 @@ def test_an_odd_address_loses_no_message(
         )
     )
     assert asked(session) == [("person", "ada", "fe80::1" if address.startswith("fe80") else None)]
+
+
+@pytest.mark.parametrize("kind", ["tooljob", "scheduledtask", "sharelink", "linkedaccount"])
+@pytest.mark.usefixtures("loop_end")
+async def test_of_two_requests_at_once_one_is_recorded(person: User, kind: str) -> None:
+    by = actors.person(person)
+    session = await in_thread(make_session, person)
+    row: Any
+    act: Callable[[], object]
+    match kind:
+        case "tooljob":
+            row = await in_thread(make_job, session)
+            act = partial(cancel_job, row.pk, by=by)
+        case "scheduledtask":
+            row = await in_thread(make_schedule, session)
+            act = partial(cancel_task, session.pk, row.pk, by)
+        case "sharelink":
+            row = await in_thread(make_share_link, session)
+            act = partial(revoke_links, ShareLink.objects.filter(session=session), by)
+        case _:
+            row = await LinkedAccount.objects.acreate(
+                user=person, service="slack", place="T1", account="U1", name="ada"
+            )
+            act = partial(use_cases.unlink_account, by, row.pk)
+    async with held(f"SELECT 1 FROM {row._meta.db_table} FOR UPDATE"):
+        requests = [asyncio.create_task(in_thread(act)) for _ in range(2)]
+        await blocked(2)
+    await asyncio.gather(*requests)
+    of_session = SessionAct.objects.filter(subject_kind=kind, actor_kind="person")
+    of_account = AccountAct.objects.filter(subject_kind=kind)
+    assert await of_session.acount() + await of_account.acount() == 1
