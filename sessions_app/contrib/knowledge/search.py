@@ -1,11 +1,11 @@
 """Search of knowledge bases, by words and by meaning, in one snapshot of the database."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from django.contrib.auth import get_user_model
-from django.db import Error, connection, transaction
+from django.db import Error, IntegrityError, connection, transaction
 
 from runtime.context import Context
 from runtime.memory.memory_entry import words_of
@@ -118,15 +118,27 @@ def _record(agent_name: str, query: str, bases: Sequence[str], found: Sequence[K
     running = Invocation.objects.filter(invocation_id=current_invocation_id()).first()
     if running is None:
         return
+    values = {
+        "session_id": running.session_id,
+        "invocation_id": running.invocation_id,
+        "agent_name": storable(agent_name)[:255],
+        "bases": ", ".join(sorted(bases)),
+        "query": query,
+        "found": len(found),
+    }
+    ranked = list(enumerate(found, 1))
+    try:
+        _store(values, ranked)
+    except IntegrityError:
+        # Since the search a version was replaced, or a document deleted. Its passages are in the answer all the same.
+        kept = KnowledgePassage.objects.in_bulk([row.pk for row in found])
+        _store(values, [(rank, row) for rank, row in ranked if row.pk in kept])
+
+
+def _store(values: Mapping[str, Any], ranked: Iterable[tuple[int, KnowledgePassage]]) -> None:
+    """Store a search with the passages that it has found, by rank."""
     with transaction.atomic():
-        search = KnowledgeSearch.objects.create(
-            session_id=running.session_id,
-            invocation_id=running.invocation_id,
-            agent_name=storable(agent_name)[:255],
-            bases=", ".join(sorted(bases)),
-            query=query,
-            found=len(found),
-        )
+        search = KnowledgeSearch.objects.create(**values)
         KnowledgeUse.objects.bulk_create(
             KnowledgeUse(
                 search=search,
@@ -136,5 +148,5 @@ def _record(agent_name: str, query: str, bases: Sequence[str], found: Sequence[K
                 place=row.place[:MAX_PLACE_LENGTH],
                 rank=rank,
             )
-            for rank, row in enumerate(found, 1)
+            for rank, row in ranked
         )

@@ -31,12 +31,14 @@ from sessions_app.models import (
     ShareLink,
     StaffAct,
 )
+from sessions_app.process.threads import in_thread
 from sessions_app.rendering.sources import sources_of
 from tests.fakes import ScriptedModel, call
 from tests.integration.admin.audit_rows import list_url, sign_in
 from tests.integration.contrib.knowledge.bases import make_base, read
 from tests.integration.data_protection.people import files_with, found_in_database
 from tests.integration.jobs.job_helpers import talk
+from tests.integration.locks import blocked, held
 from tests.served_agents import Served
 
 pytestmark = pytest.mark.usefixtures("background_end")
@@ -83,6 +85,24 @@ def test_an_answer_cites_the_passage_with_document_and_heading(person: User, ser
     )
     use = KnowledgeUse.objects.get(rank=1)
     assert (use.search, use.place, use.version_number) == (search, "Shop / Refunds / Late returns", 1)
+
+
+@pytest.mark.usefixtures("loop_end")
+async def test_a_version_that_is_replaced_during_a_search_does_not_fail_the_answer(
+    person: User, served: Served
+) -> None:
+    base = await in_thread(make_base)
+    await in_thread(read, base, "a.txt", "Old lamp")
+    await in_thread(read, base, "b.txt", "Another lamp")
+    served(clerk("handbook"))
+    async with held("LOCK TABLE sessions_app_knowledgesearch IN SHARE ROW EXCLUSIVE MODE"):
+        answering = asyncio.create_task(in_thread(answer_to, person, "lamp"))
+        await blocked(1)
+        await in_thread(read, base, "a.txt", "New lamp")
+    assert "lamp" in (await answering).text()
+    search = await KnowledgeSearch.objects.aget()
+    uses = [use async for use in search.uses.select_related("document")]
+    assert (search.found, [use.document.name for use in uses]) == (2, ["b.txt"])
 
 
 def test_a_search_finds_only_what_its_person_may_read_in_this_app_with_this_agent(
