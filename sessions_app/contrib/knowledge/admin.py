@@ -29,7 +29,12 @@ from sessions_app.admin.framework.permissions import (
     within_remits,
 )
 from sessions_app.admin.framework.staff_records import RecordedActsMixin
-from sessions_app.contrib.knowledge.documents import check_file, passages_of, upload_file
+from sessions_app.contrib.knowledge.documents import (
+    check_file,
+    delete_with_versions,
+    passages_of,
+    upload_file,
+)
 from sessions_app.errors import FilesUnavailableError, InvalidInputError, TooLargeError
 from sessions_app.models import (
     Event,
@@ -189,6 +194,9 @@ class KnowledgeDocumentAdmin(RecordedActsMixin, KeysetAdmin):
         version = upload_file(obj.base, form.cleaned_data["file"], request.user.pk)
         obj.pk = version.document_id
         obj.name = version.document.name
+
+    def delete_model(self, request: HttpRequest, obj: KnowledgeDocument) -> None:
+        delete_with_versions(obj)
 
     @admin.display(description="Newest version")
     def newest(self, document: KnowledgeDocument) -> SafeString:

@@ -62,6 +62,18 @@ def upload_file(base: KnowledgeBase, upload: "UploadedFile[Any]", user_pk: Any) 
     return version
 
 
+def delete_with_versions(document: KnowledgeDocument) -> bool:
+    """Delete a document with its files; return False if somebody else has deleted it."""
+    with transaction.atomic():
+        locked = KnowledgeDocument.objects.select_for_update().filter(pk=document.pk).first()
+        if locked is None:
+            return False
+        # Locked, too: Django reads the rows to delete first, and a worker that reads a file could add passages.
+        list(locked.versions.select_for_update().order_by("pk").values_list("pk"))
+        locked.delete()
+    return True
+
+
 def passages_of(version: KnowledgeVersion) -> tuple[int, int]:
     """Return the number of passages of the version that have vectors, and of all."""
     counts = version.passages.aggregate(all=Count("pk"), done=Count("pk", filter=Q(vectors__gt=0)))

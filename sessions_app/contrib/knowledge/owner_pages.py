@@ -22,7 +22,7 @@ from sessions_app.base import actors
 from sessions_app.base.actors import Act, ActionKind
 from sessions_app.base.client_address import client_address
 from sessions_app.conf import conf
-from sessions_app.contrib.knowledge.documents import passages_of, upload_file
+from sessions_app.contrib.knowledge.documents import delete_with_versions, passages_of, upload_file
 from sessions_app.contrib.knowledge.read_file import READERS
 from sessions_app.errors import FilesUnavailableError, InvalidInputError, TooLargeError
 from sessions_app.models import (
@@ -123,8 +123,7 @@ def delete_document(request: HttpRequest, base_id: int, document_id: int) -> Htt
     base = _owned_base(request.user, base_id)
     with transaction.atomic():
         document = base.documents.filter(pk=document_id).first()
-        if document is not None:
-            document.delete()
+        if document is not None and delete_with_versions(document):
             _record(request, ActionKind.DELETE, document_id)
     return _back(request, base, gettext("The document is deleted."))
 

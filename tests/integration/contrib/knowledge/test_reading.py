@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import threading
 from datetime import timedelta
@@ -12,12 +13,15 @@ from django.db import connection
 from django.utils import timezone
 
 from sessions_app.contrib.knowledge import publishing, read_file, reading
+from sessions_app.contrib.knowledge.documents import delete_with_versions
 from sessions_app.contrib.knowledge.reading import read_version
 from sessions_app.contrib.knowledge.repairs import knowledge_repairs
 from sessions_app.models import KnowledgePassage, KnowledgeVersion
 from sessions_app.process.sweeping import sweep_over
+from sessions_app.process.threads import in_thread
 from tests.integration.contrib.knowledge.bases import HANDBOOK, find, make_base, read, upload
 from tests.integration.contrib.knowledge.files import docx, paragraph, pdf
+from tests.integration.locks import blocked, held
 
 HTML = (
     "<head><title>no</title><body><h1>Shop</h1>Lamps<script>evil()</script>"
@@ -220,6 +224,21 @@ def test_a_search_sees_all_of_one_version_while_the_next_takes_its_place(
     assert {len(versions) for versions in seen} == {1}
     assert len(set.union(*seen)) > 1, "no search ran between two versions"
     assert KnowledgeVersion.objects.filter(status="current").count() == 1
+
+
+@pytest.mark.usefixtures("loop_end")
+async def test_a_document_is_deleted_while_a_worker_stores_its_passages(sent: list[int]) -> None:
+    base = await in_thread(make_base)
+    version = await in_thread(upload, base)
+    async with held("LOCK TABLE sessions_app_knowledgepassage IN SHARE ROW EXCLUSIVE MODE"):
+        reading_it = asyncio.create_task(in_thread(read_version, version.pk))
+        await blocked(1)
+        deleting = asyncio.create_task(in_thread(delete_with_versions, version.document))
+        await blocked(2)
+    await reading_it
+    assert await deleting
+    assert await KnowledgePassage.objects.acount() == 0
+    assert not await in_thread(delete_with_versions, version.document)
 
 
 def test_an_older_version_that_is_late_does_not_replace_a_newer_one() -> None:
