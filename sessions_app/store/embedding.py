@@ -110,6 +110,8 @@ async def _embed(table: EmbeddedTable, model: EmbeddingModel, texts: Sequence[Wa
     except ModelError as error:
         if error.code != REFUSED:
             raise
+        # Each part of the texts is another request, and a refusal may take as long as an answer.
+        await in_thread(_renew_claim, model)
         if len(texts) > 1:
             middle = len(texts) // 2
             await _embed(table, model, texts[:middle])
@@ -157,6 +159,10 @@ def _claim() -> EmbeddingModel | None:
     return model
 
 
+def _renew_claim(model: EmbeddingModel) -> None:
+    EmbeddingModel.objects.filter(pk=model.pk).update(claimed_until=Now() + CLAIM)
+
+
 def _has_work(model: EmbeddingModel) -> bool:
     if any(_may_be_sent(table, model).exists() for table in EMBEDDED_TABLES):
         return True
@@ -200,7 +206,7 @@ def _store(table: EmbeddedTable, model: EmbeddingModel, vectors: Mapping[int, li
             if (numbers := vectors[pk]) is not None
         )
         table.texts._default_manager.filter(pk__in=pks).update(embedded_by=model.pk)
-        EmbeddingModel.objects.filter(pk=model.pk).update(claimed_until=Now() + CLAIM)
+        _renew_claim(model)
 
 
 def _finish(model: EmbeddingModel) -> None:
@@ -214,5 +220,5 @@ def _finish(model: EmbeddingModel) -> None:
             earlier = manager.filter(model__lt=model.pk)
             while pks := list(earlier.values_list("pk", flat=True)[:DELETED_AT_ONCE]):
                 manager.filter(pk__in=pks).delete()
-                row.update(claimed_until=Now() + CLAIM)
+                _renew_claim(model)
     row.update(claimed_until=None)

@@ -347,6 +347,35 @@ async def test_f3_a_text_that_the_model_refuses_keeps_no_other_waiting(
     assert ENTRIES[1] in await search(person, "peanuts", limit=2)
 
 
+async def test_f3_no_other_round_begins_while_a_model_refuses_slowly(
+    person: User, model: str, embedding_server: ModelServer
+) -> None:
+    server = embedding_server.embeddings
+    refusal = Failure(http_status=400, status="INVALID_ARGUMENT", message="Too long.")
+
+    def refuse(texts: list[str]) -> Failure:
+        server.is_held = True  # the next request
+        return refusal
+
+    server.fails = refuse
+    server.is_held = True
+    await remember(person, *ENTRIES[:2])
+    slow = asyncio.create_task(embedding.embed_waiting())
+    async with asyncio.timeout(20):
+        while len(server.batches) < 1:
+            await asyncio.sleep(0.01)
+        await free_the_claim()
+        embedding_server.release()
+        while len(server.batches) < 2:
+            await asyncio.sleep(0.01)
+        assert await embedding.embed_waiting() == 0
+    assert len(server.batches) == 2
+    slow.cancel()
+    await asyncio.gather(slow, return_exceptions=True)
+    server.is_held = False
+    embedding_server.release()
+
+
 async def test_f3_a_server_that_refuses_every_text_is_asked_again(
     person: User, model: str, embedding_server: ModelServer
 ) -> None:
