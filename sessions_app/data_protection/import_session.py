@@ -123,9 +123,11 @@ def _store(archive: ZipFile, user_pk: Any, allow_unverified: bool) -> Imported:
         # One after the other: the hash of an event continues the chain of the event before, in a trigger.
         for number, body in enumerate(document["events"], start=1):
             _insert_event(session.pk, body, befores.get(number, {}).get("before"))
-        shared, _ = UserState.objects.get_or_create(app_name=session.app_name, user_id=user_pk)
+        # The row exists: a trigger makes it with the session. Locked: the user's other sessions may write to it.
+        shared = UserState.objects.select_for_update().get(app_name=session.app_name, user_id=user_pk)
         # Stored values win: the user's other sessions have used them since the export.
-        UserState.objects.filter(pk=shared.pk).update(state={**state.user, **shared.state})
+        shared.state = {**state.user, **shared.state}
+        shared.save(update_fields=["state"])
         _store_files(archive, session)
         session.refresh_from_db()
         is_masked = any(line["is_masked"] for line in [row, *befores.values()])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 from collections.abc import Callable
@@ -27,10 +28,12 @@ from sessions_app.history.figures.batches import count_figures
 from sessions_app.history.figures.event_words import events_without_words
 from sessions_app.models import Artifact, Event, Session, SessionAct, UserState
 from sessions_app.models.session import TitleSource
+from sessions_app.process.pool import fetch_all
 from sessions_app.process.threads import in_thread
 from sessions_app.store import DjangoSessionService
 from tests.fakes import text_content
 from tests.integration.admin.audit_rows import make_artifact
+from tests.integration.locks import blocked, held
 
 pytestmark = pytest.mark.usefixtures("transactional_db", "background_end", "loop_end")
 ODD = "items \u202e \ud7ff 'x' \"y\" ünï"
@@ -130,6 +133,23 @@ def test_another_person_gets_it_with_the_user_state_that_is_missing(session: Ses
     assert import_session(source, eve.pk).doubt == ""
     assert Session.objects.get(pk=session.pk).user == eve
     assert UserState.objects.get(user=eve).state == {"diet": "soup"}
+
+
+async def test_an_import_keeps_what_an_agent_stores_at_the_same_time(
+    session: Session, person: User, tmp_path: Path
+) -> None:
+    source = await in_thread(exported, session, tmp_path)
+    await in_thread(erase_session, session.pk, ErasureOrder(reason="Moved"))
+    waits_for_row = "SELECT FROM pg_locks WHERE NOT granted AND locktype = 'transactionid'"
+    async with held("LOCK TABLE sessions_app_event IN SHARE MODE") as events:
+        importing = asyncio.create_task(in_thread(import_session, source, person.pk))
+        await blocked(1)
+        async with held('UPDATE sessions_app_userstate SET state = \'{"diet": "bread"}\''):
+            await events.commit()
+            while not await fetch_all(waits_for_row, {}):
+                await asyncio.sleep(0.01)
+    await importing
+    assert (await UserState.objects.aget(user=person)).state == {"diet": "bread"}
 
 
 def test_a_session_that_exists_is_not_overwritten(session: Session, person: User, tmp_path: Path) -> None:
