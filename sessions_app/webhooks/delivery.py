@@ -129,7 +129,8 @@ class Round:
                 for delivery in claimed:
                     attempt = tasks.create_task(_deliver(delivery, self._push_of))
                     self._running[attempt] = delivery
-                if not self._running:
+                # Asked during the claim, which may have read the rows before: a delivery may have become due since.
+                if not self._running and not self._is_asked.is_set():
                     return attempts
                 await self._wait()
 

@@ -278,6 +278,29 @@ async def test_webhooks_that_hang_leave_room_for_those_of_others(
     await wait_until_rounds_end()
 
 
+async def test_a_round_that_is_asked_to_look_again_while_it_finds_nothing_looks_again(
+    key: dict[str, str], receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hook = await make_hook(key, receiver.port)
+    loop = asyncio.get_running_loop()
+    claim = delivery._claim_due
+
+    async def stage_and_ask() -> None:
+        await stage(hook, 1)
+        await start_round(push_nothing)
+
+    def claim_nothing(running: Any) -> Any:
+        monkeypatch.setattr(delivery, "_claim_due", claim)
+        claimed = claim(running)
+        asyncio.run_coroutine_threadsafe(stage_and_ask(), loop).result()
+        return claimed
+
+    monkeypatch.setattr(delivery, "_claim_due", claim_nothing)
+    await start_round(push_nothing)
+    await wait_until_rounds_end()
+    assert len(receiver.requests) == 1
+
+
 async def test_a_webhook_that_fails_postpones_its_deliveries_until_it_takes_one(
     key: dict[str, str], receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
