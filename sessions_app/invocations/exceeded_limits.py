@@ -9,7 +9,7 @@ from django.utils.translation import gettext_noop
 from runtime.errors import AdkError
 from sessions_app.conf import conf
 from sessions_app.errors import ConflictError, LimitExceededError
-from sessions_app.store.sql.concurrency_limits import Limit
+from sessions_app.store.sql.admission_limits import Limit
 
 USER = gettext_noop(
     "Too many of your messages are being answered at once. "

@@ -43,7 +43,7 @@ from sessions_app.models import InvocationStatus
 from sessions_app.process.json_logs import logs_of_invocation
 from sessions_app.process.threads import LoopLocal, create_task, in_thread
 from sessions_app.sessions.ownership import NO_SESSION
-from sessions_app.store.sql import concurrency_limits, invocation_queue, leases
+from sessions_app.store.sql import admission_limits, invocation_queue, leases
 from sessions_app.store.sql.invocation_queue import NewInvocation, Queued
 from sessions_app.store.sql.leases import Claim
 
@@ -276,10 +276,10 @@ async def close_worker() -> None:
         await closing.close()
 
 
-def _limits() -> concurrency_limits.ConcurrencyLimits:
+def _limits() -> admission_limits.AdmissionLimits:
     """Return the site's limits on invocations that run or wait, and on the use of a day."""
     site = conf()
-    return concurrency_limits.ConcurrencyLimits(
+    return admission_limits.AdmissionLimits(
         site.by_app("max_invocations_per_app"),
         site.max_invocations_per_user,
         queued=site.max_queued_messages_per_user,

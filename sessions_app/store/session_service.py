@@ -251,7 +251,7 @@ class DjangoSessionService(BaseSessionService):
         self._preloaded = None  # A later load would get a state from before this run's own appends.
         append = self._writer.make_append(session, event)
         committed = await appends.append(append)
-        if isinstance(committed, appends.Refusal):
+        if isinstance(committed, appends.AppendRefusal):
             raise _refusal_error(committed, session.id)
         await self._catch_up(session, committed)
         name = (session.app_name, session.user_id, session.id)
@@ -282,13 +282,13 @@ class DjangoSessionService(BaseSessionService):
             session.state.update(missed.actions.state_delta)
 
 
-def _refusal_error(refusal: appends.Refusal, session_id: str) -> AdkError:
+def _refusal_error(refusal: appends.AppendRefusal, session_id: str) -> AdkError:
     match refusal:
-        case appends.Refusal.MISSING:
+        case appends.AppendRefusal.MISSING:
             return SessionNotFoundError(f"Session {session_id!r} was deleted meanwhile.")
-        case appends.Refusal.VALUE_CHANGED:
+        case appends.AppendRefusal.VALUE_CHANGED:
             return StateChangedError()
-        case appends.Refusal.STALE_LEASE:
+        case appends.AppendRefusal.STALE_LEASE:
             return StaleLeaseError(
                 f"Another process has taken over session {session_id!r}. "
                 "This process stops writing to it; committed events are not lost."

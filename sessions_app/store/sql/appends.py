@@ -11,8 +11,8 @@ with its state and jobs, or nothing. The statement is a chain of CTEs, built fro
     INSERT   the event's row, which selects from `s`, too; a trigger computes its hash
 
 All later parts select from `s`. A writer without the right to append gets no `s`, so the statement writes nothing and
-returns no row; a second statement finds the reason (`Refusal`). `seq` is counted in the session's row rather than taken
-from a sequence: the lock of the row makes the numbers dense, in the order of the commits.
+returns no row; a second statement finds the reason (`AppendRefusal`). `seq` is counted in the session's row rather than
+taken from a sequence: the lock of the row makes the numbers dense, in the order of the commits.
 
 Lock order, which every writer keeps, or two writers could wait for each other:
 
@@ -99,7 +99,7 @@ class Committed:
     seq: int
 
 
-class Refusal(Enum):
+class AppendRefusal(Enum):
     """Reason why an event was not appended."""
 
     MISSING = auto()
@@ -110,7 +110,7 @@ class Refusal(Enum):
     """A value differs from `Append.expected`."""
 
 
-async def append(new: Append) -> Committed | Refusal:
+async def append(new: Append) -> Committed | AppendRefusal:
     """Write the row of the event, and all rows that belong to it, in one statement. A refusal has written nothing."""
     params = _parameters(new)
     try:
@@ -118,7 +118,7 @@ async def append(new: Append) -> Committed | Refusal:
     except psycopg.errors.RestrictViolation:
         # A session whose history is cached here may have been packed: a load would have opened it.
         if await load(new.key, recent=0) is None:
-            return Refusal.MISSING
+            return AppendRefusal.MISSING
         row = await _write(new, params)
     return Committed(**row) if row else await _refusal(params, new.is_conditional)
 
@@ -146,14 +146,14 @@ async def _write(new: Append, params: dict[str, Any]) -> Row | None:
     return row
 
 
-async def _refusal(params: dict[str, Any], is_conditional: bool) -> Refusal:
+async def _refusal(params: dict[str, Any], is_conditional: bool) -> AppendRefusal:
     # A lost lease stays lost: a conditional writer that may still write has met another value.
     row = await fetch_one(_SELECT_RIGHT, params)
     if row is None:
-        return Refusal.MISSING
+        return AppendRefusal.MISSING
     if is_conditional and row["may_write"]:
-        return Refusal.VALUE_CHANGED
-    return Refusal.STALE_LEASE
+        return AppendRefusal.VALUE_CHANGED
+    return AppendRefusal.STALE_LEASE
 
 
 def _parameters(new: Append) -> dict[str, Any]:

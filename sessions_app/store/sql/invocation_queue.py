@@ -17,11 +17,11 @@ from runtime.context import new_invocation_id
 from sessions_app.base.actors import SITE, Actor, ActorKind
 from sessions_app.base.client_ids import LOSSLESS_PREFIXES
 from sessions_app.process.pool import Row, fetch_all, short
-from sessions_app.store.sql.concurrency_limits import (
+from sessions_app.store.sql.admission_limits import (
     EXCEEDED_NOW,
     EXCEEDED_TODAY,
     NO_LIMITS,
-    ConcurrencyLimits,
+    AdmissionLimits,
     Limit,
     fetch_one_counted,
     key_has_spent,
@@ -58,11 +58,11 @@ class AdmissionRules:
     """
 
     policies: Mapping[str, str] = field(default_factory=dict)
-    limits: ConcurrencyLimits = NO_LIMITS
+    limits: AdmissionLimits = NO_LIMITS
 
-    def limits_of(self, client_id: str) -> ConcurrencyLimits:
+    def limits_of(self, client_id: str) -> AdmissionLimits:
         """Return the limits for the message with this client id."""
-        return self.limits.without_numbers() if client_id.startswith(LOSSLESS_PREFIXES) else self.limits
+        return self.limits.only_of_day() if client_id.startswith(LOSSLESS_PREFIXES) else self.limits
 
 
 @dataclass(frozen=True)

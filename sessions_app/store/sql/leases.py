@@ -28,11 +28,11 @@ from psycopg.types.json import Jsonb
 from sessions_app.base.actors import ActorKind
 from sessions_app.base.client_ids import LOSSLESS_PREFIXES
 from sessions_app.process.pool import Row, fetch_all, fetch_one
-from sessions_app.store.sql.concurrency_limits import (
+from sessions_app.store.sql.admission_limits import (
     EXCEEDED_NOW,
     EXCEEDED_TODAY,
     NO_LIMITS,
-    ConcurrencyLimits,
+    AdmissionLimits,
     Limit,
     fetch_one_counted,
     key_has_spent,
@@ -92,7 +92,7 @@ async def claim_next(
     *,
     owner: str,
     lease_seconds: float,
-    limits: ConcurrencyLimits = NO_LIMITS,
+    limits: AdmissionLimits = NO_LIMITS,
     versions: Mapping[str, str] = MappingProxyType({}),
 ) -> Claim | None:
     """Take the session's lease for its oldest queued invocation; None when the session is leased or nothing is queued.

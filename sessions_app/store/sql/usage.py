@@ -7,7 +7,7 @@ from uuid import UUID
 from django.conf import settings
 
 from sessions_app.process.pool import fetch_one
-from sessions_app.store.sql.concurrency_limits import TODAY
+from sessions_app.store.sql.admission_limits import TODAY
 
 
 @dataclass(frozen=True)

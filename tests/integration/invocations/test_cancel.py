@@ -312,7 +312,7 @@ async def test_a_text_that_a_cancelled_commit_has_stored_is_kept_once(
     model.ends = True
     append = appends.append
 
-    async def append_and_cancel(new: appends.Append) -> appends.Committed | appends.Refusal:
+    async def append_and_cancel(new: appends.Append) -> appends.Committed | appends.AppendRefusal:
         committed = await append(new)
         if "upon" in new.body:
             monkeypatch.setattr(appends, "append", append)

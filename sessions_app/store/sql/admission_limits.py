@@ -43,37 +43,37 @@ class Limit(StrEnum):
 
 
 @dataclass(frozen=True)
-class ConcurrencyLimits:
+class AdmissionLimits:
     """Limits on invocations that run or wait, and on the use of a day; 0 is no limit.
 
     Attributes:
         of_app: numbers of invocations at once by app name; the key "" holds the limit of all other apps.
-        of_person: number of invocations of a user at once.
+        of_user: number of invocations of a user at once.
         queued: number of queued messages of a user.
         tokens: number of tokens of a user in a day.
         cost: cost of a user in a day.
     """
 
     of_app: Mapping[str, int] = field(default_factory=dict)
-    of_person: int = 0
+    of_user: int = 0
     queued: int = 0
     tokens: int = 0
     cost: float = 0.0
 
-    def without_numbers(self) -> "ConcurrencyLimits":
+    def only_of_day(self) -> "AdmissionLimits":
         """Return only the limits on use, for answers, results of jobs and scheduled tasks, which must not be lost."""
-        return ConcurrencyLimits(tokens=self.tokens, cost=self.cost)
+        return AdmissionLimits(tokens=self.tokens, cost=self.cost)
 
 
-NO_LIMITS = ConcurrencyLimits()
+NO_LIMITS = AdmissionLimits()
 
 
-async def fetch_one_counted(query: str, params: dict[str, Any], limits: ConcurrencyLimits) -> Row | None:
+async def fetch_one_counted(query: str, params: dict[str, Any], limits: AdmissionLimits) -> Row | None:
     """Run a statement that contains `EXCEEDED_NOW` and `EXCEEDED_TODAY` and return its first row."""
     params = {
         **params,
         "of_app": Jsonb(dict(limits.of_app)),
-        "of_person": limits.of_person,
+        "of_user": limits.of_user,
         "most_queued": limits.queued,
         "most_tokens": limits.tokens,
         "most_cost": limits.cost,
@@ -84,14 +84,14 @@ async def fetch_one_counted(query: str, params: dict[str, Any], limits: Concurre
     locks = []
     if any(limits.of_app.values()):
         locks.append(_LOCK_APP)
-    if limits.of_person:
+    if limits.of_user:
         locks.append(_LOCK_USER)
     if locks:
         return await fetch_one_under_locks(locks, query, params)
     return await fetch_one(query, params)
 
 
-EXCEEDED_NOW = "adk_excess(s.id, %(of_person)s::int, %(of_app)s)"
+EXCEEDED_NOW = "adk_excess(s.id, %(of_user)s::int, %(of_app)s)"
 """SQL expression: `Limit.USER`, `Limit.APP` or '' for an invocation of the session `s` if it began now."""
 
 TODAY = "(now() AT TIME ZONE %(time_zone)s::text)::date"
