@@ -8,6 +8,7 @@ from django.db import models
 from django.db.models import Exists, OuterRef, Q
 
 from runtime.events.answer_rules import PERSON, SITE, STAFF
+from runtime.events.calls import TEXT_QUESTIONS
 from sessions_app.base.statuses import InvocationStatus, JobStatus
 from sessions_app.models.invocation import Invocation
 from sessions_app.models.tool_job import ToolJob
@@ -102,6 +103,12 @@ class AnswerRequestQuerySet(models.QuerySet["AnswerRequest"]):
         still_waits = Q(Exists(waiting), job=None) | Q(job__in=asking.values("pk"))
         return self.filter(still_waits, session__deleted_at=None)
 
+    def yes_or_no(self) -> Self:
+        """Return the requests that are answered by yes or no: `AnswerRequest.is_yes_or_no` in SQL."""
+        gets_status = Q(~Q(tool_name__in=TEXT_QUESTIONS), kind=RequestKind.CALL)
+        gets_status |= Q(kind=RequestKind.CONFIRMATION)
+        return self.filter(gets_status | Q(job__question__kind="confirm"))
+
 
 class AnswerRequest(models.Model):
     """A request for an answer, deleted with the answer. A request is open while its invocation or its job waits.
@@ -143,6 +150,18 @@ class AnswerRequest(models.Model):
 
     def __str__(self) -> str:
         return f"request of {self.tool_name}"
+
+    @property
+    def gets_status(self) -> bool:
+        """True if the answer is a status, which the person and the model read with its reason."""
+        is_call = self.kind == RequestKind.CALL and self.tool_name not in TEXT_QUESTIONS
+        return is_call or self.kind == RequestKind.CONFIRMATION
+
+    @property
+    def is_yes_or_no(self) -> bool:
+        """True if the request is answered by yes or no: see `AnswerRequestQuerySet.yes_or_no`."""
+        question = (self.job and self.job.question) or {}
+        return self.gets_status or question.get("kind") == "confirm"
 
     @property
     def permission(self) -> str:

@@ -16,18 +16,6 @@ from sessions_app.rendering.outline import one_line
 YES_OR_NO = (("yes", gettext_lazy("Approve")), ("no", gettext_lazy("Reject")))
 
 
-def is_yes_or_no(request: AnswerRequest) -> bool:
-    """Return True if the request is answered by yes or no."""
-    question = (request.job and request.job.question) or {}
-    return _has_status(request) or question.get("kind") == "confirm"
-
-
-def _has_status(request: AnswerRequest) -> bool:
-    """Return True if the answer is a status with a reason."""
-    is_call = request.kind == RequestKind.CALL and request.tool_name not in TEXT_QUESTIONS
-    return is_call or request.kind == RequestKind.CONFIRMATION
-
-
 class AnswerForm(ReasonForm):
     """Answer to a request.
 
@@ -69,7 +57,7 @@ class AnswerForm(ReasonForm):
         self.fields["reason"].help_text = _(
             "Recorded for staff. The person and the model read the answer only."
         )
-        if _has_status(request):
+        if request.gets_status:
             self.fields["reason"].help_text = _("Recorded, and shown to the person and the model.")
 
     @property

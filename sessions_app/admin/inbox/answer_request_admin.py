@@ -28,13 +28,13 @@ from sessions_app.admin.framework.links import session_url
 from sessions_app.admin.framework.permissions import REMIT_OF_ROW, REMIT_OF_SESSION, may, within_remits
 from sessions_app.admin.framework.staff_records import RecordedActsMixin, note_access, staff_of
 from sessions_app.admin.framework.stored_events import with_stored
-from sessions_app.admin.inbox.answer_form import AnswerForm, is_yes_or_no
+from sessions_app.admin.inbox.answer_form import AnswerForm
 from sessions_app.admin.inbox.stored_call import StoredCall
 from sessions_app.admin.session.timeline.person_view import SeenEvent, load_begun_nodes, load_seen_events
 from sessions_app.base.codec import parse_uuid
-from sessions_app.conf import conf
 from sessions_app.history.rewinds import find_rewinds, without_rewound
 from sessions_app.invocations.answers.answering import answered_already
+from sessions_app.invocations.answers.escalation import limit_of
 from sessions_app.invocations.answers.request_answers import answer_request
 from sessions_app.jobs.questions import JobAnswer
 from sessions_app.models import AccessKind, ActionKind, AnswerRequest, Event, RequestKind, Session
@@ -138,7 +138,7 @@ class AnswerRequestAdmin(RecordedActsMixin, SessionRowAdmin, KeysetAdmin):
         """Add to the rows whether the user may decide them, and the arguments of their calls."""
         calls = StoredCall.of_all(rows) if request.GET.get(TOOL_FILTER) else {}
         for row in rows:
-            row.is_decidable = is_yes_or_no(row) and not _reason_not_allowed(request, row)
+            row.is_decidable = row.is_yes_or_no and not _reason_not_allowed(request, row)
             row.call_values = calls[row.pk].values if row.pk in calls else {}
 
     def get_urls(self) -> list[URLPattern]:
@@ -203,7 +203,7 @@ class AnswerRequestAdmin(RecordedActsMixin, SessionRowAdmin, KeysetAdmin):
         given = request.POST.getlist("request")
         keys = [key for key in given if key.isascii() and key.isdecimal()][:MAX_CHOSEN]
         rows = list(self.get_queryset(request).filter(pk__in=keys).select_related("session__user", "job"))
-        if any(_reason_not_allowed(request, row) or not is_yes_or_no(row) for row in rows):
+        if any(_reason_not_allowed(request, row) or not row.is_yes_or_no for row in rows):
             raise PermissionDenied
         form = ReasonForm(request.POST)
         if form.is_valid() and request.POST.get("answer") in ("yes", "no"):
@@ -287,9 +287,8 @@ class AnswerRequestAdmin(RecordedActsMixin, SessionRowAdmin, KeysetAdmin):
 
     @admin.display(description=_("Rejected in"))
     def deadline(self, row: AnswerRequest) -> str:
-        limits = conf().answer_limits
-        limit = limits.get(row.tool_name) or limits.get("")
-        if not (limit and limit.reject_seconds and is_yes_or_no(row)):
+        limit = limit_of(row.tool_name)
+        if not (limit and limit.reject_seconds and row.is_yes_or_no):
             return NOTHING
         left = row.asked_at + timedelta(seconds=limit.reject_seconds) - timezone.now()
         return format_duration(max(left, timedelta()))

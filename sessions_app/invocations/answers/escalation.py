@@ -13,22 +13,16 @@ from django.db.models import Q, QuerySet
 from django.db.models.functions import Now
 from django.utils.translation import gettext_noop
 
-from runtime.events.calls import TEXT_QUESTIONS
 from sessions_app.base import actors
 from sessions_app.conf import AnswerLimit, conf
 from sessions_app.errors import ConflictError
 from sessions_app.invocations.answers.request_answers import answer_request
-from sessions_app.models import AnswerRequest, RequestKind
+from sessions_app.models import AnswerRequest
 from sessions_app.process import threads
 from sessions_app.process.group_mail import admin_link, mail_group
 from sessions_app.process.sweeping import BATCH_SIZE, OverdueRows, Repair
 
 TOO_LATE = gettext_noop("Nobody answered in time.")
-MAY_BE_REJECTED = (
-    Q(kind=RequestKind.CONFIRMATION)
-    | Q(~Q(tool_name__in=TEXT_QUESTIONS), kind=RequestKind.CALL)
-    | Q(job__question__kind="confirm")
-)
 
 
 def escalations() -> list[Repair]:
@@ -36,6 +30,12 @@ def escalations() -> list[Repair]:
     if not conf().answer_limits:
         return []
     return [_mail_overdue, OverdueRows(_find_overdue, _reject)]
+
+
+def limit_of(tool_name: str) -> AnswerLimit | None:
+    """Return the limit for the requests of a tool; None without a limit."""
+    limits = conf().answer_limits
+    return limits.get(tool_name) or limits.get("")
 
 
 def _of_tools(name: str) -> Q:
@@ -87,7 +87,7 @@ def _find_overdue() -> QuerySet[AnswerRequest]:
     ]
     if not overdue:
         return AnswerRequest.objects.none()
-    waiting = AnswerRequest.objects.open().filter(Q(*overdue, _connector=Q.OR), MAY_BE_REJECTED)
+    waiting = AnswerRequest.objects.open().yes_or_no().filter(Q(*overdue, _connector=Q.OR))
     return waiting.select_related("session", "job").order_by("asked_at")
 
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import Permission, User
+from django.utils import timezone
 
 from runtime.agents import LlmAgent
 from runtime.apps import App
 from runtime.auth.auth_credential import AuthCredential, AuthCredentialTypes
 from runtime.auth.auth_schemes import APIKey
 from runtime.auth.auth_tool import AuthConfig
-from runtime.events.calls import REQUEST_CONFIRMATION, MadeCalls
+from runtime.events.calls import REQUEST_CONFIRMATION, REQUEST_INPUT, MadeCalls
 from runtime.tools import FunctionTool, LongRunningFunctionTool, ToolContext, get_user_choice
 from sessions_app import use_cases
 from sessions_app.base import actors
@@ -20,7 +22,7 @@ from sessions_app.errors import PermissionDeniedError
 from sessions_app.history.effective_events import effective_events
 from sessions_app.invocations.answer_requests import sync_answer_requests
 from sessions_app.invocations.worker import worker
-from sessions_app.models import AnswerRequest, Invocation, Session
+from sessions_app.models import AnswerRequest, Invocation, RequestKind, Session, ToolJob
 from tests.fakes import ScriptedModel, call
 from tests.integration.invocations.rewind_helpers import go_back
 from tests.served_agents import Served
@@ -196,6 +198,33 @@ async def test_the_rows_are_brought_in_line_as_often_as_one_likes(person: User, 
         pending = MadeCalls(await effective_events(session)).pending()
         await sync_answer_requests(session.pk, "desk", pending)
         assert await AnswerRequest.objects.open().acount() == 1
+
+
+async def test_the_query_and_the_row_agree_on_what_is_answered_by_yes_or_no(person: User) -> None:
+    session = await Session.objects.acreate(user=person, app_name="desk")
+    jobs: list[ToolJob | None] = [None]
+    for kind in ("confirm", "choice", "text"):
+        names = {"tool_name": "refund", "task_name": "t", "agent_name": "a", "invocation_id": "e-1"}
+        job = ToolJob(session=session, call_id=kind, question={"kind": kind}, status="waiting", **names)
+        await job.asave()
+        jobs.append(job)
+    rows = [
+        AnswerRequest(
+            session=session, call_id=str(number), kind=kind, tool_name=tool, job=job, asked_at=timezone.now()
+        )
+        for number, (kind, tool, job) in enumerate(product(RequestKind, ("refund", REQUEST_INPUT), jobs))
+    ]
+    await AnswerRequest.objects.abulk_create(rows)
+    of_calls = {(row.kind, row.tool_name) for row in rows if row.job is None and row.is_yes_or_no}
+    assert of_calls == {
+        (RequestKind.CONFIRMATION, "refund"),
+        (RequestKind.CONFIRMATION, REQUEST_INPUT),
+        (RequestKind.CALL, "refund"),
+    }
+    questions = [row.job for row in rows if row.kind == RequestKind.QUESTION and row.is_yes_or_no]
+    assert questions == [jobs[1], jobs[1]]
+    queried = {row.pk async for row in AnswerRequest.objects.yes_or_no()}
+    assert queried == {row.pk for row in rows if row.is_yes_or_no}
 
 
 async def test_the_requester_may_withdraw_a_call_that_staff_confirm_and_may_not_approve_it(
