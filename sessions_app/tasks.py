@@ -29,12 +29,12 @@ from sessions_app.extensions import extensions
 from sessions_app.history.evidence.integrity import check_some_logs
 from sessions_app.history.figures.batches import count_figures, recount_all_sessions
 from sessions_app.history.figures.days import delete_old_days
-from sessions_app.invocations.answer_requests import repair_requests
 from sessions_app.invocations.answers.escalation import escalations
 from sessions_app.invocations.background import run_in_background
 from sessions_app.invocations.credentials import delete_expired_credentials
 from sessions_app.invocations.held_lease import take_over_expired
 from sessions_app.invocations.rewind import finish_interrupted_rewind
+from sessions_app.invocations.waiting_calls import repair_requests
 from sessions_app.jobs.repairs import job_repairs
 from sessions_app.jobs.run_tool import run_tool_job
 from sessions_app.models import WebhookDelivery

@@ -38,7 +38,6 @@ from sessions_app.base import client_ids
 from sessions_app.conf import conf
 from sessions_app.errors import AgentClosedError, LimitExceededError, NotResumableError
 from sessions_app.history.event_marks import RECALLED
-from sessions_app.invocations.answer_requests import sync_answer_requests, waiting_invocations
 from sessions_app.invocations.call_errors import CallErrors
 from sessions_app.invocations.changed_agent import check_calls_exist
 from sessions_app.invocations.chosen_model import chosen_model
@@ -56,6 +55,7 @@ from sessions_app.invocations.exceeded_limits import error_of
 from sessions_app.invocations.outcome import COMPLETED, REWOUND, WAITING, Outcome
 from sessions_app.invocations.publishing import RunPublisher
 from sessions_app.invocations.usage import InvocationUsage, model_calls
+from sessions_app.invocations.waiting_calls import sync_answer_requests, waiting_invocations
 from sessions_app.jobs.cancel import end_jobs_of_calls
 from sessions_app.jobs.staging import staging, take_staged_jobs
 from sessions_app.jobs.wait import stage_wait

@@ -18,7 +18,7 @@ from runtime.events.rewound import drop_rewound
 from sessions_app.base import client_ids
 from sessions_app.base.actors import Actor
 from sessions_app.history.effective_events import effective_events
-from sessions_app.invocations.answer_requests import sync_answer_requests, waiting_invocations
+from sessions_app.invocations.waiting_calls import sync_answer_requests, waiting_invocations
 from sessions_app.jobs.cancel import cancel_job
 from sessions_app.jobs.response import queue_response
 from sessions_app.live.notices import invocation_notice, schedule_notice

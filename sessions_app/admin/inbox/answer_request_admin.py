@@ -35,7 +35,7 @@ from sessions_app.base.codec import parse_uuid
 from sessions_app.history.rewinds import find_rewinds, without_rewound
 from sessions_app.invocations.answers.answering import answered_already
 from sessions_app.invocations.answers.escalation import limit_of
-from sessions_app.invocations.answers.request_answers import answer_request
+from sessions_app.invocations.answers.outside_chat import answer_request
 from sessions_app.jobs.questions import JobAnswer
 from sessions_app.models import AccessKind, ActionKind, AnswerRequest, Event, RequestKind, Session
 from sessions_app.models.answer_request import AnswerRequestQuerySet, Refusal, refusal_to_staff

@@ -25,7 +25,7 @@ from sessions_app.base.codec import event_to_show, is_storable
 from sessions_app.errors import NotFoundError
 from sessions_app.history.event_marks import writer_of
 from sessions_app.history.invocation_events import events_of
-from sessions_app.invocations.answer_requests import rule_or_site
+from sessions_app.invocations.waiting_calls import rule_or_site
 from sessions_app.models import Invocation, InvocationStatus, JobStatus, Session, ToolJob
 from sessions_app.models.session import of_shown_apps
 from sessions_app.process.threads import in_thread

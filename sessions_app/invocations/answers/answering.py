@@ -30,7 +30,7 @@ from sessions_app.base.actors import Actor
 from sessions_app.base.codec import check_storable, content_to_json
 from sessions_app.errors import ConflictError, InvalidInputError, NotFoundError, PermissionDeniedError
 from sessions_app.history.effective_events import effective_events
-from sessions_app.invocations.answer_requests import rule_of
+from sessions_app.invocations.waiting_calls import rule_of
 from sessions_app.invocations.worker import worker
 from sessions_app.models import Invocation, Session, ToolJob
 from sessions_app.models.answer_request import Refusal, refusal_to_owner, refusal_to_staff

@@ -16,7 +16,7 @@ from django.utils.translation import gettext_noop
 from sessions_app.base import actors
 from sessions_app.conf import AnswerLimit, conf
 from sessions_app.errors import ConflictError
-from sessions_app.invocations.answers.request_answers import answer_request
+from sessions_app.invocations.answers.outside_chat import answer_request
 from sessions_app.models import AnswerRequest
 from sessions_app.process import threads
 from sessions_app.process.group_mail import admin_link, mail_group

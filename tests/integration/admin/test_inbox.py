@@ -27,7 +27,7 @@ from sessions_app.base.codec import event_to_show
 from sessions_app.data_protection.erase import ErasureOrder, erase_session
 from sessions_app.errors import ConflictError
 from sessions_app.invocations.answers.answering import find_call_to_answer, queue_answer
-from sessions_app.invocations.answers.request_answers import answer_request
+from sessions_app.invocations.answers.outside_chat import answer_request
 from sessions_app.invocations.rewind import rewind_before
 from sessions_app.invocations.worker import worker
 from sessions_app.jobs import ask, confirm, job_tool

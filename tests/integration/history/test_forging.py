@@ -15,7 +15,7 @@ from sessions_app import use_cases
 from sessions_app.base import actors
 from sessions_app.history.evidence.definitions import changed_definitions
 from sessions_app.history.evidence.integrity import Flaw, flaw_in
-from sessions_app.invocations.answers.request_answers import answer_request
+from sessions_app.invocations.answers.outside_chat import answer_request
 from sessions_app.jobs import job_tool
 from sessions_app.models import AnswerRequest, Event, Invocation, Session, ToolJob
 from sessions_app.process import threads

@@ -20,7 +20,7 @@ from sessions_app import use_cases
 from sessions_app.base import actors
 from sessions_app.errors import PermissionDeniedError
 from sessions_app.history.effective_events import effective_events
-from sessions_app.invocations.answer_requests import sync_answer_requests
+from sessions_app.invocations.waiting_calls import sync_answer_requests
 from sessions_app.invocations.worker import worker
 from sessions_app.models import AnswerRequest, Invocation, RequestKind, Session, ToolJob
 from tests.fakes import ScriptedModel, call

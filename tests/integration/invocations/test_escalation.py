@@ -15,8 +15,8 @@ from runtime.agents import LlmAgent
 from runtime.apps import App
 from runtime.tools import FunctionTool
 from sessions_app.base.codec import event_to_show
-from sessions_app.invocations.answer_requests import repair_requests
 from sessions_app.invocations.answers.escalation import escalations
+from sessions_app.invocations.waiting_calls import repair_requests
 from sessions_app.invocations.worker import worker
 from sessions_app.models import AnswerRequest, Event, Invocation, WaitingMail
 from sessions_app.process import threads

@@ -5,7 +5,7 @@ from django.utils.translation import gettext_lazy as _
 
 from sessions_app.admin.framework.confirmed_action import ReasonForm
 from sessions_app.base.actors import Actor
-from sessions_app.invocations.answers.request_answers import skip_question
+from sessions_app.invocations.answers.outside_chat import skip_question
 from sessions_app.jobs.wait import start_now
 from sessions_app.models import ActionKind, Session
 from sessions_app.process import threads

@@ -21,7 +21,7 @@ from sessions_app import use_cases
 from sessions_app.base import actors
 from sessions_app.contrib.slack.incoming import answer_question
 from sessions_app.errors import ConflictError
-from sessions_app.invocations.answers.request_answers import answer_request
+from sessions_app.invocations.answers.outside_chat import answer_request
 from sessions_app.invocations.worker import worker
 from sessions_app.jobs import ask, job_tool
 from sessions_app.models import AnswerRequest, Invocation, LinkedAccount, Session, ToolJob
