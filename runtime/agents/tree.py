@@ -93,7 +93,7 @@ async def close_toolsets(root: BaseAgent) -> None:
         raise ToolsetError(f"Toolsets failed in close: {'; '.join(failures)}")
 
 
-async def answerer_of(root: BaseAgent, agent_name: str, tool_name: str) -> str:
+async def answered_by_of_tool(root: BaseAgent, agent_name: str, tool_name: str) -> str:
     """Return who may answer a long-running call: the `answered_by` of its tool (contract T10).
 
     Return `site` if the agent or tool no longer exists. The person answers the framework's requests, the questions of

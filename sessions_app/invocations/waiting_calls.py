@@ -14,7 +14,7 @@ from django.db.models import Exists, OuterRef
 from django.db.models.functions import Now
 from django.utils import translation
 
-from runtime.agents.tree import answerer_of
+from runtime.agents.tree import answered_by_of_tool
 from runtime.events.answer_rules import SITE
 from runtime.events.calls import (
     CHOICE_TOOL,
@@ -93,19 +93,19 @@ async def _store_requests_of(session: Session) -> None:
         )
 
 
-async def rule_of(app_name: str, made: MadeCall) -> str:
+async def answered_by_of(app_name: str, made: MadeCall) -> str:
     """Return the party that may answer a call: see `AnswerRequest`."""
     # Recorded in the request itself: a change of the agent's code does not change who confirms a waiting call.
     if made.call.name == REQUEST_CONFIRMATION:
         return confirmer_of(made.call.args or {})
     root = registry.get_app(app_name).root_agent
-    return await answerer_of(root, made.event.author, made.call.name or "")
+    return await answered_by_of_tool(root, made.event.author, made.call.name or "")
 
 
-async def rule_or_site(app_name: str, made: MadeCall) -> str:
+async def answered_by_or_site(app_name: str, made: MadeCall) -> str:
     """Return the party that may answer a call; the site when the party cannot be found, so the call waits."""
     try:
-        return await rule_of(app_name, made)
+        return await answered_by_of(app_name, made)
     except Exception:  # an agents.py or a toolset may raise anything
         logger.exception("It is not known who may answer a call of %r", made.call.name)
         return SITE
@@ -142,7 +142,7 @@ async def _build_request(session_id: UUID, app_name: str, made: MadeCall) -> Ans
         agent_name=made.event.author[:NAME_LENGTH],
         tool_name=tool_name[:NAME_LENGTH],
         effect=_describe_effect(app_name, made, kind, tool_name, shown_args),
-        answered_by=(await rule_or_site(app_name, made))[:200],
+        answered_by=(await answered_by_or_site(app_name, made))[:200],
         asked_at=datetime.fromtimestamp(made.event.timestamp, UTC),
     )
 

@@ -33,7 +33,7 @@ from sessions_app.admin.inbox.stored_call import StoredCall
 from sessions_app.admin.session.timeline.person_view import SeenEvent, load_begun_nodes, load_seen_events
 from sessions_app.base.codec import parse_uuid
 from sessions_app.history.rewinds import find_rewinds, without_rewound
-from sessions_app.invocations.answers.answering import answered_already
+from sessions_app.invocations.answers.answering import already_answered_error
 from sessions_app.invocations.answers.escalation import limit_of
 from sessions_app.invocations.answers.outside_chat import answer_request
 from sessions_app.jobs.questions import JobAnswer
@@ -269,7 +269,7 @@ class AnswerRequestAdmin(RecordedActsMixin, SessionRowAdmin, KeysetAdmin):
         if session_id := parse_uuid(request.POST.get("session", "")):
             sessions = within_remits(request, Session.objects.filter(pk=session_id), REMIT_OF_ROW)
             for session in sessions:
-                sentence = str(answered_already(session, request.POST.get("call", "")))
+                sentence = str(already_answered_error(session, request.POST.get("call", "")))
         messages.warning(request, sentence)
         return HttpResponseRedirect(self.url_of("changelist"))
 

@@ -25,7 +25,7 @@ from sessions_app.base.codec import event_to_show, is_storable
 from sessions_app.errors import NotFoundError
 from sessions_app.history.event_marks import writer_of
 from sessions_app.history.invocation_events import events_of
-from sessions_app.invocations.waiting_calls import rule_or_site
+from sessions_app.invocations.waiting_calls import answered_by_or_site
 from sessions_app.models import Invocation, InvocationStatus, JobStatus, Session, ToolJob
 from sessions_app.models.session import of_shown_apps
 from sessions_app.process.threads import in_thread
@@ -153,7 +153,7 @@ async def load_task(first: Invocation) -> SiteTask:
         is_answered = client_ids.of_answer(made.call.id or "") in answers
         if not made.is_pending or made.call.id in of_jobs or is_answered:
             continue
-        if await rule_or_site(session.app_name, made) == PERSON:
+        if await answered_by_or_site(session.app_name, made) == PERSON:
             asked.append(made.call)
         else:
             has_others_to_wait_for = True

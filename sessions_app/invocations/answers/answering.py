@@ -30,7 +30,7 @@ from sessions_app.base.actors import Actor
 from sessions_app.base.codec import check_storable, content_to_json
 from sessions_app.errors import ConflictError, InvalidInputError, NotFoundError, PermissionDeniedError
 from sessions_app.history.effective_events import effective_events
-from sessions_app.invocations.waiting_calls import rule_of
+from sessions_app.invocations.waiting_calls import answered_by_of
 from sessions_app.invocations.worker import worker
 from sessions_app.models import Invocation, Session, ToolJob
 from sessions_app.models.answer_request import Refusal, refusal_to_owner, refusal_to_staff
@@ -80,14 +80,14 @@ async def find_call_to_answer(
     events = await effective_events(session)
     waiting = find_pending_call(events, call_id)
     if waiting is None and find_call_event(events, call_id) is not None:
-        raise await in_thread(answered_already, session, call_id)
+        raise await in_thread(already_answered_error, session, call_id)
     if waiting is None or not waiting.call.name:
         raise NotFoundError("There is no such question in this chat.")
     if name is not None and waiting.call.name != name:
         raise NotFoundError("There is no such question in this chat.")
     if invocation_id is not None and waiting.event.invocation_id != invocation_id:
         raise NotFoundError("Another run asks this question. Answer it there.")
-    answered_by = await rule_of(session.app_name, waiting)
+    answered_by = await answered_by_of(session.app_name, waiting)
     return CallToAnswer(
         call_id,
         waiting.call.name or "",
@@ -162,7 +162,7 @@ async def queue_answer(
     )
     queued = await worker().start(new)
     if queued.is_repeated:
-        raise await in_thread(answered_already, session, call.id)
+        raise await in_thread(already_answered_error, session, call.id)
     # Now rather than with the events of the answer: the inbox should not offer the call any longer.
     await in_thread(session.answer_requests.filter(call_id=call.id).delete)
     return queued.admitted
@@ -182,7 +182,7 @@ async def find_answer(session_id: UUID, call_id: str, response: Mapping[str, Any
     return None
 
 
-def answered_already(session: Session, call_id: str) -> ConflictError:
+def already_answered_error(session: Session, call_id: str) -> ConflictError:
     """Return the error for an answered call. The message names who answered, and the yes or no if known."""
     job = session.jobs.filter(call_id=call_id).first()
     if job and job.answers:

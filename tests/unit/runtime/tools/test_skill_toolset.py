@@ -10,7 +10,7 @@ import pytest
 from runtime import types
 from runtime.agents import LlmAgent
 from runtime.agents.config_agent_utils import from_config
-from runtime.agents.tree import answerer_of
+from runtime.agents.tree import answered_by_of_tool
 from runtime.code_executors import RestrictedCodeExecutor, confinement
 from runtime.context import Context, ReadonlyContext
 from runtime.errors import ConfigurationError
@@ -279,7 +279,7 @@ async def test_a_toolset_of_skills_is_asked_for_its_tools_after_a_skill_names_th
     assert asked == [0, 0, 1]
     offered = declared(requests_of(agent)[-1])
     assert "pump" in offered and "unlock" in offered and "drain" not in offered
-    assert await answerer_of(agent, "clerk", "pump") == "person"
+    assert await answered_by_of_tool(agent, "clerk", "pump") == "person"
     assert toolset.setup_problems() == pumps.setup_problems()
     await toolset.close()
     assert pumps.is_closed
