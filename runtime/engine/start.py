@@ -8,7 +8,7 @@ from runtime.artifacts.input_blobs import save_input_blobs
 from runtime.context import AgentProtocol, InvocationContext, session_args
 from runtime.engine.build_events import user_event
 from runtime.engine.resume.agent_progress import find_latest_start, recorded_states
-from runtime.errors import InvalidMessageError, InvocationNotFoundError, with_article
+from runtime.errors import InvalidMessageError, InvocationNotFoundError, UnknownCallError, with_article
 from runtime.events.calls import MadeCalls, answered_call_events, events_of_invocation, find_call_event
 from runtime.events.event import Event
 from runtime.models.llm_response import parts_in
@@ -19,7 +19,8 @@ def check_message(message: types.Content | None, events: Sequence[Event]) -> Non
     """Check that a message is a content whose function responses answer calls in `events`.
 
     Raises:
-        InvalidMessageError: the message cannot be added to the session.
+        InvalidMessageError: the message is not a content.
+        UnknownCallError: the message answers a call that is not in `events`.
     """
     if message is None:
         return
@@ -32,7 +33,7 @@ def check_message(message: types.Content | None, events: Sequence[Event]) -> Non
     responses = [part.function_response for part in message.parts or [] if part.function_response]
     for response in responses:
         if response.id and find_call_event(events, response.id) is None:
-            raise InvalidMessageError(
+            raise UnknownCallError(
                 f"Function call not found: the session has no call {response.id!r} of {response.name!r} to answer. "
                 "Give the id of a call in its events."
             )

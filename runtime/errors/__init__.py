@@ -57,6 +57,10 @@ class InvalidMessageError(AdkError, ValueError):
     """A message of the user is no content, or answers a call that the session does not have."""
 
 
+class UnknownCallError(InvalidMessageError):
+    """A message answers a call that the session does not have."""
+
+
 class InvalidAnswerError(AdkError, ValueError):
     """An answer to a request of the framework cannot be read, or does not fit what was asked."""
 

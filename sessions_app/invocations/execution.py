@@ -20,7 +20,7 @@ from runtime.agents.base_agent import BaseAgent
 from runtime.agents.routing import reason_not_resumable
 from runtime.agents.run_config import RunConfig, StreamingMode
 from runtime.apps.app import App
-from runtime.errors import InvalidMessageError, SessionNotFoundError
+from runtime.errors import SessionNotFoundError, UnknownCallError
 from runtime.events.calls import (
     call_ids,
     events_of_invocation,
@@ -141,10 +141,16 @@ class Execution:
                         session = await self._load_session()
                         await check_calls_exist(self.claim, self.app, session.events)
                     await (self._resume() if self._may_resume else self._run_message())
-        except InvalidMessageError:
-            # A rewind cancels the answers that it finds in the queue. This one has come while it was looking.
+        except UnknownCallError as error:
+            # A rewind cancels the answers that it finds in the queue. This one was queued while the rewind ran.
             if not client_ids.is_answer(self.claim.client_id):
                 raise
+            logger.info(
+                "Invocation %s answers a call that a rewind has undone: %s",
+                self.claim.invocation_id,
+                error,
+                extra=self.claim.log_fields,
+            )
             return REWOUND
         except TimeoutError as error:
             if not timeout.expired():  # An error of the agent's own code.

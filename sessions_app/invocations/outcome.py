@@ -40,7 +40,7 @@ WAITING = Outcome(InvocationStatus.WAITING)
 STOPPED = Outcome(InvocationStatus.CANCELLED, "CANCELLED", gettext_noop("Stopped"))
 STOPPED_BY_STAFF = Outcome(InvocationStatus.CANCELLED, "STOPPED_BY_STAFF", gettext_noop("Stopped by staff"))
 REWOUND = Outcome(InvocationStatus.CANCELLED)
-"""A rewind has undone the call of an answer that was queued behind its back."""
+"""A rewind has undone the call of an answer that was queued while the rewind ran."""
 HANDED_OVER = Outcome(InvocationStatus.QUEUED)
 RESTARTED = Outcome(
     InvocationStatus.FAILED,

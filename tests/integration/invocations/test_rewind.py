@@ -14,7 +14,7 @@ from django.utils import timezone
 from runtime import types
 from runtime.agents import LlmAgent
 from runtime.apps import App
-from runtime.errors import InvocationNotFoundError
+from runtime.errors import InvalidMessageError, InvocationNotFoundError
 from runtime.events import Event as RuntimeEvent
 from runtime.events.calls import REQUEST_CONFIRMATION
 from runtime.runners import Runner
@@ -287,7 +287,7 @@ async def test_an_answer_of_a_rewound_call_that_is_queued_during_the_rewind_is_c
 
 
 async def test_an_answer_that_is_queued_behind_the_back_of_a_rewind_leaves_no_trace(
-    person: User, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch
+    person: User, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The rewind begins and ends after the answer was made, and before it is queued."""
     session = await use_cases.create_session(person, "shop")
@@ -301,11 +301,26 @@ async def test_an_answer_that_is_queued_behind_the_back_of_a_rewind_leaves_no_tr
     monkeypatch.setattr("sessions_app.jobs.response.enqueue", rewind_first)
     monkeypatch.setattr("sessions_app.jobs.response.offer_session", lambda session_id: None)
     await sync_to_async(queue_response)(job.pk)
-    await worker().run_queue(session.pk)
+    with caplog.at_level("INFO"):
+        await worker().run_queue(session.pk)
     queued = await Invocation.objects.aget(session=session, client_id=f"job:{job.pk}")
     assert (queued.status, queued.error_code) == ("cancelled", "")
     last = await Event.objects.filter(session=session).order_by("seq").alast()
     assert last and last.body["actions"]["rewindBeforeInvocationId"] == first
+    assert "answers a call that a rewind has undone" in caplog.text
+
+
+async def test_an_answer_that_is_invalid_for_another_reason_is_not_taken_for_rewound(
+    person: User, model: ScriptedModel
+) -> None:
+    session = await use_cases.create_session(person, "shop")
+    first = await ask(person, session, model, "one", [call("remember", "c1", value="1")])
+    job = await create_job(session, first, status="succeeded")
+    model.turns = [InvalidMessageError("the code of the agent has checked a message of its own")]
+    await sync_to_async(queue_response)(job.pk)
+    await worker().run_queue(session.pk)
+    queued = await Invocation.objects.aget(session=session, client_id=f"job:{job.pk}")
+    assert (queued.status, queued.error_code) == ("failed", "InvalidMessageError")
 
 
 async def test_a_process_that_has_lost_the_lease_cancels_and_reopens_nothing(
