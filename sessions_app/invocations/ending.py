@@ -8,7 +8,7 @@ lack its last events for ever.
 import asyncio
 import logging
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from runtime.errors import LlmCallsLimitExceededError, SessionNotFoundError
 from sessions_app.errors import LimitExceededError, StaleLeaseError
@@ -22,6 +22,7 @@ from sessions_app.invocations.outcome import (
     Outcome,
     failure,
     limit_exceeded,
+    refusal,
 )
 from sessions_app.invocations.running import RunningInvocation
 from sessions_app.live.notices import invocation_notice
@@ -30,7 +31,6 @@ from sessions_app.models import InvocationStatus
 from sessions_app.process import celery_dispatch
 from sessions_app.process.pool import UNAVAILABLE
 from sessions_app.process.process_metrics import count_invocation
-from sessions_app.secrets.error_detail import masked
 from sessions_app.store.sql import cancel_requests, leases
 from sessions_app.store.sql.leases import Claim, Finished
 
@@ -74,7 +74,7 @@ async def run_to_ending(execution: Execution, running: RunningInvocation) -> End
         return Ending(HANDED_OVER)
     except tuple(REFUSALS) as error:
         logger.warning("Invocation %s may not go on: %s", invocation_id, error, extra=fields)
-        return Ending(replace(REFUSALS[type(error)], error_detail=masked(str(error))))
+        return Ending(refusal(error))
     except LlmCallsLimitExceededError as error:
         logger.warning("Invocation %s was stopped: %s", invocation_id, error, extra=fields)
         return Ending(TOO_MANY_CALLS)

@@ -1,6 +1,6 @@
 """Outcomes: the ways an invocation ends."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from django.utils.translation import gettext_noop
 
@@ -12,7 +12,7 @@ from sessions_app.errors import (
     NotResumableError,
 )
 from sessions_app.models import InvocationStatus
-from sessions_app.secrets.error_detail import describe
+from sessions_app.secrets.error_detail import describe, masked
 
 
 @dataclass(frozen=True)
@@ -79,6 +79,12 @@ REFUSALS: dict[type[AdkError], Outcome] = {
     FilesUnavailableError: FILES_UNAVAILABLE,
 }
 """Outcomes of invocations that an error has kept from going on."""
+
+
+def refusal(error: AdkError) -> Outcome:
+    """Return the outcome of an error whose class, or base class, is in `REFUSALS`."""
+    outcome = next(outcome for refused, outcome in REFUSALS.items() if isinstance(error, refused))
+    return replace(outcome, error_detail=masked(str(error)))
 
 
 def limit_exceeded(message: str) -> Outcome:

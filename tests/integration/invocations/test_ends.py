@@ -16,6 +16,7 @@ from runtime.models.llm_response import LlmResponse
 from runtime.tools import LongRunningFunctionTool
 from sessions_app import use_cases
 from sessions_app.base import actors
+from sessions_app.errors import FilesUnavailableError
 from sessions_app.invocations.worker import InvocationWorker, worker
 from sessions_app.live.process import live
 from sessions_app.models import Event, Invocation, Session
@@ -27,6 +28,12 @@ from tests.integration.tampering import tamper_async
 from tests.served_agents import Served, wait_for_requests
 
 pytestmark = pytest.mark.usefixtures("loop_end")
+
+
+class LostFilesError(FilesUnavailableError):
+    """Files of one kind are away."""
+
+
 BROKEN = ConnectionError("the model is away")
 UNREADABLE = {
     "author": "words",
@@ -63,6 +70,14 @@ async def greet(person: User, model: ScriptedModel) -> Session:
     await use_cases.send_message(actors.person(person), session.pk, "m1", "hi")
     await worker().wait_until_idle()
     return session
+
+
+async def test_a_subclass_of_a_refusal_has_its_outcome(person: User, model: ScriptedModel) -> None:
+    session = await greet(person, model)
+    model.turns = [LostFilesError()]
+    await use_cases.send_message(actors.person(person), session.pk, "m2", "and?")
+    await worker().wait_until_idle()
+    assert [row.error_code for row in await rows_of(session)] == ["", "FILES_UNAVAILABLE"]
 
 
 async def replace_last_event(session: Session, body: dict[str, Any]) -> Event:
