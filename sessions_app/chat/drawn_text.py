@@ -1,4 +1,4 @@
-"""HTML of growing Markdown texts, made once for all tabs: see `rendering/growing_markdown.py`.
+"""HTML of growing Markdown texts, made once for all tabs: see `rendering/markdown/growing.py`.
 
 A frame has the blocks that were finished since the frame before, and the block that still grows. The page appends text
 that arrives between two drawings to that block as plain text.

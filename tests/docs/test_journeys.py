@@ -1,4 +1,4 @@
-"""The architecture page names code that exists, and its picture shows the layers of the import contracts."""
+"""The architecture page and the sources name code that exists; the picture has the layers of the import contracts."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ JOURNEY = re.compile(r"^## Journey \d: .*?\n(.*?)(?=^## )", re.MULTILINE | re.DO
 HOP = re.compile(r"^(\d+)\. (.*)$", re.MULTILINE)
 IN_PYTHON = re.compile(r"`((?:adk_site|runtime|sessions_app)(?:\.\w+)+)`")
 IN_SCRIPT = re.compile(r"`([\w/]+\.js) (\w+)\.(\w+)`")
+IN_SOURCE = re.compile(r"`((?:\w+/)+\w+\.(?:css|html|js|py|sql))`")
 ROOMS = (
     "agent_apps|api|base|chat|deploy|history|invocations|jobs|live|models|process|scheduling|sessions|store"
 )
@@ -58,6 +59,17 @@ def test_a_folder_or_file_that_the_page_names_exists(place: str) -> None:
     base = CHECKOUT if place.startswith("deploy/") else CHECKOUT / "sessions_app"
     path = base / place
     assert path.exists() or path.with_suffix(".py").exists()
+
+
+def test_a_file_that_a_source_names_with_its_folder_exists() -> None:
+    missing = []
+    for package in ("adk_site", "runtime", "sessions_app"):
+        for source in (CHECKOUT / package).rglob("*.py"):
+            places = [*source.parents, SCRIPTS]
+            for name in IN_SOURCE.findall(source.read_text()):
+                if not any((place / name).is_file() for place in places):
+                    missing.append((str(source), name))
+    assert missing == []
 
 
 def test_the_picture_has_the_layers_that_imports_are_checked_by() -> None:
