@@ -34,7 +34,7 @@ class AlreadyExistsError(AdkError, ValueError):
 
 
 class StaleSessionError(AdkError, ValueError):
-    """Another writer changed the session meanwhile. Load it again with `get_session`."""
+    """Another writer changed the session. google-adk's name, for code that catches it; never raised here."""
 
 
 class InvocationNotFoundError(AdkError, ValueError):
