@@ -23,13 +23,13 @@ class ToolAsJob(BaseTool):
     """A long-running tool whose calls are executed by another tool in a Celery worker.
 
     Attributes:
-        policy: retries after its exceptions.
+        retries: retries after its exceptions.
 
     Raises:
         ConfigurationError: the tool cannot run in a job.
     """
 
-    def __init__(self, tool: BaseTool, policy: JobRetries) -> None:
+    def __init__(self, tool: BaseTool, retries: JobRetries) -> None:
         if not can_run_in_job(tool):
             raise ConfigurationError(
                 f"Tool {tool.name!r} cannot be a job: it works on the running invocation, its answer comes from "
@@ -40,7 +40,7 @@ class ToolAsJob(BaseTool):
         self.may_allow_for_session = tool.may_allow_for_session
         self.confirmed_by = tool.confirmed_by
         self.tool = tool
-        self.policy = policy
+        self.retries = retries
 
     def _get_declaration(self) -> types.FunctionDeclaration | None:
         declaration = self.tool._get_declaration()
@@ -66,18 +66,18 @@ class ToolsetAsJobs(BaseToolset):
 
     Attributes:
         toolset: the toolset with filter and prefix.
-        policy: retries after exceptions of the tools, and of the toolset when a worker asks for them.
+        retries: retries after exceptions of the tools, and of the toolset when a worker asks for them.
     """
 
-    def __init__(self, toolset: BaseToolset, policy: JobRetries) -> None:
+    def __init__(self, toolset: BaseToolset, retries: JobRetries) -> None:
         super().__init__()
         self.toolset = toolset
-        self.policy = policy
+        self.retries = retries
 
     async def get_tools(self, readonly_context: ReadonlyContext | None = None) -> list[BaseTool]:
         """Return the tools of the toolset as jobs."""
         tools = await self.toolset.get_tools_with_prefix(readonly_context)
-        return [ToolAsJob(tool, self.policy) if can_run_in_job(tool) else tool for tool in tools]
+        return [ToolAsJob(tool, self.retries) if can_run_in_job(tool) else tool for tool in tools]
 
     async def get_tools_with_prefix(self, readonly_context: ReadonlyContext | None = None) -> list[BaseTool]:
         # Filter, prefix and cache are the inner toolset's: `get_tools` has applied them.
@@ -123,5 +123,5 @@ def as_job(
     Raises:
         ConfigurationError: the tool cannot run in a job.
     """
-    policy = JobRetries(retry_on, max_retries)
-    return ToolsetAsJobs(tool, policy) if isinstance(tool, BaseToolset) else ToolAsJob(tool, policy)
+    retries = JobRetries(retry_on, max_retries)
+    return ToolsetAsJobs(tool, retries) if isinstance(tool, BaseToolset) else ToolAsJob(tool, retries)

@@ -25,7 +25,7 @@ from sessions_app.jobs.api import AnswerRequired, JobCancelled, current_job
 from sessions_app.jobs.questions import JobAnswer, JobQuestion
 from sessions_app.live.notices import job_notice
 from sessions_app.live.publish import publish_notice_from_thread
-from sessions_app.models import JobStatus, ToolJob
+from sessions_app.models import ToolJob
 from sessions_app.process import threads
 from sessions_app.secrets.masking import beginning_of
 from sessions_app.store.artifact_service import DjangoArtifactService
@@ -147,9 +147,7 @@ class JobReporter:
         with self._lock:
             self._has_changed = False
             values = progress_columns(job)
-        # Only as this attempt: after a pause of this process a later attempt may have claimed the job.
-        attempt = ToolJob.objects.filter(pk=job.pk, status=JobStatus.RUNNING, attempts=job.attempts)
-        is_current = attempt.update(heartbeat_at=Now(), **values)
+        is_current = ToolJob.objects.of_attempt(job).update(heartbeat_at=Now(), **values)
         row = ToolJob.objects.filter(pk=job.pk).values_list("cancel_requested_at", "attempts").first()
         self._is_cancelled = row is None or row[0] is not None or row[1] != job.attempts
         if is_current:

@@ -23,7 +23,7 @@ from uuid import UUID
 from billiard.exceptions import SoftTimeLimitExceeded
 from celery import Task
 from django.db import transaction
-from django.db.models import F, QuerySet
+from django.db.models import F
 from django.db.models.functions import Now
 from django.utils.translation import gettext_noop
 
@@ -82,7 +82,7 @@ class JobWork(Protocol):
     """The call that a job executes."""
 
     @property
-    def policy(self) -> JobRetries:
+    def retries(self) -> JobRetries:
         """Retries after an exception of `run_here`, read after it."""
 
     def run_here(self, args: dict[str, Any]) -> Any:
@@ -126,7 +126,7 @@ def _run_attempt(
         # A cancellation may make the function fail in its own way, which is neither an error nor a case for a retry.
         if cancelled := cancellation_error(job.pk):
             return JobOutcome(JobStatus.CANCELLED, error=cancelled)
-        retries = work.policy
+        retries = work.retries
         if retries.allows(error, job.attempts):
             seconds = retries.seconds_before(job.attempts)
             _queue_retry(job, error, seconds, most_attempts=retries.limit + 1)
@@ -212,7 +212,7 @@ def _pause(job: ToolJob, question: JobQuestion) -> bool:
     # still fences. Only its holder gives it back, by its last write, and runs lost before have smaller numbers.
     with transaction.atomic():
         is_written = (
-            _this_attempt(job)
+            ToolJob.objects.of_attempt(job)
             .filter(cancel_requested_at__isnull=True)
             .update(
                 status=JobStatus.WAITING,
@@ -236,7 +236,7 @@ def _queue_retry(job: ToolJob, error: Exception, seconds: float, *, most_attempt
     sentence = gettext_noop("{0} It will be retried.").format(_sentence(error))
     texts = {"error": storable(sentence), "error_detail": describe(error)}
     columns = {"status": JobStatus.QUEUED, "sent_at": due, "most_attempts": most_attempts, **texts}
-    if _this_attempt(job).update(**columns):
+    if ToolJob.objects.of_attempt(job).update(**columns):
         job.refresh_from_db()
         _log(job, f"is tried again in {seconds:.0f} s")
         publish_job(job)
@@ -244,7 +244,7 @@ def _queue_retry(job: ToolJob, error: Exception, seconds: float, *, most_attempt
 
 def _finish(job: ToolJob, outcome: JobOutcome) -> None:
     """Write the outcome, unless a later attempt has claimed the job."""
-    is_written = _this_attempt(job).update(
+    is_written = ToolJob.objects.of_attempt(job).update(
         status=outcome.status,
         result=storable_values(outcome.result),
         error=storable(outcome.error),
@@ -264,7 +264,3 @@ def _sentence(error: Exception) -> str:
     if isinstance(error, JobError):
         return gettext_noop("The job failed: {0}").format(error)
     return gettext_noop("The job failed.")
-
-
-def _this_attempt(job: ToolJob) -> QuerySet[ToolJob]:
-    return ToolJob.objects.filter(pk=job.pk, status=JobStatus.RUNNING, attempts=job.attempts)

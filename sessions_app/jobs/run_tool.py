@@ -126,9 +126,9 @@ class ToolCall:
         self._source: Source | None = None
 
     @property
-    def policy(self) -> JobRetries:
+    def retries(self) -> JobRetries:
         """Retries of the source of the tool, or of the source that failed to list its tools."""
-        return self._source.policy if self._source else JobRetries()
+        return self._source.retries if self._source else JobRetries()
 
     def run_here(self, args: dict[str, Any]) -> Any:
         """Find the tool and run it on the process's event loop.

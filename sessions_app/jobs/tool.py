@@ -52,7 +52,7 @@ class JobTool(LongRunningFunctionTool):
     """
 
     def __init__(
-        self, func: Callable[..., Any], policy: JobRetries, limits: dict[str, float], *, is_delayable: bool
+        self, func: Callable[..., Any], retries: JobRetries, limits: dict[str, float], *, is_delayable: bool
     ) -> None:
         super().__init__(func)
         if self._signature.context_names:
@@ -70,7 +70,7 @@ class JobTool(LongRunningFunctionTool):
         self._is_delayable = is_delayable
         if is_delayable:
             self._declare_run_at()
-        self.policy = policy
+        self.retries = retries
         self.task_name = f"{func.__module__}.{func.__name__}"
 
         def run(task: Task[Any, None], job_id: str) -> None:

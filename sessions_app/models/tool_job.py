@@ -38,6 +38,10 @@ class ToolJobQuerySet(models.QuerySet["ToolJob"]):
         """Return queued, running and waiting jobs."""
         return self.filter(status__in=JobStatus.open())
 
+    def of_attempt(self, job: "ToolJob") -> Self:
+        """Return the job, unless its attempt is over: after a pause of this process another may have claimed it."""
+        return self.filter(pk=job.pk, status=JobStatus.RUNNING, attempts=job.attempts)
+
     def ended(self) -> Self:
         """Return jobs with a result, an error or a cancellation."""
         return self.filter(status__in=JobStatus.ended())
