@@ -10,7 +10,7 @@ import asyncio
 import logging
 import uuid
 from collections.abc import AsyncGenerator, Callable, Coroutine
-from contextlib import aclosing, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -57,7 +57,7 @@ class WorkflowEngine:
         self._ctx = ctx
         self._state_schema = state_schema
         self._plan = plan
-        self._output_of = ""
+        self._node_with_output = ""
         self._pool = TaskPool[Event]()
         self._slots: Slots = UNLIMITED
         if max_concurrency and max_concurrency > 0:
@@ -90,7 +90,6 @@ class WorkflowEngine:
             slots = UNLIMITED
         record = self._ctx.updated_log().run(run.path)
         while not record.has_ended:
-            self._ctx.updated_log()  # `record` is live
             if record.failed_attempts:
                 # After a restart, the rest of the delay.
                 await asyncio.sleep(max(0.0, record.retry_at - _platform.now()))
@@ -107,6 +106,7 @@ class WorkflowEngine:
                     self._ctx.scope.note_failure(error, self._ctx.agent.name, run.path)
                     raise
                 await self._emit_failure(run, failed_attempts, delay, error)
+                record = self._ctx.updated_log().run(run.path)
         return record
 
     async def _run_attempt(self, run: NodeRun, record: RunRecord) -> None:
@@ -123,7 +123,9 @@ class WorkflowEngine:
         ctx = NodeContext(invocation, run.path, record, children.run)
         attempt = _Attempt(run, ctx, record, children)
         try:
-            limit = UNLIMITED if run.node.timeout is None else _limit_time(run.node.name, run.node.timeout)
+            limit: AbstractAsyncContextManager[None] = nullcontext()
+            if run.node.timeout is not None:
+                limit = _limit_time(run.node.name, run.node.timeout)
             async with limit:
                 with exceptions_only(f"Node {run.node.name!r}"):
                     await self._execute(attempt)
@@ -230,10 +232,10 @@ class WorkflowEngine:
             SeveralOutputsError: another node has given one.
         """
         # The other's end may not be committed yet, and so not be in the plan.
-        for other in (*self._plan.outputs, self._output_of):
+        for other in (*self._plan.outputs, self._node_with_output):
             if other not in ("", name):
                 raise SeveralOutputsError(self._ctx.agent.name, [other, name])
-        self._output_of = name
+        self._node_with_output = name
 
     async def _emit_failure(self, run: NodeRun, failed_attempts: int, delay: float, error: Exception) -> None:
         """Commit a failed attempt: the wait for the next one outlives a restart."""
