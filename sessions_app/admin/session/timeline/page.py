@@ -1,8 +1,7 @@
 """Data of a session's audit page. The number of queries does not depend on the number of events."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 from urllib.parse import urlencode
 
 from django.core.paginator import Page, Paginator
@@ -57,9 +56,9 @@ class SessionPage:
     at: int | None
     state: StateSnapshot
     minimap: Minimap
-    groups: Sequence[InvocationGroup] = field(default_factory=list)
-    entries: Sequence[TimelineEntry] = field(default_factory=list)
-    seen: Sequence[SeenEvent] = field(default_factory=list)
+    groups: Sequence[InvocationGroup]
+    entries: Sequence[TimelineEntry]
+    seen: Sequence[SeenEvent]
 
     @property
     def filters(self) -> str:
@@ -95,14 +94,16 @@ def load_session_page(session: Session, query: QueryDict) -> SessionPage:
     page = _paginate(parsed.apply(events), parsed.requested_page, highlighted)
     totals = load_totals(events)
     facets = load_facets(session)
-    rows: dict[str, Any] = {}
+    groups: Sequence[InvocationGroup] = ()
+    entries: Sequence[TimelineEntry] = ()
+    seen: Sequence[SeenEvent] = ()
     match parsed.shown_view:
         case "raw":
-            rows["entries"] = _unlinked_entries(page)
+            entries = _unlinked_entries(page)
         case "person":
-            rows["seen"] = _load_seen(session, page)
+            seen = _load_seen(session, page)
         case _:
-            rows["groups"] = _load_groups(session, page, totals)
+            groups = _load_groups(session, page, totals)
     return SessionPage(
         session=session,
         totals=totals.of_session,
@@ -116,7 +117,9 @@ def load_session_page(session: Session, query: QueryDict) -> SessionPage:
         at=at,
         state=load_state_snapshot(session, at),
         minimap=load_minimap(events, session.last_seq, [event.seq for event in page.object_list]),
-        **rows,
+        groups=groups,
+        entries=entries,
+        seen=seen,
     )
 
 

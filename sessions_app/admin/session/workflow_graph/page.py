@@ -115,7 +115,16 @@ def load_graph_page(session: Session, query: QueryDict) -> GraphPage | None:
         shown = load_progress(session, invocation_id, until=at)
     node = query.get("node", "")
     workflows = [_workflow(session, shown, number, node) for number in range(len(shown.runs))]
-    return GraphPage(session, invocation_id, workflows, at, whole.seqs, node, whole.is_cut, whole.failed_id)
+    return GraphPage(
+        session=session,
+        invocation_id=invocation_id,
+        workflows=workflows,
+        at=at,
+        seqs=whole.seqs,
+        node=node,
+        is_cut=whole.is_cut,
+        failed_id=whole.failed_id,
+    )
 
 
 def _workflow(session: Session, loaded: InvocationProgress, number: int, node: str) -> DrawnWorkflow:
