@@ -44,7 +44,7 @@ class RunPublisher:
         publish_committed(self._hub, committed, jobs=jobs)
         for job in jobs:
             if job.run_at is None:  # The sweep sends a delayed job when it is due.
-                celery_dispatch.offer_job(job.pk, job.task_name)
+                celery_dispatch.offer_job_in_background(job.pk, job.task_name)
 
     def publish_partial(self, event: RuntimeEvent) -> None:
         """Publish the texts of a partial event."""

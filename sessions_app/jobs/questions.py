@@ -95,7 +95,7 @@ async def answer_question(job_id: UUID, number: int, answer: JobAnswer, by: Acto
     """
     job = await in_thread(_store_answer, job_id, number, answer, by, reason)
     live().hub.publish_notice(job.session_id, job_notice(job))
-    celery_dispatch.offer_job(job.pk, job.task_name)
+    celery_dispatch.offer_job_in_background(job.pk, job.task_name)
 
 
 def _store_answer(job_id: UUID, number: int, answer: JobAnswer, by: Actor, reason: str) -> ToolJob:

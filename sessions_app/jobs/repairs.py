@@ -4,7 +4,7 @@ from datetime import timedelta
 from typing import Any
 
 from django.db.models import F, Q
-from django.db.models.functions import Greatest, Now
+from django.db.models.functions import Now
 
 from sessions_app.base.statuses import JOB_CANCELLED
 from sessions_app.conf import conf
@@ -14,7 +14,8 @@ from sessions_app.jobs.report import publish_job
 from sessions_app.jobs.response import queue_response
 from sessions_app.models import JobStatus, ToolJob
 from sessions_app.models.tool_job import ToolJobQuerySet
-from sessions_app.process.celery_dispatch import send_job
+from sessions_app.process import threads
+from sessions_app.process.celery_dispatch import mark_sent, send_job
 from sessions_app.process.sweeping import SEND_GRACE, OverdueRows, Repair, resend_pause
 
 # A job that kills its worker each time must not do so for ever.
@@ -84,7 +85,7 @@ def _to_send() -> ToolJobQuerySet:
 def _send(job: ToolJob) -> None:
     """Send the job. Sending twice is safe: a job is claimed once."""
     send_job(job.pk, job.task_name)
-    ToolJob.objects.filter(pk=job.pk).update(sent_at=Greatest("sent_at", Now()), sends=F("sends") + 1)
+    threads.run(mark_sent(job.pk))
 
 
 def _answer(job: ToolJob) -> None:

@@ -4,7 +4,8 @@ A task is a hint: the row says what is to be done, and the sweep sends the task 
 are sent by name, because the modules of the tasks are above this layer.
 
 A function `request_…` or `send_…` raises an error if there is no broker; `offer_…` leaves the work to the sweep then,
-and `aoffer_…` does so on the event loop, while a thread waits for the broker.
+and `aoffer_…` does so on the event loop, while a thread waits for the broker. `offer_job_in_background` waits for
+nothing.
 """
 
 import logging
@@ -86,7 +87,7 @@ async def aoffer_session(session_id: UUID) -> None:
     await broker_threads.run(offer_session, session_id)
 
 
-def offer_job(job_id: str | UUID, task_name: str) -> None:
+def offer_job_in_background(job_id: str | UUID, task_name: str) -> None:
     """Send a job without waiting for the broker; without one, leave the job to the sweep."""
     create_task(_send_job(UUID(str(job_id)), task_name), f"send job {job_id}")
 
