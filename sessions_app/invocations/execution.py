@@ -41,17 +41,16 @@ from sessions_app.history.event_marks import RECALLED
 from sessions_app.invocations.call_errors import CallErrors
 from sessions_app.invocations.changed_agent import check_calls_exist
 from sessions_app.invocations.chosen_model import chosen_model
-from sessions_app.invocations.closing_events import (
-    FailureOrigin,
-    answers_calls,
-    closing_events,
-    find_message_event,
-    marks_of,
-    resumed_event,
-    without_failures,
-)
+from sessions_app.invocations.closing_events import FailureOrigin, closing_events, resumed_event
 from sessions_app.invocations.credentials import decrypt
 from sessions_app.invocations.exceeded_limits import error_of
+from sessions_app.invocations.message_event import (
+    answers_calls,
+    find_message_event,
+    index_of_message,
+    marks_of,
+    without_failures,
+)
 from sessions_app.invocations.outcome import COMPLETED, REWOUND, WAITING, Outcome
 from sessions_app.invocations.publishing import RunPublisher
 from sessions_app.invocations.usage import InvocationUsage, model_calls
@@ -189,7 +188,7 @@ class Execution:
         self._events = list(events)
         # A retry has the full limits again; an attempt after a crash continues the counts of the attempts before.
         if not claim.is_retried:
-            since = events[next(index for index, event in enumerate(events) if event is message_event) :]
+            since = events[index_of_message(events, message_event) :]
             self._usage = InvocationUsage(self._conf, since)
             self._model_calls = model_calls(root, since)
         was_complete = events[-1].is_final_response() and events[-1].author != "user"

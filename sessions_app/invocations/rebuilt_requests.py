@@ -19,7 +19,7 @@ from runtime.artifacts.referenced_artifacts import load_references, positions_of
 from runtime.engine.request_record import RebuiltRequest, Record, derive, rebuild, rebuild_child
 from runtime.events.event import Event as RuntimeEvent
 from sessions_app.base.codec import event_from_json
-from sessions_app.invocations.closing_events import find_message_event, without_failures
+from sessions_app.invocations.message_event import find_message_event, without_failures
 from sessions_app.models import Event, Invocation, RequestText, Session
 from sessions_app.process import threads
 from sessions_app.store.artifact_service import DjangoArtifactService

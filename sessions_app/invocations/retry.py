@@ -15,7 +15,7 @@ from sessions_app.base.actors import Act, ActionKind, Actor
 from sessions_app.errors import ConflictError, NotFoundError
 from sessions_app.history.effective_events import effective_events
 from sessions_app.history.rewinds import find_rewinds
-from sessions_app.invocations.closing_events import answers_calls, find_message_event, without_failures
+from sessions_app.invocations.message_event import answers_calls, find_message_event, without_failures
 from sessions_app.models import Invocation, InvocationStatus, Session, SessionAct
 from sessions_app.models.past_attempts import MAX_KEPT_ATTEMPTS
 from sessions_app.process.threads import in_thread
