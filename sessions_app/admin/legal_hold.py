@@ -26,6 +26,7 @@ from sessions_app.admin.framework.permissions import (
 from sessions_app.admin.framework.staff_records import staff_of
 from sessions_app.base.actors import Actor
 from sessions_app.models import ActionKind, LegalHold
+from sessions_app.store.erasing import wait_for_erasures
 
 
 @admin.register(LegalHold)
@@ -75,6 +76,7 @@ class LegalHoldAdmin(ConfirmedActionAdmin, KeysetAdmin):
         obj.set_by_id = by.user_pk
         obj.set_by_name = by.name
         obj.save(force_insert=True)
+        wait_for_erasures()
 
     def has_action_permission(self, request: HttpRequest) -> bool:
         return may(request, Right.LIFT_HOLD)

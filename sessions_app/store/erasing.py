@@ -49,11 +49,26 @@ def delete_session_row(rows: QuerySet[Session], tombstone: Tombstone | None = No
 
 
 def refuse_if_held(holds: QuerySet[LegalHold]) -> None:
-    """Raise `LegalHoldError` with the name of the first hold; do nothing when there is none."""
+    """Raise `LegalHoldError` with the name of the first hold; do nothing when there is none.
+
+    In a transaction that erases, no hold is set between this check and the commit: see `wait_for_erasures`.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock_shared(hashtext('adk:holds'))")
     if hold := holds.order_by("pk").first():
         raise LegalHoldError(
             f"There is a {hold}: nothing that it covers may be erased. Staff with the permission can lift it."
         )
+
+
+def wait_for_erasures() -> None:
+    """Wait until all transactions that have found no legal hold have ended.
+
+    Call it in the transaction that sets a hold, after the insert: who is told that a hold is set must not see anything
+    erased afterwards, and a later erasure finds the hold. The insert comes first because it locks the session or user.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock(hashtext('adk:holds'))")
 
 
 def delete_all_unused_texts() -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from urllib.parse import urlencode
 
 import pytest
@@ -12,8 +13,10 @@ from django.urls import reverse
 from sessions_app.data_protection.erase import ErasureOrder, erase_session, erase_user
 from sessions_app.errors import LegalHoldError
 from sessions_app.models import LegalHold, Session, StaffAct, Tombstone
+from sessions_app.process.threads import in_thread
 from sessions_app.store.erasing import delete_session_row
 from tests.integration.data_protection.people import person_with_rows
+from tests.integration.locks import blocked, held
 
 pytestmark = pytest.mark.usefixtures("transactional_db", "loop_end")
 
@@ -147,6 +150,24 @@ def test_staff_set_and_lift_a_hold(ada: User, client: Client) -> None:
     assert (hold.lifted_by, hold.lift_reason) == (user, "The case is closed.")
     erase_user(ada.pk, ORDER)
     assert not Session.objects.exists()
+
+
+async def test_a_hold_on_a_person_is_set_when_the_erasure_of_a_session_has_ended(
+    ada: User, client: Client
+) -> None:
+    first, second = [pk async for pk in Session.objects.order_by("pk").values_list("pk", flat=True)]
+    await in_thread(staff, client, "view_legalhold", "set_legalhold")
+    async with held(f"SELECT FROM sessions_app_event WHERE session_id = '{first}' FOR UPDATE"):
+        erasing = asyncio.create_task(in_thread(erase_session, first, ORDER))
+        await blocked(1)
+        order = {"user": ada.pk, "reason": "A court asked."}
+        setting = asyncio.create_task(in_thread(client.post, reverse(ADD), order))
+        await blocked(2)
+    await erasing
+    assert (await setting).status_code == 302
+    with pytest.raises(LegalHoldError):
+        await in_thread(erase_session, second, ORDER)
+    assert [pk async for pk in Session.objects.values_list("pk", flat=True)] == [second]
 
 
 def test_a_hold_has_one_subject(ada: User, client: Client) -> None:
