@@ -6,7 +6,8 @@ not grow with its events. They return ids and beginnings of results: the other e
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from datetime import datetime
+from typing import Any, NamedTuple
 
 from django.db.models import F, Func, JSONField, Q
 
@@ -182,6 +183,21 @@ def _later_requests(session: Session, seq: int, ids: set[str]) -> dict[str, str]
     return {call_id: request for request, call_id in rows if request}
 
 
+class _LaterAnswer(NamedTuple):
+    """A row of `_LATER_ANSWERS`."""
+
+    call_id: str
+    seq: int
+    author: str
+    at: datetime | None
+    result: str | None
+    name: str | None
+    status: str | None
+    error: str | None
+    is_confirmed: bool | None
+    seconds: float | None
+
+
 def find_later_answers(
     session: Session, seq: int, ids: set[str], too_large: Sequence[int]
 ) -> Iterator[tuple[str, CallResponse]]:
@@ -189,12 +205,18 @@ def find_later_answers(
 
     They are in the order of the log.
     """
-    for call_id, found, author, at, result, name, status, error, is_confirmed, seconds in _later_parts(
-        _LATER_ANSWERS, session, seq, ids, too_large
-    ):
-        state = answer_state(author, name, {"status": status, "error": error, "confirmed": is_confirmed})
-        line = excerpt(mask_json(result or ""))
-        yield call_id, CallResponse(found, at, line, state, seconds, name or "")
+    for row in _later_parts(_LATER_ANSWERS, session, seq, ids, too_large):
+        later = _LaterAnswer(*row)
+        given = {"status": later.status, "error": later.error, "confirmed": later.is_confirmed}
+        response = CallResponse(
+            later.seq,
+            later.at,
+            excerpt(mask_json(later.result or "")),
+            answer_state(later.author, later.name, given),
+            later.seconds,
+            later.name or "",
+        )
+        yield later.call_id, response
 
 
 def _later_parts(

@@ -11,7 +11,7 @@ read all sessions of the app.
 """
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from runtime.sessions.state import State
 from sessions_app.models import Session
@@ -36,6 +36,16 @@ class SharedKeys:
     is_exact: bool = True
 
 
+class _Row(NamedTuple):
+    """A shared key; `key_count` and `write_count`, of all keys and of all later writes, are the same in each row."""
+
+    key: str
+    value: str
+    length: int
+    key_count: int
+    write_count: int
+
+
 def load_shared_keys(session: Session, seq: int, most_keys: int, most_characters: int) -> SharedKeys:
     """Return the `app:` and `user:` keys as they were after an event of the session, in one query.
 
@@ -55,11 +65,14 @@ def load_shared_keys(session: Session, seq: int, most_keys: int, most_characters
     }
     with reading_connection().cursor() as cursor:
         cursor.execute(_VALUES, parameters)
-        rows = cursor.fetchall()
+        rows = [_Row(*row) for row in cursor.fetchall()]
     if not rows:
         return SharedKeys()
-    values = {key: (value, length) for key, value, length, _, _ in rows}
-    return SharedKeys(values, rows[0][3] - len(rows), rows[0][4] < MAX_WRITES)
+    return SharedKeys(
+        values={row.key: (row.value, row.length) for row in rows},
+        left_out=rows[0].key_count - len(rows),
+        is_exact=rows[0].write_count < MAX_WRITES,
+    )
 
 
 # `walked` repeats the condition of the index `event_shared_state` literally: PostgreSQL uses a partial index only if

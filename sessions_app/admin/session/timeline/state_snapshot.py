@@ -5,7 +5,7 @@ the page says whether it does.
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from runtime.sessions.state import State
 from sessions_app.admin.session.timeline.shared_keys import SharedKeys, load_shared_keys
@@ -73,15 +73,17 @@ class StateSnapshot:
 
 def load_state_snapshot(session: Session, seq: int | None) -> StateSnapshot:
     """Return the state of the session after an event, by a replay of its log; the current state without a `seq`."""
-    rows = _fetch(_CURRENT if seq is None else _REPLAY, session, seq)
-    lines: dict[str, StateLine] = {}
-    for key, written, value, length, _, _ in rows:
-        if key is not None:
-            lines[key] = _line(key, value, length, written)
-    left_out = rows[0][4] - len(lines) if rows else 0
-    shared = SharedKeys()
-    if seq is not None:
+    if seq is None:
+        rows = _fetch(_CURRENT, session, seq)
+        shared = SharedKeys()
+    else:
+        rows = _fetch(_REPLAY, session, seq)
         shared = load_shared_keys(session, seq, MAX_KEYS, MAX_CHARACTERS)
+    lines: dict[str, StateLine] = {}
+    for row in rows:
+        if row.key is not None:
+            lines[row.key] = _line(row.key, row.value, row.length, row.seq)
+    left_out = rows[0].key_count - len(lines) if rows else 0
     for key, (value, length) in shared.values.items():
         own = lines.get(key)
         line = _line(key, value, length, None)
@@ -96,7 +98,7 @@ def load_state_snapshot(session: Session, seq: int | None) -> StateSnapshot:
         last_seq=session.last_seq,
         lines=sorted(lines.values(), key=lambda line: (list(StateScope).index(line.scope), line.key)),
         left_out=left_out + shared.left_out,
-        equals_live=rows[0][5] if seq == session.last_seq else None,
+        equals_live=rows[0].equals_live if seq == session.last_seq else None,
         is_exact=shared.is_exact,
         previous_change=changes.filter(seq__lt=here).order_by("-seq").values_list("seq", flat=True).first(),
         next_change=changes.filter(seq__gt=here).order_by("seq").values_list("seq", flat=True).first(),
@@ -109,7 +111,26 @@ def _line(key: str, value: str, length: int, written: int | None) -> StateLine:
     return StateLine(key, scope, format_member(key, value, length), written)
 
 
-def _fetch(statement: str, session: Session, seq: int | None) -> list[tuple[Any, ...]]:
+class _Row(NamedTuple):
+    """A key of the state, or nulls for an empty state.
+
+    Attributes:
+        seq: number of the event that wrote the key.
+        value: beginning of the value as JSON.
+        length: number of characters of the whole value.
+        key_count: number of keys of the state, the same in each row.
+        equals_live: True if the replayed state equals the stored state, the same in each row; None without a replay.
+    """
+
+    key: str | None
+    seq: int | None
+    value: str
+    length: int
+    key_count: int
+    equals_live: bool | None
+
+
+def _fetch(statement: str, session: Session, seq: int | None) -> list[_Row]:
     parameters: dict[str, Any] = {
         "session": session.pk,
         "seq": seq,
@@ -122,8 +143,7 @@ def _fetch(statement: str, session: Session, seq: int | None) -> list[tuple[Any,
     }
     with reading_connection().cursor() as cursor:
         cursor.execute(statement, parameters)
-        rows: list[tuple[Any, ...]] = cursor.fetchall()
-        return rows
+        return [_Row(*row) for row in cursor.fetchall()]
 
 
 _CURRENT = """
