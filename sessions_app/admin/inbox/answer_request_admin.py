@@ -54,10 +54,11 @@ MAX_SHOWN_EVENTS = 12
 PIECE_CHARACTERS = 2_000
 GONE = _("This waits for nobody any more.")
 DONE = {
-    True: (ActionKind.APPROVE, _("Approved: %(effect)s")),
-    False: (ActionKind.REJECT, _("Rejected: %(effect)s")),
+    ActionKind.APPROVE: _("Approved: %(effect)s"),
+    ActionKind.REJECT: _("Rejected: %(effect)s"),
+    ActionKind.ANSWER: _("Answered: %(effect)s"),
 }
-ANSWERED = (ActionKind.ANSWER, _("Answered: %(effect)s"))
+"""Messages after an act."""
 
 
 class MayAnswerFilter(admin.SimpleListFilter):
@@ -192,8 +193,7 @@ class AnswerRequestAdmin(RecordedActsMixin, SessionRowAdmin, KeysetAdmin):
         if error := self._give(request, row, answer, reason):
             messages.error(request, error)
         else:
-            _action, done = DONE[answer] if isinstance(answer, bool) else ANSWERED
-            messages.success(request, done % {"effect": row.effect})
+            messages.success(request, DONE[_act_of(answer)] % {"effect": row.effect})
         return HttpResponseRedirect(self.url_of("changelist"))
 
     def decide_view(self, request: HttpRequest) -> HttpResponse:
@@ -234,9 +234,8 @@ class AnswerRequestAdmin(RecordedActsMixin, SessionRowAdmin, KeysetAdmin):
             threads.run(answer_request(row, answer, by=staff_of(request), reason=reason, user=request.user))
         except AdkError as error:
             return str(error)
-        action, _done = DONE[answer] if isinstance(answer, bool) else ANSWERED
         # The subject is the session: the answer has deleted the row, and the session's page shows the call.
-        self.log_act(request, action, row.session, reason, detail)
+        self.log_act(request, _act_of(answer), row.session, reason, detail)
         return ""
 
     def _page(self, request: HttpRequest, row: AnswerRequest, form: AnswerForm | None = None) -> HttpResponse:
@@ -311,6 +310,15 @@ class AnswerRequestAdmin(RecordedActsMixin, SessionRowAdmin, KeysetAdmin):
     @admin.display(description=_("Staff told by mail"))
     def told(self, row: AnswerRequest) -> Any:
         return row.escalated_at
+
+
+def _act_of(answer: JobAnswer) -> ActionKind:
+    """Return the recorded act of giving an answer: True and False approve and reject."""
+    if answer is True:
+        return ActionKind.APPROVE
+    if answer is False:
+        return ActionKind.REJECT
+    return ActionKind.ANSWER
 
 
 def _age(moment: datetime) -> str:
