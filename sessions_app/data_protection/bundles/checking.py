@@ -25,6 +25,10 @@ DAMAGES = (BadZipFile, zlib.error, EOFError, OSError, RuntimeError)
 """Exceptions of `zipfile` for changed bytes, and for encrypted files and unknown methods."""
 _NO_BUNDLE = (*DAMAGES, ValueError, LookupError, TypeError, AttributeError)
 _MAX_JSON = 1024**3
+FIRST_RULE_LENGTH = 2 * 32
+"""Length in hexadecimal of a hash by the first rule of `history.evidence.integrity`."""
+HASH_LENGTH = 2 * 33
+"""Length of a hash by the present rule."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +40,7 @@ class Finding:
 
 
 def is_as_sealed(file: IO[bytes], number: str) -> bool:
-    """Return True if the bundle in a file holds and has this number of the seal."""
+    """True if the bundle in a file holds and has this number of the seal."""
     try:
         with ZipFile(file) as bundle:
             sha256, findings = _check(bundle, None)
@@ -99,7 +103,7 @@ def _check_files(bundle: ZipFile, listed: dict[str, Any]) -> Iterator[Finding]:
 
 
 def _is_plain(bundle: ZipFile) -> bool:
-    """Return True if the files follow each other from the first byte to the list, and the zip ends with its list.
+    """True if the files follow each other from the first byte to the list, and the zip ends with its list.
 
     `zipfile` believes the list; programs that read a zip as a stream also unpack what lies between.
     """
@@ -172,7 +176,7 @@ def _first_flaw(chain: dict[str, Any], numbers: list[int], exported: list[Any]) 
         if place >= len(numbers) or seq != numbers[place]:
             return f"event {numbers[min(place, len(numbers) - 1)]} is missing."
         if "body" in event:
-            if len(previous) != 66:
+            if len(previous) != HASH_LENGTH:
                 previous = chain["link"]
             if event["hash"] != _link(previous, event):
                 return f"event {seq} was altered."
@@ -186,9 +190,13 @@ def _first_flaw(chain: dict[str, Any], numbers: list[int], exported: list[Any]) 
 
 def _beginning(chain: dict[str, Any]) -> str:
     """Return the hash before the first event; empty if it was altered."""
-    old = [event["hash"] for event in chain["events"] if len(event["hash"]) == 64]
     if chain["begin"] is not None:
-        link = hashlib.sha256(bytes.fromhex(old[-1] if old else "") + chain["begin"].encode()).hexdigest()
+        # Covers the last hash by the first rule, too, in a log that has some.
+        last_old = ""
+        for event in chain["events"]:
+            if len(event["hash"]) == FIRST_RULE_LENGTH:
+                last_old = event["hash"]
+        link = hashlib.sha256(bytes.fromhex(last_old) + chain["begin"].encode()).hexdigest()
         if link != chain["link"]:
             return ""
     return str(chain["link"])
