@@ -17,7 +17,7 @@ class StateScope(StrEnum):
 
 
 @dataclass(frozen=True)
-class StateChange:
+class KeyChange:
     """Change of a key by an event.
 
     Attributes:
@@ -46,12 +46,12 @@ def scope_of(key: str) -> StateScope | None:
     return None if key.startswith(State.TEMP_PREFIX) else StateScope.SESSION
 
 
-def state_changes(delta: Mapping[str, Any], before: Mapping[str, Any] | None) -> list[StateChange]:
+def state_changes(delta: Mapping[str, Any], before: Mapping[str, Any] | None) -> list[KeyChange]:
     """Return an event's changes: its state delta compared with `Event.before`, recorded at the commit."""
     old = before or {}
     changes = []
     for key, after in delta.items():
         scope = scope_of(key)
         if scope is not None:
-            changes.append(StateChange(key, scope, is_new=key not in old, before=old.get(key), after=after))
+            changes.append(KeyChange(key, scope, is_new=key not in old, before=old.get(key), after=after))
     return changes

@@ -1,12 +1,10 @@
 """Contract: `sessions_app.history.state_changes` computes state changes from the log (contract S3, S4)."""
 
-from sessions_app.history.state_changes import StateChange, StateScope, state_changes
+from sessions_app.history.state_changes import KeyChange, StateScope, state_changes
 
 
 def test_a_changed_key_has_its_value_before() -> None:
-    assert state_changes({"total": 2}, {"total": 1}) == [
-        StateChange("total", StateScope.SESSION, False, 1, 2)
-    ]
+    assert state_changes({"total": 2}, {"total": 1}) == [KeyChange("total", StateScope.SESSION, False, 1, 2)]
 
 
 def test_a_key_that_was_absent_is_new_and_one_that_was_null_is_not() -> None:
@@ -23,8 +21,8 @@ def test_a_key_set_to_the_value_it_had_is_the_same() -> None:
 def test_shared_keys_have_the_value_that_any_session_wrote_before() -> None:
     changes = state_changes({"app:total": 2, "user:name": "Ada"}, {"app:total": 1})
     assert changes == [
-        StateChange("app:total", StateScope.APP, False, 1, 2),
-        StateChange("user:name", StateScope.USER, True, None, "Ada"),
+        KeyChange("app:total", StateScope.APP, False, 1, 2),
+        KeyChange("user:name", StateScope.USER, True, None, "Ada"),
     ]
 
 

@@ -17,9 +17,9 @@ from sessions_app.admin.session.timeline.calls import (
     parts_in_json,
 )
 from sessions_app.admin.session.timeline.event_links import EventLinks
-from sessions_app.base.codec import event_to_show
+from sessions_app.base.codec import event_to_show, json_object
 from sessions_app.history.call_state import CallState
-from sessions_app.history.state_changes import StateChange, state_changes
+from sessions_app.history.state_changes import KeyChange, state_changes
 from sessions_app.models import Artifact, Event, EventKind, ToolJob
 from sessions_app.models.actor_columns import ActorColumns
 from sessions_app.rendering.audit_values import (
@@ -98,7 +98,7 @@ class Row:
     raw: str
     undoes: int | None = None
     parts: list[PartView] = field(default_factory=list)
-    changes: list[StateChange] = field(default_factory=list)
+    changes: list[KeyChange] = field(default_factory=list)
     artifacts: list[ArtifactView] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     body: Mapping[str, Any] = field(default_factory=dict)
@@ -265,18 +265,27 @@ def _other_part(part: Mapping[str, Any]) -> PartView:
     """Return any other part as JSON, without the bytes of a file; the raw JSON has them."""
     blob = part.get("inlineData")
     if not blob:
-        return PartView("other", ", ".join(part), format_json(part))
+        return PartView("other", ", ".join(part), format_part(part))
     # Base64 has four characters for three bytes.
     size = len(blob.get("data") or "") * 3 // 4
     mime_type = blob.get("mimeType") or ""
     title = _("File %(type)s, about %(size)d bytes") % {"type": mime_type, "size": size}
-    return PartView("other", title, format_json({**part, "inlineData": {**blob, "data": "…"}}))
+    return PartView("other", title, format_part(part))
+
+
+def format_part(part: Mapping[str, Any]) -> str:
+    """Return a part of a content as indented JSON, without the bytes of a file."""
+    blob = json_object(part, "inlineData")
+    if "data" in blob:
+        # Bytes of a file are long and tell a reader nothing.
+        part = {**part, "inlineData": {**blob, "data": "…"}}
+    return format_json(part)
 
 
 def _summarize(
     body: Mapping[str, Any],
     parts: Iterable[PartView],
-    changes: list[StateChange],
+    changes: list[KeyChange],
     artifacts: list[ArtifactView],
 ) -> str:
     """Return a line about the error of the event, else its content, else its node, else its changed keys and files."""

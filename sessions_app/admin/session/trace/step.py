@@ -11,6 +11,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
 from runtime.engine.request_record import RebuiltRequest
+from sessions_app.admin.session.timeline.event_rows import format_part
 from sessions_app.base.codec import json_object
 from sessions_app.invocations.rebuilt_requests import Bounds, rebuild_child_request, rebuild_request, texts_of
 from sessions_app.models import Event, Session
@@ -167,8 +168,4 @@ def _part_text(part: dict[str, Any]) -> str:
     """Return a part of a content as text; the bytes of a file are left out."""
     if set(part) == {"text"}:
         return truncate(part["text"])
-    blob = part.get("inlineData")
-    if blob and "data" in blob:
-        # Bytes of a file are long and tell a reader nothing.
-        part = {**part, "inlineData": {**blob, "data": "…"}}
-    return format_json(part)
+    return format_part(part)
