@@ -80,7 +80,7 @@ WHERE adk_words(given.text) @@ words
 
 
 @dataclass(frozen=True)
-class Source:
+class WordSource:
     """One way in which rows match.
 
     Attributes:
@@ -116,7 +116,7 @@ class Search:
     """Search for a term in the rows of a model."""
 
     term: str
-    sources: list[Source]
+    sources: list[WordSource]
     first_slice: int
 
     @classmethod
@@ -131,7 +131,7 @@ class Search:
             return None
         sources = _SOURCES[model](term)
         if with_causes and model is Session:
-            sources.append(Source(_causes(term), "session_id", "cause", repeats="seq"))
+            sources.append(WordSource(_causes(term), "session_id", "cause", repeats="seq"))
         return cls(term, sources, FIRST_SLICE.get(model, OTHER_FIRST_SLICE))
 
     @property
@@ -270,73 +270,76 @@ def sessions_named(term: str) -> Q:
     return found
 
 
-def _session_sources(term: str) -> list[Source]:
+def _session_sources(term: str) -> list[WordSource]:
     named = {f"user__{get_user_model().USERNAME_FIELD}": term}
     return [
         *_events_with_words(term, "session_id"),
-        Source(_invocation_errors(term), "session_id", "error_message", repeats="id"),
-        Source(_job_errors(term), "session_id", "error", repeats="created_at"),
+        WordSource(_invocation_errors(term), "session_id", "error_message", repeats="id"),
+        WordSource(_job_errors(term), "session_id", "error", repeats="created_at"),
         *_named_sessions(term),
-        Source(Session.objects.filter(**named)),
-        Source(Event.objects.filter(event_id=term), "session_id"),
+        WordSource(Session.objects.filter(**named)),
+        WordSource(Event.objects.filter(event_id=term), "session_id"),
     ]
 
 
-def _event_sources(term: str) -> list[Source]:
+def _event_sources(term: str) -> list[WordSource]:
     # Events have an index by session, and none by invocation: the row of the invocation leads to the session.
     sessions = Invocation.objects.filter(invocation_id=term).values("session")
     return [
         *_events_with_words(term, "pk"),
-        Source(Event.objects.filter(event_id=term)),
-        Source(Event.objects.filter(session__in=sessions, invocation_id=term)),
+        WordSource(Event.objects.filter(event_id=term)),
+        WordSource(Event.objects.filter(session__in=sessions, invocation_id=term)),
     ]
 
 
-def _invocation_sources(term: str) -> list[Source]:
+def _invocation_sources(term: str) -> list[WordSource]:
     return [
-        Source(_invocation_errors(term), text="error_message"),
-        Source(Invocation.objects.filter(invocation_id=term)),
-        Source(Invocation.objects.filter(client_id=term)),
+        WordSource(_invocation_errors(term), text="error_message"),
+        WordSource(Invocation.objects.filter(invocation_id=term)),
+        WordSource(Invocation.objects.filter(client_id=term)),
         *_rows_of_named_sessions(Invocation.objects.all(), term),
     ]
 
 
-def _job_sources(term: str) -> list[Source]:
+def _job_sources(term: str) -> list[WordSource]:
     return [
-        Source(_job_errors(term), text="error"),
-        Source(ToolJob.objects.filter(call_id=term)),
-        Source(ToolJob.objects.filter(invocation_id=term)),
-        Source(ToolJob.objects.filter(tool_name=term)),
+        WordSource(_job_errors(term), text="error"),
+        WordSource(ToolJob.objects.filter(call_id=term)),
+        WordSource(ToolJob.objects.filter(invocation_id=term)),
+        WordSource(ToolJob.objects.filter(tool_name=term)),
         *_rows_of_named_sessions(ToolJob.objects.all(), term),
     ]
 
 
-def _staff_record_sources(model: type[StaffAccess | StaffAct], term: str) -> list[Source]:
+def _staff_record_sources(model: type[StaffAccess | StaffAct], term: str) -> list[WordSource]:
     rows: QuerySet[Any] = model._default_manager.all()
-    sources = [Source(rows.filter(actor_name__istartswith=term)), Source(rows.filter(subject_id=term))]
+    sources = [
+        WordSource(rows.filter(actor_name__istartswith=term)),
+        WordSource(rows.filter(subject_id=term)),
+    ]
     # PostgreSQL would refuse to compare an address with any other text.
     with suppress(ValueError):
-        sources.append(Source(rows.filter(address=str(ip_address(term)))))
+        sources.append(WordSource(rows.filter(address=str(ip_address(term)))))
     return sources
 
 
-def _named_sessions(term: str) -> list[Source]:
+def _named_sessions(term: str) -> list[WordSource]:
     titled = Session.objects.filter(WITH_OWN_TITLE)
     sources = [
-        Source(_with_words(titled, "title", term), text="title"),
-        Source(Session.objects.filter(OF_OWN_KEY, key=term)),
-        Source(Invocation.objects.filter(invocation_id=term), "session_id"),
-        Source(Invocation.objects.filter(client_id=term), "session_id"),
-        Source(ToolJob.objects.filter(call_id=term), "session_id"),
+        WordSource(_with_words(titled, "title", term), text="title"),
+        WordSource(Session.objects.filter(OF_OWN_KEY, key=term)),
+        WordSource(Invocation.objects.filter(invocation_id=term), "session_id"),
+        WordSource(Invocation.objects.filter(client_id=term), "session_id"),
+        WordSource(ToolJob.objects.filter(call_id=term), "session_id"),
     ]
     if pk := parse_uuid(term):
-        sources.append(Source(Session.objects.filter(pk=pk)))
+        sources.append(WordSource(Session.objects.filter(pk=pk)))
     return sources
 
 
-def _rows_of_named_sessions(rows: QuerySet[Any], term: str) -> list[Source]:
+def _rows_of_named_sessions(rows: QuerySet[Any], term: str) -> list[WordSource]:
     return [
-        Source(
+        WordSource(
             rows.filter(session__in=source.rows.order_by().values(source.key)),
             text="session__title" if source.text else None,
         )
@@ -344,7 +347,7 @@ def _rows_of_named_sessions(rows: QuerySet[Any], term: str) -> list[Source]:
     ]
 
 
-def _events_with_words(term: str, key: str) -> list[Source]:
+def _events_with_words(term: str, key: str) -> list[WordSource]:
     """Return the sources of events with the words in their texts or details: those in the index, and those after it."""
     indexed = EventWords.objects.filter(words=_words(term))
     # PostgreSQL does not use the index for the result of a function.
@@ -355,8 +358,8 @@ def _events_with_words(term: str, key: str) -> list[Source]:
     if keys is not None:
         newest = newest.filter(pk__in=keys)
     return [
-        Source(indexed, key, _text("event__text"), "details", read, "event_id"),
-        Source(newest, key, _text("text"), DETAILS, None, "seq", is_indexed=keys is not None),
+        WordSource(indexed, key, _text("event__text"), "details", read, "event_id"),
+        WordSource(newest, key, _text("text"), DETAILS, None, "seq", is_indexed=keys is not None),
     ]
 
 
@@ -387,7 +390,7 @@ def _text(path: str) -> Combinable:
     return Coalesce(Left(path, READ_CHARACTERS), _NOTHING, output_field=TextField())
 
 
-_SOURCES: Mapping[type[Model], Callable[[str], list[Source]]] = {
+_SOURCES: Mapping[type[Model], Callable[[str], list[WordSource]]] = {
     Session: _session_sources,
     Event: _event_sources,
     Invocation: _invocation_sources,

@@ -42,7 +42,7 @@ Row = tuple[str, str]
 
 
 @dataclass(frozen=True)
-class Source:
+class FunctionSource:
     """Function of a tool, with the lines of its docstring by line number of the file."""
 
     function: Callable[..., Any]
@@ -112,7 +112,7 @@ def explain_tool(tool: BaseTool | BaseToolset) -> Iterator[Row]:
             yield "hidden", f"{', '.join(hidden)}  (the runtime fills it in)"
 
 
-def _explain_description(text: str, kind: str, source: Source | None) -> Iterator[Row]:
+def _explain_description(text: str, kind: str, source: FunctionSource | None) -> Iterator[Row]:
     own = description_of(docstring_of(source.function)) if source else ""
     added = text.removeprefix(own).strip()
     if source and not own:
@@ -124,7 +124,7 @@ def _explain_description(text: str, kind: str, source: Source | None) -> Iterato
 
 
 def _explain_parameter(
-    name: str, schema: types.Schema, is_required: bool, source: Source | None
+    name: str, schema: types.Schema, is_required: bool, source: FunctionSource | None
 ) -> Iterator[Row]:
     is_own = source is not None and name in source.parameters
     origin = source.declared_type(name) if source and is_own else "declared by the tool"
@@ -138,7 +138,7 @@ def _explain_parameter(
         yield "warning", f"{name!r} has no type: the model is told that any value fits"
 
 
-def _source_of(function: Callable[..., Any]) -> Source | None:
+def _source_of(function: Callable[..., Any]) -> FunctionSource | None:
     """Return the source of a function; None for functions without source, such as functions made at run time."""
     defined = inspect.unwrap(underlying_function(function))
     try:
@@ -153,7 +153,7 @@ def _source_of(function: Callable[..., Any]) -> Source | None:
             text = node.body[0]
             for number in range(text.lineno, (text.end_lineno or text.lineno) + 1):
                 docstring[start + number - 1] = lines[number - 1]
-    return Source(function, file, start, docstring)
+    return FunctionSource(function, file, start, docstring)
 
 
 def _annotation(function: Callable[..., Any], parameter: inspect.Parameter) -> Any:

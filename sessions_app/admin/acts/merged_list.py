@@ -18,7 +18,7 @@ from django.db.models import Max, Min
 from django.http import HttpRequest
 from django.utils import timezone
 
-from sessions_app.admin.acts.sources import SOURCES, Entry, Filters, Source
+from sessions_app.admin.acts.sources import SOURCES, ActEntry, ActSource, Filters
 
 ROWS = 50
 SECONDS = 0.2
@@ -36,7 +36,7 @@ class ActPage:
         looked_back_to: time of the oldest act that was looked at, if the time was over before the page was full.
     """
 
-    entries: list[Entry] = field(default_factory=list)
+    entries: list[ActEntry] = field(default_factory=list)
     position: str = ""
     looked_back_to: datetime | None = None
 
@@ -48,14 +48,14 @@ class _Reader:
         key: the acts with this key and larger keys are on the page, or do not match; 0 at the end.
     """
 
-    def __init__(self, source: Source, filters: Filters, key: int, end: float) -> None:
+    def __init__(self, source: ActSource, filters: Filters, key: int, end: float) -> None:
         self.source = source
         self.key = key
         self._filters = filters
         self._end = end
         self._stored = source.model._default_manager.exclude(**{source.time_field: None})
 
-    def entries(self) -> "Iterator[tuple[datetime, _Reader, Entry | None]]":
+    def entries(self) -> "Iterator[tuple[datetime, _Reader, ActEntry | None]]":
         """Yield the matching acts with the time by which they are merged; None as the last if the time is over."""
         first = datetime.min.replace(tzinfo=UTC)
         if day := self._filters.day:
@@ -97,7 +97,7 @@ class _Reader:
         return low
 
 
-def _merged_times(entries: Iterable[Entry]) -> Iterable[tuple[datetime, Entry]]:
+def _merged_times(entries: Iterable[ActEntry]) -> Iterable[tuple[datetime, ActEntry]]:
     """Return the entries with times that never grow: an imported event is older than what was stored before it."""
     in_order = list(entries)
     times = list(accumulate((entry.stored_at or entry.at for entry in reversed(in_order)), max))

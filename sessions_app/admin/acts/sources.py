@@ -84,7 +84,7 @@ QUESTIONS: Mapping[str, str] = {
 
 
 @dataclass(frozen=True)
-class Entry:
+class ActEntry:
     """An act of the list.
 
     Attributes:
@@ -120,8 +120,8 @@ class Filters:
     tool: str = ""
     day: date | None = None
 
-    def match(self, entry: Entry) -> bool:
-        """Return True for an entry with the chosen actor and tool, on the chosen day."""
+    def match(self, entry: ActEntry) -> bool:
+        """True if the entry has the chosen actor and tool, on the chosen day."""
         actor = entry.actor
         return (
             self.kind in ("", actor.actor_kind)
@@ -131,7 +131,7 @@ class Filters:
         )
 
 
-class Source:
+class ActSource:
     """Base of the sources.
 
     Attributes:
@@ -151,7 +151,7 @@ class Source:
         self.admin: Any = admin.site.get_model_admin(self.listed_by or self.model)
 
     def may_be_read(self) -> bool:
-        """Return True if the user may view the rows."""
+        """True if the user may view the rows."""
         return bool(self.admin.has_view_permission(self.request))
 
     def rows(self, filters: Filters) -> QuerySet[Any]:
@@ -161,7 +161,7 @@ class Source:
             rows = rows.filter(Q(actor_name=filters.actor) | Q(actor_id=filters.actor))
         return rows
 
-    def entries(self, rows: Iterable[Any]) -> Iterator[Entry]:
+    def entries(self, rows: Iterable[Any]) -> Iterator[ActEntry]:
         """Yield the entries of the rows, in their order."""
         raise NotImplementedError
 
@@ -180,19 +180,19 @@ class Source:
         return format_html('<a href="{}">{}</a>', session_url(row.session_id, invocation=key), key)
 
 
-class _RecordSource(Source):
+class _RecordSource(ActSource):
     """Records with a subject, whose admin knows the link to it."""
 
     admin: SubjectAdmin
 
-    def entries(self, rows: Iterable[Any]) -> Iterator[Entry]:
+    def entries(self, rows: Iterable[Any]) -> Iterator[ActEntry]:
         records = list(rows)
         self.admin.complete_rows(self.request, records, "")
         for record in records:
             yield self.entry(record)
 
-    def entry(self, record: Any) -> Entry:
-        return Entry(
+    def entry(self, record: Any) -> ActEntry:
+        return ActEntry(
             record.pk,
             record.at,
             record,
@@ -211,7 +211,7 @@ class StaffActSource(_RecordSource):
     model = StaffAct
     kinds = frozenset({ActorKind.STAFF, ActorKind.SITE})
 
-    def entry(self, record: StaffAct) -> Entry:
+    def entry(self, record: StaffAct) -> ActEntry:
         entry = super().entry(record)
         detail = DETAIL.match(record.detail)
         if not detail:
@@ -249,7 +249,7 @@ class StaffAccessSource(_RecordSource):
             super().rows(filters).filter(kind__in=(AccessKind.EXPORT, AccessKind.DOWNLOAD, AccessKind.UNMASK))
         )
 
-    def entry(self, record: StaffAccess) -> Entry:
+    def entry(self, record: StaffAccess) -> ActEntry:
         return replace(super().entry(record), arguments=excerpt(record.detail))
 
     def act(self, record: StaffAccess) -> str:
@@ -266,7 +266,7 @@ class AccountActSource(_RecordSource):
         return super().rows(filters).exclude(actor_kind=ActorKind.STAFF)
 
 
-class SessionActSource(Source):
+class SessionActSource(ActSource):
     """Acts on sessions, without acts of staff: the admin records them."""
 
     model = SessionAct
@@ -275,7 +275,7 @@ class SessionActSource(Source):
     def rows(self, filters: Filters) -> QuerySet[SessionAct]:
         return super().rows(filters).exclude(actor_kind=ActorKind.STAFF).select_related("session")
 
-    def entries(self, rows: Iterable[SessionAct]) -> Iterator[Entry]:
+    def entries(self, rows: Iterable[SessionAct]) -> Iterator[ActEntry]:
         for act in rows:
             place = self.link_to(act)
             if act.seq is not None:
@@ -288,7 +288,7 @@ class SessionActSource(Source):
                 tool = act.subject_id
             elif act.subject_kind == "state":
                 arguments = act.subject_id  # names of the changed keys
-            yield Entry(
+            yield ActEntry(
                 act.pk,
                 act.at,
                 act,
@@ -300,7 +300,7 @@ class SessionActSource(Source):
             )
 
 
-class UploadSource(Source):
+class UploadSource(ActSource):
     """Files that people have uploaded."""
 
     model = Artifact
@@ -310,10 +310,10 @@ class UploadSource(Source):
     def rows(self, filters: Filters) -> QuerySet[Artifact]:
         return super().rows(filters).filter(is_upload=True).select_related("session", "user")
 
-    def entries(self, rows: Iterable[Artifact]) -> Iterator[Entry]:
+    def entries(self, rows: Iterable[Artifact]) -> Iterator[ActEntry]:
         for file in rows:
             actor = SessionAct(**actors.person(file.user).columns())
-            yield Entry(
+            yield ActEntry(
                 file.pk,
                 file.created_at,
                 actor,
@@ -324,7 +324,7 @@ class UploadSource(Source):
             )
 
 
-class MessageSource(Source):
+class MessageSource(ActSource):
     """Messages of API keys and scheduled tasks. Messages of people are the conversation, not an act on it."""
 
     model = Invocation
@@ -337,14 +337,14 @@ class MessageSource(Source):
         messages = of_programs.exclude(message__parts__contains=[{"functionResponse": {}}])
         return messages.defer("message", "credentials", "error_detail", "past_attempts")
 
-    def entries(self, rows: Iterable[Invocation]) -> Iterator[Entry]:
+    def entries(self, rows: Iterable[Invocation]) -> Iterator[ActEntry]:
         for row in rows:
             place = self.link_to_invocation(row, row.invocation_id)
             badge = status_badge(row.status)
-            yield Entry(row.pk, row.created_at, row, gettext("Message"), effect=badge, place=place)
+            yield ActEntry(row.pk, row.created_at, row, gettext("Message"), effect=badge, place=place)
 
 
-class ErasureSource(Source):
+class ErasureSource(ActSource):
     """Erasures, without those that the admin has recorded as acts of staff.
 
     An erasure by staff has no record if `adk_erase` did it for their request, or if the process died after it.
@@ -362,7 +362,7 @@ class ErasureSource(Source):
         )
         return super().rows(filters).filter(Q(by_name="") | ~Exists(recorded))
 
-    def entries(self, rows: Iterable[Tombstone]) -> Iterator[Entry]:
+    def entries(self, rows: Iterable[Tombstone]) -> Iterator[ActEntry]:
         for stone in rows:
             if stone.by_name:
                 kind = ActorKind.STAFF
@@ -372,7 +372,7 @@ class ErasureSource(Source):
                 kind = ActorKind.SITE
             actor = SessionAct(**actors.Actor(kind, stone.by_name).columns())
             action = f"{gettext('Erase')}: {stone.get_kind_display().lower()}"
-            yield Entry(
+            yield ActEntry(
                 stone.pk,
                 stone.started_at,
                 actor,
@@ -383,7 +383,7 @@ class ErasureSource(Source):
             )
 
 
-class ErasedActSource(Source):
+class ErasedActSource(ActSource):
     """Acts in erased sessions, without names, listed at the time of the erasure."""
 
     model = ErasedSession
@@ -398,7 +398,7 @@ class ErasedActSource(Source):
             sessions = sessions.filter(tombstone__by=self.request.user.pk)
         return sessions
 
-    def entries(self, rows: Iterable[ErasedSession]) -> Iterator[Entry]:
+    def entries(self, rows: Iterable[ErasedSession]) -> Iterator[ActEntry]:
         for session in rows:
             for seconds, kind, act, tool, details in session.acts:
                 at = datetime.fromtimestamp(seconds, UTC)
@@ -412,10 +412,12 @@ class ErasedActSource(Source):
                     effect = SafeString()
                 place = gettext("erased session %s") % session.session_id
                 tool = QUESTIONS.get(tool, tool)
-                yield Entry(session.pk, at, actor, action, tool, numbers, effect, place, stored_at=session.at)
+                yield ActEntry(
+                    session.pk, at, actor, action, tool, numbers, effect, place, stored_at=session.at
+                )
 
 
-class AnswerSource(Source):
+class AnswerSource(ActSource):
     """Answered calls: tools that agents have called, and answers of people and API keys."""
 
     model = Event
@@ -437,7 +439,7 @@ class AnswerSource(Source):
         keys: QuerySet[Any] = found.exclude(happened_at=None).values_list("pk", flat=True)
         return keys
 
-    def entries(self, rows: Iterable[int]) -> Iterator[Entry]:
+    def entries(self, rows: Iterable[int]) -> Iterator[ActEntry]:
         parameters: dict[str, Any] = {
             "events": list(rows), "most": MAX_ARGUMENT_BYTES, "distance": MAX_DISTANCE, "mark": ANSWER,
             "questions": list(QUESTIONS),
@@ -479,7 +481,7 @@ class _Answer:
     answer: str | None
     call: str | None
 
-    def entries(self, by: Invocation | None) -> Iterator[Entry]:
+    def entries(self, by: Invocation | None) -> Iterator[ActEntry]:
         """Yield the entry of the answer; none for a call that waits or did not run.
 
         Args:
@@ -494,7 +496,7 @@ class _Answer:
             tool = QUESTIONS.get(self.name, self.name)
             yield self._entry(None, gettext("Call"), tool, arguments_in_words(args), state)
 
-    def _answer_of_person(self, by: Invocation | None, state: CallState, args: Mapping[str, Any]) -> Entry:
+    def _answer_of_person(self, by: Invocation | None, state: CallState, args: Mapping[str, Any]) -> ActEntry:
         if self.name == REQUEST_CONFIRMATION:
             asked = call_to_confirm(args)
             confirmed_args = json_object(asked, "args") if asked else args
@@ -512,8 +514,8 @@ class _Answer:
 
     def _entry(
         self, by: Invocation | None, action: str | Promise, tool: str, arguments: str, effect: str
-    ) -> Entry:
-        return Entry(
+    ) -> ActEntry:
+        return ActEntry(
             self.key,
             self.at,
             by or SessionAct(**_actor_of(self.author).columns()),
@@ -526,7 +528,7 @@ class _Answer:
         )
 
 
-SOURCES: tuple[type[Source], ...] = (
+SOURCES: tuple[type[ActSource], ...] = (
     StaffActSource, StaffAccessSource, AccountActSource, SessionActSource, UploadSource, MessageSource, ErasureSource,
     ErasedActSource,
     AnswerSource,

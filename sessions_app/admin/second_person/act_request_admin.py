@@ -46,7 +46,7 @@ WITHDRAWAL = Wording(
 DOING = Wording(link=gettext_lazy("Do it…"), title="", confirm="")
 
 
-class AnswerForm(ReasonForm):
+class ConsentForm(ReasonForm):
     """Answer of a second person, and the reason."""
 
     answer = forms.ChoiceField(
@@ -164,7 +164,7 @@ class ActRequestAdmin(RecordedActsMixin, StaffRecordAdmin):
         subject = _subject_of(request, row)
         if subject is None:
             raise PermissionDenied
-        form = AnswerForm(request.POST or None)
+        form = ConsentForm(request.POST or None)
         if form.is_valid():
             self._answer(request, row, subject, form)
             return HttpResponseRedirect(page)
@@ -193,7 +193,7 @@ class ActRequestAdmin(RecordedActsMixin, StaffRecordAdmin):
             self, request, WITHDRAWAL, form, row=row, description=self._in_words(row), return_url=page
         )
 
-    def _answer(self, request: HttpRequest, row: ActRequest, subject: Model, form: AnswerForm) -> None:
+    def _answer(self, request: HttpRequest, row: ActRequest, subject: Model, form: ConsentForm) -> None:
         agrees = form.cleaned_data["answer"] == AGREE
         reason = form.cleaned_data["reason"]
         actor = staff_of(request).columns()
