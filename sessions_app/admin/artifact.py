@@ -172,7 +172,7 @@ class ArtifactAdmin(KeysetAdmin, SessionRowAdmin):
 
 
 def _is_picture(artifact: Artifact) -> bool:
-    """Return True for a file of pixels that begins as one of its type.
+    """True if the file has pixels and begins as one of its type.
 
     Raises:
         AlteredFileError: somebody has changed the file in the storage.

@@ -181,7 +181,7 @@ def cause_key(tool: str, cause: str) -> str:
 
 
 def is_resolved(known: FailureCause, last_seen: date) -> bool:
-    """Return True if nothing has failed with this cause since the day of its resolution."""
+    """True if nothing has failed with this cause since the day of its resolution."""
     return known.resolved_on is not None and last_seen <= known.resolved_on
 
 

@@ -170,7 +170,7 @@ class ErasingUserAdmin(AgentAccessMixin, SecondPersonMixin, BASE):  # type: igno
         return consent.reason
 
     def may_do(self, request: HttpRequest, act: GuardedAct, person: Any) -> bool:
-        """Return True if the user may erase a person within the remits."""
+        """True if the user may erase a person within the remits."""
         return act == GuardedAct.ERASE and self.has_delete_permission(request, person)
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:

@@ -52,7 +52,7 @@ WAITING = (ResponseStatus.PENDING, ResponseStatus.QUEUED)
 
 
 def waits(response: Mapping[str, Any]) -> bool:
-    """Return True for a response that only says that the result comes later."""
+    """True if the response only says that the result comes later."""
     return response.get("status") in WAITING and not response.get("error")
 
 

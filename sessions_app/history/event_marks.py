@@ -37,7 +37,7 @@ def resumed_mark(lease_token: int) -> dict[str, Any]:
 
 
 def is_resumed(event: RuntimeEvent) -> bool:
-    """Return True for the event with the news of a resumed invocation."""
+    """True if the event has the news of a resumed invocation."""
     return RESUMED in (event.custom_metadata or {})
 
 
@@ -52,7 +52,7 @@ def failed_tool_mark(tool_name: str) -> dict[str, Any]:
 
 
 def is_stopped_by_staff(event: RuntimeEvent) -> bool:
-    """Return True if a member of staff, not the session's user, stopped the event's invocation."""
+    """True if a member of staff, not the session's user, stopped the event's invocation."""
     return STOPPED_BY in (event.custom_metadata or {})
 
 
@@ -98,12 +98,12 @@ def answerer_in(event: RuntimeEvent) -> tuple[str, str]:
 
 
 def has_recalled(event: RuntimeEvent) -> bool:
-    """Return True for an event after a search of the memory that has found something, in the same invocation."""
+    """True if a search of the memory has found something before the event, in the same invocation."""
     return bool((event.custom_metadata or {}).get(RECALLED))
 
 
 def is_wake_up(client_id: str) -> bool:
-    """Return True for the client id of a scheduled task's invocation."""
+    """True if the client id is that of a scheduled task's invocation."""
     return client_id.startswith(SCHEDULE)
 
 

@@ -64,7 +64,7 @@ class Rewinds:
         return Q(*spans, _connector=Q.OR) if self.path.spans else Q(pk__in=())
 
     def is_undone(self, seq: int, body: object) -> bool:
-        """True for a rewound event, except a withdrawal of an allowance: no rewind brings a permission back."""
+        """True if the event is rewound, except a withdrawal of an allowance: no rewind brings a permission back."""
         is_withdrawal = WITHDRAWAL_KEY in json_object(body, "customMetadata")
         return self.path.undone_by(seq) is not None and not is_withdrawal
 

@@ -254,7 +254,7 @@ class _Bounds:
         self._refused_urls: set[str] = set()
 
     def admit(self, hook: Webhook) -> bool:
-        """Return True and count the attempt if it may begin. Otherwise, `select` leaves out its like from now on."""
+        """Count the attempt; True if it may begin. Otherwise, `select` leaves out its like from now on."""
         if self._of_user[hook.user_id] >= MAX_PER_USER:
             self._refused_users.add(hook.user_id)
             return False

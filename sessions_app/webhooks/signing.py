@@ -17,7 +17,7 @@ def new_secret() -> str:
 
 
 def is_secret(text: str) -> bool:
-    """Return True if the text has the prefix and a length allowed by the specification."""
+    """True if the text has the prefix and a length allowed by the specification."""
     try:
         key = b64decode(text.removeprefix(SECRET_PREFIX), validate=True)
     except binascii.Error:

@@ -69,7 +69,7 @@ def _is_private_literal(host: str) -> bool:
 
 
 def is_public(address: str) -> bool:
-    """Return True for an address of the internet; False for a private, local, reserved or translated address."""
+    """True if the address is one of the internet; False for a private, local, reserved or translated address."""
     parsed = ip_address(address.partition("%")[0])
     if isinstance(parsed, IPv6Address) and (parsed.sixtofour or parsed.teredo or parsed in NAT64):
         return False

@@ -103,7 +103,7 @@ class ConfirmedActionAdmin(RecordedActsMixin):
 
     @abstractmethod
     def has_action_permission(self, request: HttpRequest) -> bool:
-        """Return True if the user may see and do the action."""
+        """True if the user may see and do the action."""
 
     @abstractmethod
     def why_not(self, row: Any) -> str:

@@ -85,7 +85,7 @@ class KeysetChangeList(UncountedChangeList):
 
     @property
     def is_by_time(self) -> bool:
-        """True in the order of `ModelAdmin.ordering`, which is that of time."""
+        """True if the list is in the order of `ModelAdmin.ordering`, which is that of time."""
         return self.order == [*(self.model_admin.ordering or ())]
 
     def get_results(self, request: HttpRequest) -> None:

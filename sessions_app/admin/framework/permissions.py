@@ -39,12 +39,12 @@ class Right(StrEnum):
 
 
 def may(request: HttpRequest, right: str) -> bool:
-    """Return True if the user of the request has the permission."""
+    """True if the user of the request has the permission."""
     return request.user.has_perm(right)
 
 
 def may_collect(request: HttpRequest) -> bool:
-    """Return True if the user may add sessions to case files, within the rights to read them."""
+    """True if the user may add sessions to case files, within the rights to read them."""
     return all(may(request, right) for right in (Right.ADD_TO_CASE, Right.VIEW_CASE, Right.VIEW_TEXT))
 
 
@@ -90,7 +90,7 @@ def within_remits(request: HttpRequest, rows: QuerySet[Row], *several: RemitPath
 
 
 def has_whole_app(request: HttpRequest, name: str) -> bool:
-    """Return True if the remits of the user cover the sessions of all people in the app.
+    """True if the remits of the user cover the sessions of all people in the app.
 
     Only such staff may correct the `app:` state, which all these sessions share.
     """
@@ -99,7 +99,7 @@ def has_whole_app(request: HttpRequest, name: str) -> bool:
 
 
 def has_some_whole_app(request: HttpRequest) -> bool:
-    """Return True if the remits of the user cover the sessions of all people in some app."""
+    """True if the remits of the user cover the sessions of all people in some app."""
     remits = remits_of(request)
     return not remits or any(remit.people_id is None for remit in remits)
 

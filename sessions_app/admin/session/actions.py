@@ -201,7 +201,7 @@ class SessionActionsMixin(SecondPersonMixin):
         )
 
     def may_do(self, request: HttpRequest, act: GuardedAct, session: Session) -> bool:
-        """Return True if the user may do the act on a session within the remits."""
+        """True if the user may do the act on a session within the remits."""
         may_open = self.has_view_permission(request) and may(request, Right.VIEW_TEXT)
         return may_open and may(request, RIGHTS[act])
 

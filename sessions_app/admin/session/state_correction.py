@@ -247,7 +247,7 @@ def _why_not(
 
 
 def _proposes_secret(key: str, proposed: Mapping[str, Any] | None) -> bool:
-    """Return True if the proposed value of the key has a part to mask."""
+    """True if the proposed value of the key has a part to mask."""
     values = {} if proposed is None else {key: proposed.get(key)}
     return bool(mask(values) != values)
 

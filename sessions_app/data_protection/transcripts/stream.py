@@ -107,7 +107,7 @@ async def stream_markdown(session: Session, view: SessionView) -> AsyncIterator[
 
 
 def names_file(session: Session, view: SessionView, file: Artifact) -> bool:
-    """Return True if the transcript names this version of a file of the session. Files of the user do not count."""
+    """True if the transcript names this version of a file of the session. Files of the user do not count."""
     if file.session_id != session.pk:
         return False
     rewinds = find_rewinds(session.pk)

@@ -129,7 +129,7 @@ def _settings_that_mislead(cursor: CursorWrapper, schema: str, tables: list[str]
 
 
 def _leads_elsewhere(path: str, schema: str, others: set[str]) -> bool:
-    """Return True if one of the other schemas comes before the schema in this search path."""
+    """True if one of the other schemas comes before the schema in this search path."""
     for name in map(str.strip, path.split(",")):
         if name == schema:
             return False

@@ -50,7 +50,7 @@ class Erased:
         self._packed: tuple[str, list[str]] = ("", [])
 
     def has(self, row: str, value: str) -> bool:
-        """Return True if the row may be gone: an erasure or a deletion of old records took it, or a pack has it."""
+        """True if the row may be gone: an erasure or a deletion of old records took it, or a pack has it."""
         table, key, *rest = row.split(" ")
         subject = value.partition(" ")[2]
         match table:
@@ -63,7 +63,7 @@ class Erased:
         return table == "artifact"
 
     def _is_packed(self, session_id: str, seq: int, value: str) -> bool:
-        """Return True if the pack of the session has this hash for the event."""
+        """True if the pack of the session has this hash for the event."""
         if self._packed[0] != session_id:  # The rows of a root come session by session.
             try:
                 lines = packed_lines(UUID(session_id))

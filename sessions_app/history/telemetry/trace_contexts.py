@@ -34,7 +34,7 @@ class InvocationTrace:
 
 
 def is_traceparent(text: str) -> bool:
-    """Return True for a trace context with ids; a wrong header counts as none."""
+    """True if the trace context has ids; a wrong header counts as none."""
     return _TRACEPARENT.fullmatch(text) is not None
 
 
