@@ -9,6 +9,7 @@ from typing import Any
 from uuid import UUID
 
 from runtime import types
+from runtime.context import new_invocation_id
 from runtime.valid_text import storable
 from sessions_app.base import client_ids
 from sessions_app.base.actors import Actor, UserActor
@@ -44,6 +45,7 @@ async def send_message(
     *,
     state_delta: Mapping[str, Any] | None = None,
     model: str | None = None,
+    invocation_id: str = "",
 ) -> Admitted:
     """Queue a message and start its invocation. Idempotent: a repeated client id starts nothing.
 
@@ -51,6 +53,7 @@ async def send_message(
         files: uploads of the session.
         state_delta: state changes to commit with the message.
         model: see `choice_of_model`.
+        invocation_id: id of the invocation; a new id by default.
 
     Raises:
         InvalidInputError: the message or the state delta is empty or too long, the client id has a reserved prefix, or
@@ -75,6 +78,7 @@ async def send_message(
         session_id,
         user_id=by.user_pk,
         client_id=client_id,
+        invocation_id=invocation_id or new_invocation_id(),
         message=content_to_json(types.Content(role="user", parts=parts)),
         by=by,
         title=changes.title_from(text or files[0][0]),

@@ -14,7 +14,7 @@ from runtime.events.event import Event as RuntimeEvent
 from sessions_app.history.event_marks import writer_of
 
 CLIENT_ID = "ag-ui:"
-"""Prefix of the client ids of messages: the id of the run and the id of the message follow, separated by a colon."""
+"""Prefix of the client ids of messages: the number of the try and the id of the message follow, after a colon."""
 
 
 @dataclass(frozen=True)
@@ -30,9 +30,9 @@ class MessageIds:
     of_results: Mapping[str, str] = field(default_factory=dict)
 
 
-def client_id_of(run_id: str, message_id: str) -> str:
-    """Return the client id of a message: the same run with the same message starts nothing."""
-    return f"{CLIENT_ID}{run_id}:{message_id}"
+def client_id_of(message_id: str, tries: int) -> str:
+    """Return the client id of a message that was tried before: of two runs at once, one starts the next try."""
+    return f"{CLIENT_ID}{tries}:{message_id}"
 
 
 def message_id_in(client_id: str) -> str:

@@ -12,7 +12,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid5
 
 from ag_ui.core import AssistantMessage, ResumeEntry, RunAgentInput, ToolMessage, UserMessage
 from django.contrib.auth.models import AbstractBaseUser
@@ -72,6 +72,7 @@ class _Request:
 
     Attributes:
         roots: invocations of the run, by primary key.
+        tries: number of invocations that the message has begun.
     """
 
     request: StreamRequest
@@ -80,6 +81,7 @@ class _Request:
     session_id: UUID
     run_id: str
     roots: dict[int, Invocation] = field(default_factory=dict)
+    tries: int = 0
 
     async def begin(self, place: Place | None) -> ThreadStream:
         session = await self._find_session()
@@ -88,7 +90,7 @@ class _Request:
         known = None
         if session is not None and message is not None:
             known = await self._find_sent(message)
-        is_same_run = known is not None and known.client_id == self._client_id(message)
+        is_same_run = known is not None and known.invocation_id == self._invocation_id(message)
         if session is not None:
             delta: dict[str, Any] = {}
             if not is_same_run:  # A repeated request has made its changes of the state.
@@ -136,8 +138,10 @@ class _Request:
         _check_id("messages", last.id, _MESSAGE_ID)
         return last
 
-    def _client_id(self, message: UserMessage | None) -> str:
-        return client_id_of(self.run_id, message.id) if message else ""
+    def _invocation_id(self, message: UserMessage | None) -> str:
+        """Return the id of the invocation that this run begins for the message: a repeated request finds it by that."""
+        message_id = message.id if message else ""
+        return f"e-{uuid5(self.session_id, f'{self.run_id}:{message_id}')}"
 
     async def _find_sent(self, message: UserMessage) -> Invocation | None:
         """Return the invocation of a message that was sent before; None for a message to send.
@@ -149,15 +153,16 @@ class _Request:
         sent = sent.filter(client_id__endswith=f":{message.id}").order_by("-pk")
         rows = await fetch_rows(sent.without_details())
         rows = [row for row in rows if message_id_in(row.client_id) == message.id]
+        self.tries = len(rows)
         for row in rows:
-            if row.client_id == self._client_id(message):
+            if row.invocation_id == self._invocation_id(message):
                 return row
         if rows and (self.given.resume or rows[0].status not in _ENDED_BADLY):
             return rows[0]
         return None
 
     async def _send(self, message: UserMessage, session: Session | None) -> None:
-        client_id = self._client_id(message)
+        client_id = client_id_of(message.id, self.tries)
         caller = self.request.caller
         caller.require(Scope.RUN)
         text, files = _content_of(message)
@@ -182,7 +187,13 @@ class _Request:
         # Between two requests for a new thread, the other may have created it, with another app.
         await self._find_session()
         admitted = await use_cases.send_message(
-            caller.actor_for(self.user), self.session_id, client_id, text, names, state_delta=delta or None
+            caller.actor_for(self.user),
+            self.session_id,
+            client_id,
+            text,
+            names,
+            state_delta=delta or None,
+            invocation_id=self._invocation_id(message),
         )
         await self._add_root(admitted.invocation_id)
 

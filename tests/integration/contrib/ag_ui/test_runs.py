@@ -19,7 +19,8 @@ from sessions_app.models import Artifact, Invocation, Session
 from sessions_app.process.threads import in_thread
 from tests.ag_ui_page import NODE, Page, page_of
 from tests.fakes import ScriptedModel, call
-from tests.integration.contrib.ag_ui.conftest import APP, http_client, run_input
+from tests.integration.contrib.ag_ui.conftest import APP, events_in, http_client, run_input
+from tests.integration.locks import blocked, held
 from tests.integration.session_helpers import pack
 from tests.served_agents import Served
 
@@ -169,6 +170,24 @@ async def test_a_failed_run_is_an_error_in_words(page: Page, model: ScriptedMode
     # A run that has not failed is followed, and does not run twice.
     assert texts_of(await page.run())[-1] == ("assistant", "Now it works.")
     assert len(model.requests) == 2
+
+
+async def test_one_message_in_two_runs_at_once_is_sent_once(
+    page: Page, model: ScriptedModel, site: str, key: str
+) -> None:
+    model.turns += ["Good day.", ValueError("down"), "Now it works.", "Twice."]
+    await page.run("Hello")
+    message = {"id": "m-1", "role": "user", "content": "How are you?"}
+    async with http_client(site, key) as client:
+        for end in ("RUN_ERROR", "RUN_FINISHED"):
+            # Both have looked for the message before either of them sends it.
+            async with held("SELECT FROM sessions_app_session FOR UPDATE"):
+                bodies = [{**run_input(message), "threadId": page.thread_id} for _ in range(2)]
+                runs = [asyncio.create_task(client.post(f"/ag-ui/{APP}", json=body)) for body in bodies]
+                await blocked(2)
+            for run in runs:
+                assert events_in((await run).text)[-1][1]["type"] == end
+    assert len(model.requests) == await Invocation.objects.acount() == 3
 
 
 async def test_a_page_that_is_opened_again_gets_the_thread(
