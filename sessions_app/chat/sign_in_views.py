@@ -10,6 +10,7 @@ from typing import Any
 from django.contrib.auth.decorators import login_required
 from django.contrib.sessions.backends.base import SessionBase
 from django.core.exceptions import PermissionDenied
+from django.db import connection, transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -72,13 +73,16 @@ def _keep(login: SessionBase, begun: Begun) -> None:
 
 
 def _take(login: SessionBase, digest: str) -> PendingSignIn | None:
-    """Return the pending sign-in of a state, and forget it."""
-    kept: dict[str, Any] = dict(login.get(PENDING, {}))
-    found = kept.pop(digest, None)
-    if found is None:
-        return None
-    login[PENDING] = kept
-    login.save()  # Now: the same address, opened twice at once, must not be used twice.
+    """Return the pending sign-in of a state, and forget it. Of two requests for one state, the first gets it."""
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended('adk:sign-in:' || %s, 0))", [digest])
+        # Read again: another request may have taken it since this one loaded the login.
+        kept: dict[str, Any] = dict(type(login)(login.session_key).get(PENDING, {}))
+        found = kept.pop(digest, None)
+        if found is None:
+            return None
+        login[PENDING] = kept
+        login.save()
     return PendingSignIn(*found)
 
 

@@ -50,6 +50,7 @@ from sessions_app.use_cases.sign_in import PendingSignIn
 from tests.echo_server import EchoServer
 from tests.fakes import ScriptedModel, call
 from tests.forked_program import ForkServer
+from tests.integration.locks import blocked, held
 from tests.integration.management.terminal import site_environment
 from tests.integration.otlp_collector import Collector
 from tests.oauth_mcp_server import Service, oauth_mcp_server, with_json
@@ -305,6 +306,19 @@ async def test_a_state_is_of_one_person_and_used_once(
     assert "Buy milk." in await last_words(session)
     request = await browser.get(reverse("chat:sign_in", args=["adk-unknown"]))
     assert request.status_code == 404
+
+
+async def test_an_address_opened_twice_at_once_exchanges_its_code_once(
+    person: User, service: Service, agent: ScriptedModel, browser: AsyncClient
+) -> None:
+    session, _ = await say(person)
+    address = await go_to_service(browser, session)
+    async with held("SELECT FROM django_session FOR UPDATE"):
+        opened = [asyncio.create_task(come_back(browser, address)) for _ in range(2)]
+        await blocked(2)
+    assert sorted([(await page)[0] for page in opened]) == [200, 400]
+    assert service.requests.count("/token") == 1
+    assert "Buy milk." in await last_words(session)
 
 
 @pytest.mark.parametrize("bound", ["person", "session", "call"])
