@@ -279,8 +279,8 @@ class Execution:
             app_name=claim.app_name, user_id=str(claim.user_id), session_id=claim.session_key
         )
         if may_end_waits:
-            await leases.complete_waiting(claim.session_id, sorted(waiting_invocations(pending)))
-        await sync_answer_requests(claim.session_id, claim.app_name, pending)
+            await leases.complete_waiting(claim, sorted(waiting_invocations(pending)))
+        await sync_answer_requests(claim.session_id, claim.app_name, pending, claim.lease_token)
 
     async def compact(self) -> None:
         """Compact the session. Needs no lease, so the next message does not wait for the summary."""

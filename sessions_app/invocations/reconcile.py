@@ -53,7 +53,7 @@ async def reconcile_after_rewind(session: Session, lease_token: int, by: Actor) 
         partial(_cancel_rewound_invocations, session, waiting),
         partial(_reopen_invocations, session, waiting),
         partial(_reopen_calls, session, lease_token, calls),
-        partial(sync_answer_requests, session.pk, session.app_name, pending),
+        partial(sync_answer_requests, session.pk, session.app_name, pending, lease_token),
         partial(_cancel_rewound_tasks, session, by),
         partial(in_thread, withdraw_rewound_facts, session.pk),
     ]

@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
+from django.db import transaction
 from django.db.models import Exists, OuterRef
 from django.db.models.functions import Now
 from django.utils import translation
@@ -29,6 +30,7 @@ from runtime.events.tool_confirmation import call_to_confirm, confirmer_of, own_
 from sessions_app.agent_apps import registry
 from sessions_app.base import client_ids
 from sessions_app.base.codec import json_object
+from sessions_app.errors import StaleLeaseError
 from sessions_app.history.effective_events import effective_events
 from sessions_app.history.event_marks import writer_of
 from sessions_app.models import AnswerRequest, Invocation, InvocationStatus, RequestKind, Session, ToolJob
@@ -61,15 +63,24 @@ def waiting_invocations(pending: Iterable[MadeCall]) -> set[str]:
     return found
 
 
-async def sync_answer_requests(session_id: UUID, app_name: str, pending: Iterable[MadeCall]) -> None:
-    """Store a request for each pending call in the session's effective events, and drop all others. Idempotent."""
+async def sync_answer_requests(
+    session_id: UUID, app_name: str, pending: Iterable[MadeCall], lease_token: int | None = None
+) -> None:
+    """Store a request for each pending call in the session's effective events, and drop all others. Idempotent.
+
+    Args:
+        lease_token: token of the session's lease, under which the caller has read the pending calls.
+
+    Raises:
+        StaleLeaseError: the lease was lost.
+    """
     by_id = {made.call.id or "": made for made in pending}
     requests = [
         await _build_request(session_id, app_name, made)
         for call_id, made in by_id.items()
         if len(call_id) <= CALL_ID_LENGTH  # A call with a longer id cannot be answered.
     ]
-    await in_thread(_store, session_id, requests)
+    await in_thread(_store, session_id, requests, lease_token)
 
 
 def repair_requests() -> None:
@@ -111,8 +122,14 @@ async def answered_by_or_site(app_name: str, made: MadeCall) -> str:
         return SITE
 
 
-def _store(session_id: UUID, requests: Sequence[AnswerRequest]) -> None:
+@transaction.atomic
+def _store(session_id: UUID, requests: Sequence[AnswerRequest], lease_token: int | None) -> None:
     """Replace the session's requests. Leave out calls with a queued answer, and keep the requests of jobs."""
+    if lease_token is not None:
+        # The lock keeps the lease until the requests are stored.
+        held = Session.objects.select_for_update(no_key=True).filter(pk=session_id, lease_token=lease_token)
+        if held.values_list("pk").first() is None:
+            raise StaleLeaseError(f"Another process has taken over session {session_id}.")
     # A queued answer is not in the log yet: its call still waits there, but nobody should be asked again.
     answers = [client_ids.of_answer(row.call_id) for row in requests]
     queued = Invocation.objects.filter(session=session_id, client_id__in=answers)

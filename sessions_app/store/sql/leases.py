@@ -27,6 +27,7 @@ from psycopg.types.json import Jsonb
 
 from sessions_app.base.actors import ActorKind
 from sessions_app.base.client_ids import LOSSLESS_PREFIXES
+from sessions_app.errors import StaleLeaseError
 from sessions_app.process.pool import Row, fetch_all, fetch_one
 from sessions_app.store.sql.admission_limits import (
     EXCEEDED_NOW,
@@ -324,10 +325,22 @@ async def sessions_with_abandoned_queue(older_than_seconds: float, limit: int = 
     return [row["session_id"] for row in await fetch_all(query, params)]
 
 
-async def complete_waiting(session_id: UUID, still_waiting: Sequence[str]) -> None:
-    """Complete the session's waiting invocations, except `still_waiting`."""
+async def complete_waiting(claim: Claim, still_waiting: Sequence[str]) -> None:
+    """Complete the waiting invocations of the claim's session, except `still_waiting`.
+
+    Raises:
+        StaleLeaseError: the lease was lost: another process may have asked since `still_waiting` was read.
+    """
     query = """
-        UPDATE sessions_app_invocation SET status = 'completed'
-        WHERE session_id = %(session)s AND status = 'waiting' AND invocation_id <> ALL(%(waiting)s)
-        RETURNING id"""
-    await fetch_all(query, {"session": session_id, "waiting": list(still_waiting)})
+        WITH lease AS (
+            SELECT id FROM sessions_app_session
+            WHERE id = %(session)s AND lease_token = %(token)s AND lease_owner <> '' FOR UPDATE
+        ), completed AS (
+            UPDATE sessions_app_invocation i SET status = 'completed'
+            FROM lease
+            WHERE i.session_id = lease.id AND i.status = 'waiting' AND i.invocation_id <> ALL(%(waiting)s)
+        )
+        SELECT id FROM lease"""
+    params = {"session": claim.session_id, "token": claim.lease_token, "waiting": list(still_waiting)}
+    if await fetch_one(query, params) is None:
+        raise StaleLeaseError(f"Another process has taken over session {claim.session_id}.")

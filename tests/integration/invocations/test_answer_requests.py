@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from itertools import product
 from typing import Any
 
@@ -18,13 +19,14 @@ from runtime.events.calls import REQUEST_CONFIRMATION, REQUEST_INPUT, MadeCalls
 from runtime.tools import FunctionTool, LongRunningFunctionTool, ToolContext, get_user_choice
 from sessions_app import use_cases
 from sessions_app.base import actors
-from sessions_app.errors import PermissionDeniedError
+from sessions_app.errors import PermissionDeniedError, StaleLeaseError
 from sessions_app.history.effective_events import effective_events
 from sessions_app.invocations.waiting_calls import sync_answer_requests
 from sessions_app.invocations.worker import worker
 from sessions_app.models import AnswerRequest, Invocation, RequestKind, Session, ToolJob
 from tests.fakes import ScriptedModel, call
 from tests.integration.invocations.rewind_helpers import go_back
+from tests.integration.locks import blocked, held
 from tests.served_agents import Served
 
 pytestmark = pytest.mark.usefixtures("loop_end")
@@ -198,6 +200,50 @@ async def test_the_rows_are_brought_in_line_as_often_as_one_likes(person: User, 
         pending = MadeCalls(await effective_events(session)).pending()
         await sync_answer_requests(session.pk, "desk", pending)
         assert await AnswerRequest.objects.open().acount() == 1
+
+
+async def test_under_a_lost_lease_no_row_is_taken_away(person: User, model: ScriptedModel) -> None:
+    session, _ = await talk(person, model, call("refund", euros=7))
+    await session.arefresh_from_db()
+    with pytest.raises(StaleLeaseError):
+        await sync_answer_requests(session.pk, "desk", [], session.lease_token - 1)
+    assert await AnswerRequest.objects.open().aexists()
+    await sync_answer_requests(session.pk, "desk", [], session.lease_token)
+    assert not await AnswerRequest.objects.aexists()
+
+
+async def test_a_process_that_has_lost_its_lease_takes_away_no_later_question(
+    person: User, served: Served
+) -> None:
+    gate = asyncio.Event()
+
+    async def ship(order: int) -> str:
+        """Ship an order."""
+        await gate.wait()
+        return "shipped"
+
+    scripted = ScriptedModel()
+    ship_tool = FunctionTool(ship, require_confirmation=True)
+    served(App(name="desk", root_agent=LlmAgent(name="clerk", model=scripted, tools=[ship_tool])))
+    session, _ = await talk(person, scripted, call("ship", order=7), "Shipped.")
+    row = await AnswerRequest.objects.aget()
+    admitted = await use_cases.answer_call(
+        actors.person(person), session.pk, row.call_id, REQUEST_CONFIRMATION, YES
+    )
+    async with held("LOCK TABLE sessions_app_invocation IN SHARE ROW EXCLUSIVE MODE") as other:
+        gate.set()
+        await blocked(1)  # It has read what waits. Another process takes over, and ends with a question.
+        await other.execute("UPDATE sessions_app_session SET lease_token = lease_token + 1")
+        await other.execute(
+            "UPDATE sessions_app_invocation SET status = 'waiting' WHERE invocation_id = %s",
+            [admitted.invocation_id],
+        )
+        row.pk, row.call_id, row.invocation_id = None, "later", admitted.invocation_id
+        await row.asave(force_insert=True)
+    await worker().wait_until_idle()
+    later = await AnswerRequest.objects.open().aget()
+    assert later.call_id == "later"
+    assert (await Invocation.objects.aget(invocation_id=admitted.invocation_id)).status == "waiting"
 
 
 async def test_the_query_and_the_row_agree_on_what_is_answered_by_yes_or_no(person: User) -> None:
