@@ -100,18 +100,18 @@ def plan_compaction(
         if end is not None:
             return Plan(previous, log[begin:end])
     end = _last_cut(begin, limit, forbidden)
-    if end is None or len(invocations_of(log[begin:end])) < config.compaction_interval:
+    if end is None or len(invocation_ids_of(log[begin:end])) < config.compaction_interval:
         return None
     return Plan(previous, log[begin:end])
 
 
-def invocations_of(events: Sequence[Event]) -> list[str]:
+def invocation_ids_of(events: Sequence[Event]) -> list[str]:
     """Return the ids of the invocations with content, oldest first."""
     return list(dict.fromkeys(event.invocation_id for event in events if event.content))
 
 
 def last_invocations(events: Sequence[Event], count: int) -> Sequence[Event]:
-    ids = invocations_of(events)[-count:]
+    ids = invocation_ids_of(events)[-count:]
     return events[index_of_invocation(events, ids[0]) :] if ids else events
 
 
@@ -149,7 +149,7 @@ def _forbidden_cuts(log: list[Event]) -> set[int]:
             forbidden.add(index + 1)
         if event.content and event.invocation_id:
             forbidden.update(range(invocation_starts.setdefault(event.invocation_id, index) + 1, index + 1))
-    invocations = invocations_of(log)
+    invocations = invocation_ids_of(log)
     recent = set(invocations[-1 - IGNORED_AFTER :])
     for made in made_calls(log):
         # Between a call and its last response; everything after a pending call.

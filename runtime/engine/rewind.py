@@ -20,7 +20,7 @@ from runtime.errors import ConfigurationError, InvocationNotFoundError
 from runtime.events.effective_path import undone_positions
 from runtime.events.event import Event
 from runtime.events.event_actions import EventActions
-from runtime.events.rewound import as_rewind, path_of
+from runtime.events.rewound import as_rewind, effective_path_of
 from runtime.sessions.base_session_service import BaseSessionService
 from runtime.sessions.session import Session
 from runtime.sessions.state import ScopedState
@@ -56,7 +56,7 @@ async def undo_rewind(
         InvocationNotFoundError: there is no such rewind.
         ConfigurationError: artifacts have to be restored, but there is no artifact service.
     """
-    path = path_of(session.events)
+    path = effective_path_of(session.events)
     for step in path.steps:
         if step.rewind.event_id == rewind_id:
             break
@@ -89,7 +89,7 @@ async def _build_actions(
 
 def first_rewound_index(events: Sequence[Event], session_id: str, invocation_id: str) -> int:
     """Return the position of the invocation's first effective event."""
-    path = path_of(events)
+    path = effective_path_of(events)
     for index, event in enumerate(events):
         # Rewinds and summaries have invocation ids, too, but are not invocations to rewind.
         is_candidate = event.invocation_id == invocation_id and as_rewind(event, index) is None

@@ -124,7 +124,9 @@ async def run_single_call(
     step = Step(agent, ctx)
     tools = {tool.name: tool}
     answers = decide_answers(ctx.session.events, ctx.invocation_id, (ctx.agent.name, ctx.node_path))
-    decision: Decision = decide_resume(ctx) if ctx.resuming else Continue()
+    decision: Decision = Continue()
+    if ctx.resuming:
+        decision = decide_resume(ctx)
     if isinstance(answers, Rerun):
         stream = run_calls(step, answers.calls, tools, answers.confirmations)
     elif isinstance(decision, Replay):
@@ -137,7 +139,8 @@ async def run_single_call(
     else:
         call = types.FunctionCall(id=new_call_id(), name=tool.name, args=args)
         event = agent_event(ctx, types.Content(role="model", parts=[types.Part(function_call=call)]))
-        event.long_running_tool_ids = {call.id or ""} if is_long_running(call, tools) else None
+        if is_long_running(call, tools):
+            event.long_running_tool_ids = {call.id or ""}
         yield event
         stream = run_calls(step, [call], tools)
     async with aclosing(stream) as events:
@@ -221,7 +224,10 @@ async def run_step(step: Step) -> AsyncGenerator[Event, None]:
                 continue
             code = code_to_run(agent, ctx, event)
             yield event
-            step.next = Stop() if event.is_final_response() or event.error_code else CallModel()
+            if event.is_final_response() or event.error_code:
+                step.next = Stop()
+            else:
+                step.next = CallModel()
             calls = event.get_function_calls()
             if calls and not event.error_code:
                 async with aclosing(run_calls(step, calls, callable_tools(built.request))) as answers:
@@ -252,7 +258,7 @@ async def run_calls(
         async with aclosing(run_group(step, group, tools, confirmations)) as events:
             async for event in events:
                 yield event
-        if step.next != CallModel():
+        if not isinstance(step.next, CallModel):
             following.append(step.next)
             if is_task(group[0], tools):
                 break
@@ -290,7 +296,7 @@ async def run_group(
     if batch.failure is not None:
         raise batch.failure
     step.next = decide_next_step(batch, response)
-    if step.next == CallModel():
+    if isinstance(step.next, CallModel):
         # `set_model_response` is the final answer in the form of a call: the model has nothing to add.
         answer = structured_answer(step.ctx, batch, tools)
         if answer is not None:

@@ -18,7 +18,7 @@ from runtime.evaluation.json_files import check_eval_set, config_beside, load_ev
 from runtime.evaluation.metrics import metrics_of
 from runtime.evaluation.run_case import check_metrics, evaluate_case, run_case
 from runtime.evaluation.simulation.llm_backed_user_simulator import LlmBackedUserSimulatorConfig
-from runtime.evaluation.texts import calls_of, text_of
+from runtime.evaluation.texts import calls_of, content_text
 
 NUM_RUNS = 2
 _SET_FILES = ("*.test.json", "*.evalset.json")
@@ -142,7 +142,7 @@ def _comparison(case: EvalCase, actual: list[Invocation]) -> str:
     """Return the actual and the expected outcome of the last run, message by message."""
     lines = []
     for number, invocation in enumerate(actual):
-        lines.append(f"  message:  {text_of(invocation.user_content)}")
+        lines.append(f"  message:  {content_text(invocation.user_content)}")
         if case.conversation:
             lines.append(f"  expected: {_outcome(case.conversation[number])}")
         lines.append(f"  actual:   {_outcome(invocation)}")
@@ -151,7 +151,7 @@ def _comparison(case: EvalCase, actual: list[Invocation]) -> str:
 
 def _outcome(invocation: Invocation) -> str:
     calls = [f"{call['tool']}({json.dumps(call['arguments'])})" for call in calls_of(invocation)]
-    return " ".join([*calls, text_of(invocation.final_response)])
+    return " ".join([*calls, content_text(invocation.final_response)])
 
 
 def _set_files(path: Path) -> list[Path]:

@@ -21,7 +21,7 @@ from runtime.evaluation.conversation_scenarios import ConversationScenario
 from runtime.evaluation.eval_case import Invocation, get_all_tool_calls
 from runtime.evaluation.eval_metrics import BaseCriterion, EvalMetric, ToolTrajectoryCriterion
 from runtime.evaluation.evaluator import EvaluationResult
-from runtime.evaluation.texts import text_of
+from runtime.evaluation.texts import content_text
 from runtime.events.calls import FRAMEWORK_CALLS
 
 MAX_UNSTEMMED_LENGTH = 3
@@ -45,10 +45,10 @@ class ResponseMatch(Metric):
     name = "response_match_score"
 
     async def score(self, actual: Invocation, expected: Invocation) -> InvocationScore:
-        wanted = text_of(expected.final_response)
+        wanted = content_text(expected.final_response)
         if not wanted:
             return InvocationScore()
-        return InvocationScore(score=rouge_1(text_of(actual.final_response), wanted))
+        return InvocationScore(score=rouge_1(content_text(actual.final_response), wanted))
 
 
 def rouge_1(text: str, expected: str) -> float:

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ValidationError
 from runtime import types
 from runtime.errors import EvaluationError, ModelError
 from runtime.evaluation.eval_metrics import JudgeModelOptions
-from runtime.evaluation.texts import text_of
+from runtime.evaluation.texts import content_text
 from runtime.models.llm_request import LlmRequest
 from runtime.models.rate_limit import ask_for_whole
 from runtime.models.registry import LLMRegistry
@@ -64,7 +64,7 @@ class AskedModel:
             response = await ask_for_whole(self._model, request)
         except ModelError as error:
             raise EvaluationError(f"{self.described} could not answer: {error.code}.") from error
-        return text_of(response.content)
+        return content_text(response.content)
 
 
 class Judge:

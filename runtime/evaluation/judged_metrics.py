@@ -22,7 +22,7 @@ from runtime.evaluation.eval_metrics import (
 )
 from runtime.evaluation.eval_rubrics import Rubric, RubricContent, RubricScore
 from runtime.evaluation.judge import Judge, majority
-from runtime.evaluation.texts import answer_of, calls_of, text_of, texts_before
+from runtime.evaluation.texts import answer_of, calls_of, content_text, texts_before
 
 COMPARE_INSTRUCTION = """\
 You judge the answer of an assistant. The JSON below has the person's message, the assistant's answer, and a reference \
@@ -82,7 +82,7 @@ class FinalResponseMatch(_JudgedMetric):
         if not reference:
             return InvocationScore()
         material = {
-            "message": text_of(expected.user_content),
+            "message": content_text(expected.user_content),
             "answer": answer_of(actual, self._criterion),
             "reference": reference,
         }
@@ -118,13 +118,13 @@ class Hallucinations(Metric):
         self._judge = Judge(options)
 
     async def score(self, actual: Invocation, expected: Invocation) -> InvocationScore:
-        texts = [text_of(actual.final_response)]
+        texts = [content_text(actual.final_response)]
         if self._criterion.evaluate_intermediate_nl_responses:
             texts = [*texts_before(actual), *texts]
         scores = []
         reasons = []
         for text in filter(None, texts):
-            material = {"message": text_of(actual.user_content), "calls": calls_of(actual), "text": text}
+            material = {"message": content_text(actual.user_content), "calls": calls_of(actual), "text": text}
             (verdict,) = await self._judge.verdicts(SENTENCES_INSTRUCTION, material, _Sentences)
             bad = [sentence for sentence in verdict.sentences if sentence.label not in _GOOD]
             scores.append(1 - len(bad) / len(verdict.sentences))
@@ -156,7 +156,7 @@ class RubricsMetric(_JudgedMetric):
     instruction: ClassVar[str]
 
     async def score(self, actual: Invocation, expected: Invocation) -> InvocationScore:
-        material = {"message": text_of(actual.user_content), "calls": calls_of(actual)}
+        material = {"message": content_text(actual.user_content), "calls": calls_of(actual)}
         return await self._judge_rubrics(material, actual)
 
     def rubrics_of(self, invocation: Invocation) -> list[Rubric]:
@@ -212,7 +212,7 @@ class RubricsOfFinalResponse(RubricsMetric):
 
     async def score(self, actual: Invocation, expected: Invocation) -> InvocationScore:
         material = {
-            "message": text_of(actual.user_content),
+            "message": content_text(actual.user_content),
             "calls": calls_of(actual),
             "answer": answer_of(actual, self._criterion),
         }
@@ -251,7 +251,7 @@ class RubricsOfConversation(RubricsMetric):
     ) -> MetricResult:
         turns = []
         for invocation in actual:
-            message = text_of(invocation.user_content)
+            message = content_text(invocation.user_content)
             answer = answer_of(invocation, self._criterion)
             turns.append({"message": message, "calls": calls_of(invocation), "answer": answer})
         if not turns:

@@ -15,21 +15,21 @@ from runtime.evaluation.eval_metrics import BaseCriterion
 from runtime.models.llm_response import text_in
 
 
-def text_of(content: types.Content | None) -> str:
+def content_text(content: types.Content | None) -> str:
     """Return the text of a content without thoughts, with a line for each part."""
     return text_in(content, "\n")
 
 
 def whole_text_of(invocation: Invocation) -> str:
     """Return the texts before the final response, followed by the final response."""
-    return "\n".join(filter(None, [*texts_before(invocation), text_of(invocation.final_response)]))
+    return "\n".join(filter(None, [*texts_before(invocation), content_text(invocation.final_response)]))
 
 
 def answer_of(invocation: Invocation, criterion: BaseCriterion) -> str:
     """Return the text that a judge reads as the answer."""
     if criterion.include_intermediate_responses_in_final:
         return whole_text_of(invocation)
-    return text_of(invocation.final_response)
+    return content_text(invocation.final_response)
 
 
 def calls_of(invocation: Invocation) -> list[dict[str, Any]]:
@@ -49,6 +49,6 @@ def texts_before(invocation: Invocation) -> Iterator[str]:
     data = invocation.intermediate_data
     if isinstance(data, IntermediateData):
         for _author, parts in data.intermediate_responses:
-            yield text_of(types.Content(parts=parts))
+            yield content_text(types.Content(parts=parts))
     elif isinstance(data, InvocationEvents):
-        yield from (text_of(event.content) for event in data.invocation_events)
+        yield from (content_text(event.content) for event in data.invocation_events)

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from runtime import types
-from runtime.events.calls import REQUEST_CONFIRMATION
+from runtime.events.calls import REQUEST_CONFIRMATION, is_framework_call
 from runtime.events.event import Event
 from runtime.events.tool_confirmation import ToolConfirmation, call_to_confirm, offers_allowance
 
@@ -93,8 +93,7 @@ def _offers(event: Event) -> dict[str, ToolOfAgent]:
     for call in event.get_function_calls():
         args = call.args or {}
         original = call_to_confirm(args)
-        # A model may make a call of the same name, but only the framework's calls are long-running.
-        is_request = call.name == REQUEST_CONFIRMATION and event.is_long_running(call.id)
+        is_request = call.name == REQUEST_CONFIRMATION and is_framework_call(event, call)
         if is_request and call.id and offers_allowance(args) and original:
             offers[call.id] = ToolOfAgent(agent=event.author, tool=str(original.get("name")))
     return offers

@@ -77,12 +77,15 @@ class ResponseStatus(StrEnum):
 _WRITTEN_FAILURES = (ResponseStatus.REJECTED, ResponseStatus.INTERRUPTED, ResponseStatus.STOPPED)
 
 
+def is_framework_call(event: Event, call: types.FunctionCall) -> bool:
+    """Return True if the framework asks the person a question by this call of the event."""
+    # A model may make a call of the same name, but only the framework's calls are long-running.
+    return call.name in FRAMEWORK_CALLS and event.is_long_running(call.id)
+
+
 def is_framework_request(event: Event) -> bool:
     """Return True if the framework asks the person a question in this event."""
-    # A model may make a call of the same name, but only the framework's calls are long-running.
-    return any(
-        call.name in FRAMEWORK_CALLS and event.is_long_running(call.id) for call in event.get_function_calls()
-    )
+    return any(is_framework_call(event, call) for call in event.get_function_calls())
 
 
 def id_of_requested_call(request: types.FunctionCall) -> str | None:
@@ -136,8 +139,7 @@ def find_request(events: Sequence[Event], answer: types.FunctionResponse) -> typ
     """Return the framework's request that the response answers, or None."""
     for event in reversed(events):
         for call in event.get_function_calls():
-            # A model may make a call of the same name, but only the framework's calls are long-running.
-            if call.id == answer.id and call.name == answer.name and event.is_long_running(call.id):
+            if call.id == answer.id and call.name == answer.name and is_framework_call(event, call):
                 return call
     return None
 

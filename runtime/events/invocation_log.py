@@ -87,7 +87,7 @@ class InvocationLog:
             if event.node_info is not None and event.node_info.path:
                 self._note_progress(event, event.node_info)
         for made in self.made.in_order[known_calls:]:
-            self._records[path_of(made.event)].calls.append(made)
+            self._records[node_path_of(made.event)].calls.append(made)
 
     def run(self, path: str) -> RunRecord:
         """Return the record of the run at `path`. It is live: `read` changes it as later events are read."""
@@ -99,7 +99,7 @@ class InvocationLog:
 
     def pending_calls(self, path: str) -> list[MadeCall]:
         """Return the long-running calls of the run, and of the runs below, that wait for their answers."""
-        return [made for made in self.made.pending() if is_at_or_below(path_of(made.event), path)]
+        return [made for made in self.made.pending() if is_at_or_below(node_path_of(made.event), path)]
 
     def _note_begin(self, path: str) -> None:
         """Note that the run at `path` and the runs above it have begun."""
@@ -125,6 +125,6 @@ class InvocationLog:
             self._ended_below[path.rpartition("/")[0]].append(path)
 
 
-def path_of(event: Event) -> str:
+def node_path_of(event: Event) -> str:
     """Return the path of the run that an event belongs to; empty for none."""
     return event.node_info.path if event.node_info else ""

@@ -24,7 +24,7 @@ def as_rewind(event: Event, position: int) -> Rewind | None:
     return Rewind(position, event.id, back_to, undoes if isinstance(undoes, str) else None)
 
 
-def path_of(events: Sequence[Event]) -> EffectivePath:
+def effective_path_of(events: Sequence[Event]) -> EffectivePath:
     """Return the effective path of a log; positions are indexes."""
     rewinds: list[Rewind] = []
     for index, event in enumerate(events):
@@ -43,7 +43,7 @@ def path_of(events: Sequence[Event]) -> EffectivePath:
 
 def drop_rewound(events: Sequence[Event]) -> list[Event]:
     """Return the events without rewound events, rewind events, and summaries of rewound events."""
-    path = path_of(events)
+    path = effective_path_of(events)
     if not path.steps:
         return list(events)
     kept: list[Event] = []
@@ -63,7 +63,7 @@ def drop_rewound(events: Sequence[Event]) -> list[Event]:
 def rewinds_past_start(events: Sequence[Event]) -> bool:
     """Return True if a rewind in `events`, the end of a log, depends on its first event or on an earlier event."""
     known: set[str] = set()
-    for step in path_of(events).steps:
+    for step in effective_path_of(events).steps:
         if step.rewind.undoes is None:
             is_past = not step.undone or step.undone[0].start == 0
         else:

@@ -5,7 +5,7 @@ from operator import itemgetter
 
 from runtime.events.event import Event
 from runtime.memory.base_memory_service import BaseMemoryService, SearchMemoryResponse
-from runtime.memory.memory_entry import MemoryEntry, memory_entry_of, text_of, words_of
+from runtime.memory.memory_entry import MemoryEntry, distinct_words, entry_text, memory_entry_of
 from runtime.sessions.session import Session
 
 
@@ -44,12 +44,12 @@ class InMemoryMemoryService(BaseMemoryService):
             entries[:] = [entry for entry in entries if entry.id != memory_id]
 
     async def search_memory(self, *, app_name: str, user_id: str, query: str) -> SearchMemoryResponse:
-        query_words = set(words_of(query))
+        query_words = set(distinct_words(query))
         sessions = self._entries.get((app_name, user_id), {})
         matches = []
         for entries in sessions.values():
             for entry in entries:
-                score = len(query_words.intersection(words_of(text_of(entry))))
+                score = len(query_words.intersection(distinct_words(entry_text(entry))))
                 if score:
                     matches.append((score, entry))
         # By score only: entries with equal scores keep their order.

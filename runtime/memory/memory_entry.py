@@ -49,12 +49,12 @@ def memory_entry_of(event: Event) -> MemoryEntry | None:
     )
 
 
-def words_of(text: str) -> list[str]:
+def distinct_words(text: str) -> list[str]:
     """Return the distinct words of the text, in order."""
     # NFKC and casefold: full-width letters, ligatures and capitals must match their plain forms.
     return list(dict.fromkeys(_WORD.findall(unicodedata.normalize("NFKC", text).casefold())))
 
 
-def text_of(entry: MemoryEntry) -> str:
+def entry_text(entry: MemoryEntry) -> str:
     """Return the joined text parts of the entry."""
     return "".join(part.text for part in entry.content.parts or [] if part.text)

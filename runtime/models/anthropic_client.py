@@ -29,10 +29,10 @@ from runtime.models.provider_responses import (
     PendingCall,
     Usage,
     count_of,
-    items_of,
     last_response,
+    list_field,
     response_of,
-    text_of,
+    text_field,
 )
 from runtime.models.request_contents import REDACTED_BY_CLAUDE, SIGNED_BY_CLAUDE
 
@@ -209,7 +209,7 @@ def whole_response(message: Message) -> types.GenerateContentResponse:
         sources.add_parts(added)
         if block.type == "web_search_tool_result":
             _add_found(sources, block)
-        elif block.type == "text" and (cited := _cited(items_of(block, "citations"))):
+        elif block.type == "text" and (cited := _cited(list_field(block, "citations"))):
             sources.cite_last(block.text, cited)
     calls = []
     for block in message.content:
@@ -233,17 +233,17 @@ def _parts(block: ContentBlock) -> Iterable[types.Part]:
 
 def _add_found(sources: CitedSources, block: object) -> None:
     """Take the pages that a search of Claude has found."""
-    for result in items_of(block, "content"):
-        if uri := text_of(result, "url"):
-            sources.add_found(CitedSource(text_of(result, "title"), uri))
+    for result in list_field(block, "content"):
+        if uri := text_field(result, "url"):
+            sources.add_found(CitedSource(text_field(result, "title"), uri))
 
 
 def _cited(citations: Iterable[object]) -> list[CitedSource]:
     """Return the sources of citations: of pages, of search results and of documents in the request."""
     sources = []
     for citation in citations:
-        title = text_of(citation, "title", "document_title")
-        uri = text_of(citation, "url", "source")
+        title = text_field(citation, "title", "document_title")
+        uri = text_field(citation, "url", "source")
         if title or uri:
             sources.append(CitedSource(title, uri))
     return sources

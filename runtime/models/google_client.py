@@ -31,7 +31,7 @@ from runtime.models.failures import (
     status_name,
 )
 from runtime.models.loop_clients import Access, LoopClients, ssl_context
-from runtime.models.provider_responses import field_of, items_of
+from runtime.models.provider_responses import field_of, list_field
 
 # Responses of the running call; None outside of `reading_responses`.
 _open_responses: ContextVar[list[httpx2.Response] | None] = ContextVar("_open_responses", default=None)
@@ -143,4 +143,4 @@ def _requested_delay(failure: errors.APIError) -> float | None:
 def _details(body: object) -> list[dict[str, object]]:
     # A proxy may answer with a body of any shape.
     error = field_of(body, "error") or body
-    return [detail for detail in items_of(error, "details") if isinstance(detail, dict)]
+    return [detail for detail in list_field(error, "details") if isinstance(detail, dict)]

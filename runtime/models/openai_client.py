@@ -33,10 +33,10 @@ from runtime.models.provider_responses import (
     Usage,
     count_of,
     field_of,
-    items_of,
     last_response,
+    list_field,
     response_of,
-    text_of,
+    text_field,
 )
 from runtime.models.request_contents import REASONING_CONTENT, SIGNED_IN_CHAT
 
@@ -160,7 +160,7 @@ class ChatChunks:
         for call in getattr(delta, "tool_calls", None) or []:
             self._add_call(call)
         self._has_reasoning = self._has_reasoning or bool(getattr(delta, "reasoning_content", None))
-        self._annotations += items_of(delta, "annotations")
+        self._annotations += list_field(delta, "annotations")
         parts = _text_parts(getattr(delta, "content", None), delta)
         self._sources.add_parts(parts)
         return parts
@@ -202,7 +202,7 @@ def whole_response(completion: ChatCompletion) -> types.GenerateContentResponse:
     parts = _text_parts(getattr(message, "content", None), message)
     sources = CitedSources(joins_texts=False)
     sources.add_parts(parts)
-    _cite(sources, items_of(message, "annotations"))
+    _cite(sources, list_field(message, "annotations"))
     if getattr(message, "reasoning_content", None):
         parts.append(_reasoning_mark())
     finish_reason = choice.finish_reason or "stop"
@@ -214,11 +214,11 @@ def _cite(sources: CitedSources, annotations: Iterable[object]) -> None:
     """Cite the pages that annotations name, as OpenAI's search models and OpenRouter send them."""
     for annotation in annotations:
         citation = field_of(annotation, "url_citation")
-        uri = text_of(citation, "url")
+        uri = text_field(citation, "url")
         if uri:
             start = field_of(citation, "start_index")
             end = field_of(citation, "end_index")
-            source = CitedSource(text_of(citation, "title"), uri)
+            source = CitedSource(text_field(citation, "title"), uri)
             if isinstance(start, int) and isinstance(end, int):
                 sources.cite(start, end, source)
             else:

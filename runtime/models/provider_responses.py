@@ -169,7 +169,7 @@ def field_of(value: object, name: str) -> object:
     return getattr(value, name, None)
 
 
-def text_of(value: object, *names: str) -> str:
+def text_field(value: object, *names: str) -> str:
     """Return the first text in these fields; empty if there is none."""
     for name in names:
         text = field_of(value, name)
@@ -178,7 +178,7 @@ def text_of(value: object, *names: str) -> str:
     return ""
 
 
-def items_of(value: object, name: str) -> list[object]:
+def list_field(value: object, name: str) -> list[object]:
     """Return the items of the list in a field; none if it has no list."""
     items = field_of(value, name)
     return items if isinstance(items, list) else []

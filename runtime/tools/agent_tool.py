@@ -23,7 +23,7 @@ from runtime.tools.base_tool import BaseTool
 from runtime.tools.output_schema import OutputSchema
 from runtime.tools.schema import adapter_of, schema_of
 from runtime.tools.sources import add_sources
-from runtime.tools.tool_result import description_of
+from runtime.tools.tool_result import file_description
 from runtime.valid_text import json_text
 
 _REQUEST_SCHEMA = types.Schema(
@@ -143,7 +143,7 @@ class AgentTool(BaseTool):
             return self._output.read_json(answer.text())
         text = text_in(answer.content, "\n")
         references = map(ArtifactReference.of_part, parts_of(answer))
-        files = [description_of(reference) for reference in references if reference]
+        files = [file_description(reference) for reference in references if reference]
         if not files:
             return text
         return {"result": text, _FILES: files}

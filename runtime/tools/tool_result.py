@@ -73,7 +73,7 @@ def _to_json(result: object) -> bytes:
         return pydantic_core.to_json(valid_values(values))
 
 
-def description_of(reference: ArtifactReference) -> dict[str, Any]:
+def file_description(reference: ArtifactReference) -> dict[str, Any]:
     """Return the description of a file that was saved before, for a result."""
     return {"mimeType": reference.mime_type, "file": reference.filename, "version": reference.version}
 

@@ -10,7 +10,7 @@ from runtime.agents.llm_agent import LlmAgent
 from runtime.context import InvocationContext, NodeCall
 from runtime.events.calls import response_ids
 from runtime.events.event import Event
-from runtime.events.invocation_log import path_of
+from runtime.events.invocation_log import node_path_of
 from runtime.events.node_info import NodeInfo
 from runtime.events.request_input import RequestInput
 from runtime.tools.task_tools import finishes_task
@@ -66,14 +66,14 @@ class AgentNode(BaseNode):
         for event in reversed(ctx.invocation.events()):
             if event.author == "user" and response_ids(event) & ctx.resume_inputs.keys():
                 return True
-            if event.author == self.agent.name and path_of(event) == ctx.node_path:
+            if event.author == self.agent.name and node_path_of(event) == ctx.node_path:
                 return False
         return False
 
     def _result_of_task(self, ctx: NodeContext) -> Any:
         """Return the result; while there is none, a question to the person, unless the agent waits for another."""
         for event in reversed(ctx.invocation.events()):
-            if path_of(event) == ctx.node_path and finishes_task(event):
+            if node_path_of(event) == ctx.node_path and finishes_task(event):
                 return event.actions.set_model_response
         if ctx.invocation.updated_log().pending_calls(ctx.node_path):
             return None

@@ -17,7 +17,7 @@ from typing import Any
 
 from runtime.agents.base_agent import BaseAgent
 from runtime.events.event import Event
-from runtime.events.invocation_log import InvocationLog, RunRecord, path_of
+from runtime.events.invocation_log import InvocationLog, RunRecord, node_path_of
 from runtime.events.node_info import is_at_or_below, name_of_run
 from runtime.workflow.agent_node import AgentNode
 from runtime.workflow.base_node import BaseNode
@@ -177,7 +177,7 @@ class _Walk:
             inner = None
             if isinstance(node, AgentNode) and isinstance(node.agent, Workflow):
                 inner = node.agent.graph
-            is_leaf = all(path_of(event) == child for _, event in own)
+            is_leaf = all(node_path_of(event) == child for _, event in own)
             if inner is not None or not is_leaf:
                 progress.children = self.children(inner, child, _with_answers(own, answers), progress)
             progress.place = _place_of(child, own)
@@ -244,7 +244,7 @@ def _count_attempts(record: RunRecord, errors: int, is_running: bool, jobs: Iter
 def _place_of(path: str, own: Numbered) -> int | None:
     """Return the place of the latest event of the run at `path`, or of the latest error below it."""
     for number, event in reversed(own):
-        if path_of(event) == path or event.error_code:
+        if node_path_of(event) == path or event.error_code:
             return number
     return None
 
@@ -273,7 +273,7 @@ class _Level:
         """Take in the next event."""
         self._events.append(event)
         self.log.read(self._events)
-        path = path_of(event)
+        path = node_path_of(event)
         if not event.node_info or not event.node_info.has_ended or path.rpartition("/")[0] != self._path:
             return
         progress = self.progress_at(path)
@@ -333,7 +333,7 @@ class _Level:
         return seen
 
 
-def state_of(nodes: Iterable[NodeProgress]) -> NodeState:
+def combined_state(nodes: Iterable[NodeProgress]) -> NodeState:
     """Return the state that speaks for several nodes: the one that needs a person most."""
     states = {node.state for node in nodes}
     return next((state for state in _BY_WEIGHT if state in states), NodeState.DONE)
@@ -342,7 +342,7 @@ def state_of(nodes: Iterable[NodeProgress]) -> NodeState:
 def _settle_workflow(progress: NodeProgress, own: Numbered) -> None:
     """Set the state of a workflow by the states of its nodes."""
     progress.attempts = 1
-    progress.state = state_of(progress.children)
+    progress.state = combined_state(progress.children)
     progress.place = own[-1][0]
     if progress.state not in OPEN_STATES:
         progress.ended_at = own[-1][1].timestamp
@@ -356,7 +356,7 @@ def _by_child(path: str, numbered: Numbered) -> dict[str, list[tuple[int, Event]
     found: dict[str, list[tuple[int, Event]]] = {}
     start = len(path) + 1 if path else 0
     for number, event in numbered:
-        event_path = path_of(event)
+        event_path = node_path_of(event)
         if not event_path or event_path == path or (path and not is_at_or_below(event_path, path)):
             continue
         end = event_path.find("/", start)
@@ -370,7 +370,7 @@ def _by_child(path: str, numbered: Numbered) -> dict[str, list[tuple[int, Event]
 
 def _answers_in(numbered: Numbered) -> Numbered:
     """Return the events without a path: the answers to questions of nodes."""
-    return [(number, event) for number, event in numbered if not path_of(event)]
+    return [(number, event) for number, event in numbered if not node_path_of(event)]
 
 
 def _with_answers(own: Numbered, answers: Numbered) -> Numbered:

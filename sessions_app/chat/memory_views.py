@@ -17,7 +17,7 @@ from django.utils.translation import gettext, gettext_noop
 from django.views.decorators.http import require_GET, require_POST
 
 from runtime.engine.instructions import USER_INSTRUCTIONS_KEY
-from runtime.memory.memory_entry import words_of
+from runtime.memory.memory_entry import distinct_words
 from runtime.valid_text import storable
 from sessions_app.base import actors
 from sessions_app.base.client_address import client_address
@@ -80,7 +80,7 @@ class KnownByApp:
 @login_required
 def known_page(request: HttpRequest) -> HttpResponse:
     query = storable(request.GET.get("q", "")[:MAX_SEARCH_LENGTH])
-    words = words_of(query)
+    words = distinct_words(query)
     page = Paginator(_entries(request.user.pk, words), ENTRIES_ON_PAGE).get_page(request.GET.get("page"))
     known: dict[str, KnownByApp] = {}
     if page.number == 1:

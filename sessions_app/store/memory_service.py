@@ -17,7 +17,7 @@ from runtime import types
 from runtime.errors import SessionNotFoundError
 from runtime.events.event import Event as RuntimeEvent
 from runtime.memory.base_memory_service import BaseMemoryService, SearchMemoryResponse
-from runtime.memory.memory_entry import MemoryEntry, memory_entry_of, text_of, words_of
+from runtime.memory.memory_entry import MemoryEntry, distinct_words, entry_text, memory_entry_of
 from runtime.sessions.session import Session as RuntimeSession
 from runtime.valid_text import storable
 from sessions_app import models
@@ -95,7 +95,7 @@ class DjangoMemoryService(BaseMemoryService):
         Raises:
             NotFoundError: `user_id` is no valid primary key of a user.
         """
-        words = words_of(query)[:MAX_QUERY_WORDS]
+        words = distinct_words(query)[:MAX_QUERY_WORDS]
         if not words:
             return SearchMemoryResponse()
         user = user_pk(user_id)
@@ -153,7 +153,7 @@ def withdraw_entries(entries: MemoryEntryQuerySet) -> None:
 
 def as_words(text: str) -> str:
     """Return what the search looks at for an entry with this text."""
-    return " ".join(words_of(text)[:MAX_EVENT_WORDS])
+    return " ".join(distinct_words(text)[:MAX_EVENT_WORDS])
 
 
 def _change_text(entries: MemoryEntryQuerySet, **values: Any) -> int:
@@ -215,7 +215,7 @@ def _row(owner: models.Session, event: RuntimeEvent, entry: MemoryEntry) -> mode
         author=event.author,
         said_at=said_at(event),
         content=content_to_json(entry.content),
-        words=as_words(text_of(entry)),
+        words=as_words(entry_text(entry)),
     )
 
 

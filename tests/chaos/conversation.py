@@ -8,7 +8,7 @@ from functools import cached_property
 
 from runtime.events import Event
 from runtime.events.calls import REQUEST_CONFIRMATION, call_ids
-from runtime.events.rewound import drop_rewound, path_of
+from runtime.events.rewound import drop_rewound, effective_path_of
 from sessions_app.base.client_ids import SCHEDULE
 from sessions_app.history.event_marks import scheduled_task_in
 from sessions_app.models import Event as Row
@@ -79,7 +79,7 @@ class Conversation:
     @cached_property
     def rewound(self) -> set[str]:
         """Ids of the invocations that a rewind removed, those included that a later one brought back."""
-        undone = [span for step in path_of(self.events).steps for span in step.undone]
+        undone = [span for step in effective_path_of(self.events).steps for span in step.undone]
         return {self.events[position].invocation_id for span in undone for position in span}
 
     def is_obsolete(self, row: Invocation) -> bool:

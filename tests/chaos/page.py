@@ -8,7 +8,7 @@ from typing import Any
 
 from runtime.events import Event
 from runtime.events.calls import REQUEST_INPUT, made_calls
-from runtime.events.rewound import drop_rewound, path_of
+from runtime.events.rewound import drop_rewound, effective_path_of
 
 ACTIVE = ("queued", "running")
 ENDED = ("completed", "failed", "cancelled", "waiting")
@@ -96,7 +96,7 @@ class Page:
 
     def is_effective(self, seq: int) -> bool:
         """True if no rewind keeps the event from being in effect."""
-        return seq - 1 in path_of([Event.model_validate(self.log[key]) for key in sorted(self.log)])
+        return seq - 1 in effective_path_of([Event.model_validate(self.log[key]) for key in sorted(self.log)])
 
     def _update_invocation(self, frame: dict[str, Any]) -> None:
         if frame.get("is_reply") and frame["id"] in self.updated:

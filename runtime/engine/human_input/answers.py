@@ -19,10 +19,16 @@ from typing import Any
 from runtime import types
 from runtime.engine.human_input.confirmation import confirmation_requests, read_confirmation
 from runtime.engine.human_input.credentials import credential_requests
-from runtime.events.calls import FRAMEWORK_CALLS, REQUEST_CONFIRMATION, id_of_requested_call, parts_of
+from runtime.events.calls import (
+    FRAMEWORK_CALLS,
+    REQUEST_CONFIRMATION,
+    id_of_requested_call,
+    is_framework_call,
+    parts_of,
+)
 from runtime.events.event import Event
 from runtime.events.event_actions import EventActions
-from runtime.events.invocation_log import path_of
+from runtime.events.invocation_log import node_path_of
 from runtime.events.rewound import drop_rewound
 from runtime.events.tool_confirmation import ToolConfirmation, question_in
 
@@ -142,12 +148,11 @@ class _RequestLog:
         self._void_answers: set[tuple[str, str | None]] = set()
 
     def add(self, event: Event) -> None:
-        author = (event.author, path_of(event))
+        author = (event.author, node_path_of(event))
         for call in event.get_function_calls():
             if call.id and call.name not in FRAMEWORK_CALLS:
                 self._calls[author, call.id] = call
-            # A model may make a call of the same name, but only the framework's calls are long-running.
-            elif call.id and event.is_long_running(call.id):
+            elif call.id and is_framework_call(event, call):
                 self._record_request(author, call)
         for response in event.get_function_responses():
             if event.author == "user" and _is_answer(response):

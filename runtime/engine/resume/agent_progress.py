@@ -21,7 +21,7 @@ from runtime.events.calls import (
     response_ids,
 )
 from runtime.events.event import Event
-from runtime.events.invocation_log import path_of
+from runtime.events.invocation_log import node_path_of
 
 
 def has_begun(ctx: InvocationContext) -> bool:
@@ -29,7 +29,7 @@ def has_begun(ctx: InvocationContext) -> bool:
     # A workflow itself commits no event; the paths of its nodes' events begin with its own path or name.
     below = f"{ctx.node_path}/" if ctx.node_path else f"{ctx.agent.name}@"
     for event in _events_since_start(ctx):
-        is_own_or_below = is_own(event, ctx) or path_of(event).startswith(below)
+        is_own_or_below = is_own(event, ctx) or node_path_of(event).startswith(below)
         # A failure may have come before the agent's first event, in its callbacks.
         if is_own_or_below and (event.content or not event.error_code):
             return True
@@ -170,7 +170,7 @@ def is_own(event: Event, ctx: InvocationContext) -> bool:
     # The branch matters: agents on parallel branches may transfer to the same agent. So does the node's run: an agent
     # in the loop of a workflow starts again in each round.
     is_same_agent = event.author == ctx.agent.name and event.branch == ctx.branch
-    return is_same_agent and path_of(event) == ctx.node_path
+    return is_same_agent and node_path_of(event) == ctx.node_path
 
 
 def _ancestors(agent: AgentProtocol) -> list[AgentProtocol]:

@@ -11,7 +11,7 @@ from runtime.evaluation.common import EvalBaseModel
 from runtime.evaluation.conversation_scenarios import ConversationScenario
 from runtime.evaluation.eval_case import Invocation
 from runtime.evaluation.judge import AskedModel
-from runtime.evaluation.texts import text_of
+from runtime.evaluation.texts import content_text
 
 STOP_SIGNAL = "</finished>"
 INSTRUCTION = f"""\
@@ -62,7 +62,10 @@ class LlmBackedUserSimulator:
         turns = []
         for invocation in conversation:
             turns.append(
-                {"you": text_of(invocation.user_content), "assistant": text_of(invocation.final_response)}
+                {
+                    "you": content_text(invocation.user_content),
+                    "assistant": content_text(invocation.final_response),
+                }
             )
         material = {
             "plan": self._scenario.conversation_plan,

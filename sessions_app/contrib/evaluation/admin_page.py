@@ -12,7 +12,7 @@ from runtime import types
 from runtime.evaluation.base_metric import InvocationScore, MetricResult
 from runtime.evaluation.eval_case import EvalCase, Invocation, get_all_tool_calls
 from runtime.evaluation.run_case import expected_of
-from runtime.evaluation.texts import text_of
+from runtime.evaluation.texts import content_text
 from sessions_app.admin.framework.links import session_url
 from sessions_app.contrib.evaluation.comparison import (
     LARGE_COLUMNS,
@@ -149,11 +149,11 @@ def _exchanges(row: EvaluatedCase) -> list[Exchange]:
 
 def _exchange(expected: Invocation, actual: Invocation | None, judgements: list[Judgement]) -> Exchange:
     return Exchange(
-        message=truncate(text_of(expected.user_content)),
+        message=truncate(content_text(expected.user_content)),
         expected_calls=_calls(expected),
         actual_calls=_calls(actual) if actual else [],
-        expected_answer=truncate(text_of(expected.final_response)),
-        actual_answer=truncate(text_of(actual.final_response)) if actual else "",
+        expected_answer=truncate(content_text(expected.final_response)),
+        actual_answer=truncate(content_text(actual.final_response)) if actual else "",
         is_missing=actual is None,
         judgements=judgements,
     )

@@ -16,7 +16,7 @@ from django.db.models.functions import Now
 
 from runtime.code_executors.code_execution_utils import CodeExecutionInput, File
 from runtime.code_executors.restricted_code_executor import RestrictedCodeExecutor
-from runtime.memory.memory_entry import words_of
+from runtime.memory.memory_entry import distinct_words
 from runtime.valid_text import storable
 from sessions_app.contrib.knowledge import read_file
 from sessions_app.contrib.knowledge.passages import cut
@@ -109,7 +109,7 @@ def _passages(version: KnowledgeVersion) -> list[KnowledgePassage]:
                 heading=heading,
                 page=piece.page,
                 text=text,
-                words=" ".join(words_of(f"{heading}\n{text}")),
+                words=" ".join(distinct_words(f"{heading}\n{text}")),
             )
         )
     return passages

@@ -8,7 +8,7 @@ from django.contrib.auth import get_user_model
 from django.db import Error, IntegrityError, connection, transaction
 
 from runtime.context import Context
-from runtime.memory.memory_entry import words_of
+from runtime.memory.memory_entry import distinct_words
 from runtime.tools.retrieval.knowledge_toolset import Passage
 from runtime.valid_text import storable
 from sessions_app.base.codec import user_pk
@@ -82,7 +82,7 @@ def find_passages(
         with connection.cursor() as cursor:
             # One snapshot: a version that takes the place of another meanwhile is not seen.
             cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
-        words = _telling_words(words_of(query)[:MAX_QUERY_WORDS])
+        words = _telling_words(distinct_words(query)[:MAX_QUERY_WORDS])
         with_words = best_by_words(passages, words, RANKED, "pk")
         best = joined_by_rank([_nearest(passages, meaning), with_words])[:limit]
         rows = KnowledgePassage.objects.select_related("version__document").in_bulk(best)

@@ -8,7 +8,7 @@ from django.contrib.auth.models import User
 
 from runtime.events import Event as RuntimeEvent
 from runtime.events.event_actions import EventActions
-from runtime.events.rewound import UNDONE_REWIND_KEY, drop_rewound, path_of
+from runtime.events.rewound import UNDONE_REWIND_KEY, drop_rewound, effective_path_of
 from sessions_app.base.codec import event_to_json
 from sessions_app.history.rewinds import find_rewinds
 from sessions_app.models import Event, Session
@@ -49,7 +49,7 @@ def test_the_same_events_remain_as_for_the_agents(django_user_model: type[User],
         undone = {seq for part in rewinds.ranges for seq in range(part.first, part.last + 1)}
         assert sorted(undone) == [seq for seq in range(1, until + 1) if seq not in remaining]
         assert all(log[part.last - 1].actions.rewind_before_invocation_id for part in rewinds.ranges)
-        path = path_of(log[:until])
+        path = effective_path_of(log[:until])
         for seq in range(1, until + 1):
             by, expected = rewinds.path.undone_by(seq), path.undone_by(seq - 1)
             assert (by.event_id if by else None) == (expected.event_id if expected else None)

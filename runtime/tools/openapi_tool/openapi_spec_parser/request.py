@@ -82,7 +82,7 @@ def _match_arguments(parameters: Sequence[ApiParameter], args: Mapping[str, Any]
         is_null = item.location == "body" and item.name in args
         if value is not None or is_null:
             if item.is_json and not isinstance(value, str):
-                value = text_of(value)
+                value = text_or_json(value)
             given.append((item, value))
         elif item.required:
             missing.append(item.name)
@@ -140,7 +140,7 @@ def encode_body(body: ApiBody, value: Any) -> tuple[str, bytes] | None:
         return kind, _form(body, as_object(value)).encode()
     if kind == "multipart/form-data":
         return _multipart(body, as_object(value))
-    return body.media_type, text_of(value).encode("utf-8", "replace")
+    return body.media_type, text_or_json(value).encode("utf-8", "replace")
 
 
 def _form(body: ApiBody, fields: dict[str, Any]) -> str:
@@ -152,7 +152,7 @@ def _form(body: ApiBody, fields: dict[str, Any]) -> str:
         # An object in a form has no style by default; JSON keeps its fields together.
         is_plain = not isinstance(value, dict) or "style" in encoding
         field = ApiParameter("", str(name), "body", style=style, explode=explode)
-        pairs += query_pairs(field, value if is_plain else text_of(value))
+        pairs += query_pairs(field, value if is_plain else text_or_json(value))
     return "&".join(f"{name}={value}" for name, value in pairs)
 
 
@@ -179,10 +179,10 @@ def _part(
     is_file = schema.get("format") in ("binary", "base64") or "contentMediaType" in schema
     if not content_type and isinstance(value, dict | list):
         content_type = "application/json"
-    return name if is_file else None, text_of(value).encode("utf-8", "replace"), content_type
+    return name if is_file else None, text_or_json(value).encode("utf-8", "replace"), content_type
 
 
-def text_of(value: object) -> str:
+def text_or_json(value: object) -> str:
     """Return a text unchanged, and any other value as JSON."""
     if isinstance(value, str):
         return value
@@ -203,7 +203,7 @@ def path_text(parameter: ApiParameter, value: Any) -> str:
     if parameter.style != "matrix":
         return _join_value(value, parameter.explode, percent_encoded)
     if parameter.explode and isinstance(value, list):
-        return "".join(f";{name}={percent_encoded(text_of(item))}" for item in value)
+        return "".join(f";{name}={percent_encoded(text_or_json(item))}" for item in value)
     if parameter.explode and isinstance(value, dict):
         return ";" + _join_value(value, True, percent_encoded, ";")
     return f";{name}={_join_value(value, False, percent_encoded)}"
@@ -224,10 +224,10 @@ def query_pairs(parameter: ApiParameter, value: Any) -> list[tuple[str, str]]:
             member = percent_encoded(str(key))
             if is_deep:
                 member = f"{name}%5B{member}%5D"
-            pairs.append((member, encode(text_of(item))))
+            pairs.append((member, encode(text_or_json(item))))
         return pairs
     if isinstance(value, list) and parameter.explode:
-        return [(name, encode(text_of(item))) for item in value]
+        return [(name, encode(text_or_json(item))) for item in value]
     separator = _SEPARATORS.get(parameter.style, ",")
     return [(name, _join_value(value, False, encode, separator))]
 
@@ -239,9 +239,9 @@ def header_text(parameter: ApiParameter, value: Any) -> str:
 
 def _join_value(value: Any, explode: bool, encode: Encode, separator: str = ",") -> str:
     if isinstance(value, list):
-        return separator.join(encode(text_of(item)) for item in value)
+        return separator.join(encode(text_or_json(item)) for item in value)
     if not isinstance(value, dict):
-        return encode(text_of(value))
+        return encode(text_or_json(value))
     between = "=" if explode else separator
-    members = [encode(str(key)) + between + encode(text_of(item)) for key, item in value.items()]
+    members = [encode(str(key)) + between + encode(text_or_json(item)) for key, item in value.items()]
     return separator.join(members)

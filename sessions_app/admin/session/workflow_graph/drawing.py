@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 
 from runtime.workflow.base_node import START
 from runtime.workflow.graph import Graph
-from runtime.workflow.progress import NodeProgress, state_of
+from runtime.workflow.progress import NodeProgress, combined_state
 from sessions_app.rendering.workflow_card import STATE_WORDS, state_in_words
 
 MAX_UNFOLDED = 40
@@ -56,7 +56,7 @@ def draw(graph: Graph | None, runs: Sequence[NodeProgress]) -> dict[str, Any]:
 
 def _drawn(names: Sequence[str], by_name: Mapping[str, Sequence[NodeProgress]]) -> DrawnNode:
     runs = [run for name in names for run in by_name[name]]
-    state = state_of(runs)
+    state = combined_state(runs)
     title = names[0]
     facts = [str(STATE_WORDS[state])]
     if len(runs) == 1:
@@ -83,12 +83,12 @@ def _folded(
     shown: dict[str, str] = {}
     first_alike: dict[object, str] = {}
     for name, runs in by_name.items():
-        state = state_of(runs)
+        state = combined_state(runs)
         alike = state, frozenset(before[name]), frozenset(after[name])
         shown[name] = first_alike.setdefault(alike, name)
         [source, *others] = before[name] or [""]
         is_chained = not others and len(after[source]) == 1 and source in shown
-        if is_chained and state_of(by_name[source]) is state:
+        if is_chained and combined_state(by_name[source]) is state:
             shown[name] = shown[source]
     return shown
 

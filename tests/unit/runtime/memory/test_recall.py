@@ -6,7 +6,7 @@ import pytest
 
 from runtime import types
 from runtime.events import Event
-from runtime.memory.memory_entry import memory_entry_of, words_of
+from runtime.memory.memory_entry import distinct_words, memory_entry_of
 
 
 @pytest.mark.parametrize(
@@ -20,7 +20,7 @@ from runtime.memory.memory_entry import memory_entry_of, words_of
     ],
 )
 def test_words_are_distinct_and_case_folded(text: str, words: list[str]) -> None:
-    assert words_of(text) == words
+    assert distinct_words(text) == words
 
 
 def test_an_entry_holds_the_visible_text_only() -> None:

@@ -13,7 +13,7 @@ from runtime.errors import InvocationNotFoundError
 from runtime.events import Event
 from runtime.events.effective_path import find_path
 from runtime.events.event_actions import EventActions
-from runtime.events.rewound import UNDONE_REWIND_KEY, drop_rewound, path_of
+from runtime.events.rewound import UNDONE_REWIND_KEY, drop_rewound, effective_path_of
 from tests.fakes import call
 from tests.unit.runtime.rewind.test_rewind import ADA, Chat, opened, remember, write
 
@@ -131,7 +131,7 @@ def test_effective_events_are_those_of_a_simple_model(log: list[Event]) -> None:
 
 @given(logs())
 def test_each_event_is_effective_or_was_undone_by_the_last_rewind_that_left_it(log: list[Event]) -> None:
-    path = path_of(log)
+    path = effective_path_of(log)
     for position, event in enumerate(log):
         if event.actions.rewind_before_invocation_id is not None:
             continue
