@@ -44,8 +44,8 @@ One event answers all calls of a step, so the timestamps of events do not tell h
 class ResponseStatus(StrEnum):
     """Value of `status` in the response to a call, as the framework and its application write and read it.
 
-    A tool may use these words with a meaning of its own, and may write any other status. Of a response without an
-    `error`, `reports_failure` counts only the status `error` as a failure; pages and figures count `failed`, too.
+    A tool may write any other status, and may use most of these words with another meaning. Only `FAILURES` report a
+    failure also without an `error`.
     """
 
     PENDING = "pending"
@@ -74,6 +74,8 @@ class ResponseStatus(StrEnum):
         return {"status": self.value, "error": message}
 
 
+FAILURES = (ResponseStatus.ERROR, ResponseStatus.FAILED)
+"""Statuses by which a tool says that its work has failed; for the runtime, for pages and for figures."""
 _WRITTEN_FAILURES = (ResponseStatus.REJECTED, ResponseStatus.INTERRUPTED, ResponseStatus.STOPPED)
 
 
@@ -335,8 +337,10 @@ def reports_failure(response: dict[str, Any] | None) -> bool:
     if response is None:
         return False
     status = response.get("status")
-    # A tool may use a status such as "stopped" with its own meaning: only with an `error` it is a failure.
-    return status == ResponseStatus.ERROR or (bool(response.get("error")) and status in _WRITTEN_FAILURES)
+    if status in FAILURES:
+        return True
+    # A tool may use a status such as "stopped" with another meaning: only with an `error` it is a failure.
+    return bool(response.get("error")) and status in _WRITTEN_FAILURES
 
 
 def has_pending_calls(events: Sequence[Event]) -> bool:

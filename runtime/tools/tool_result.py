@@ -26,8 +26,8 @@ _ANY: pydantic.TypeAdapter[Any] = pydantic.TypeAdapter(Any)
 class ToolError:
     """A failure to return from a tool instead of raising.
 
-    If a long-running tool returns a `ToolError`, or a dict with `status` `'error'`, the invocation does not pause and
-    the model sees the error in the next step (contract T5).
+    If a long-running tool returns a `ToolError`, or a dict with `status` `'error'` or `'failed'`, the invocation does
+    not pause and the model sees the error in the next step (contract T5).
     """
 
     message: str

@@ -5,7 +5,7 @@ from enum import StrEnum
 from typing import Any
 
 from runtime.engine.human_input.confirmation import REJECTED, REJECTED_BECAUSE
-from runtime.events.calls import ResponseStatus
+from runtime.events.calls import FAILURES, ResponseStatus
 from sessions_app.history.event_marks import INTERRUPTED_CALL, STOPPED_CALL
 
 
@@ -45,8 +45,7 @@ _STATES: Mapping[str, CallState] = {
 
 NOT_FAILED_STATUSES = tuple(_STATES)
 """Statuses of responses with an error that are no failures of a tool."""
-FAILED_STATUSES = (ResponseStatus.ERROR, ResponseStatus.FAILED)
-"""Statuses of failures, also without an error: `reports_failure` of the runtime counts `error` only."""
+
 WAITING = (ResponseStatus.PENDING, ResponseStatus.QUEUED)
 """Statuses of responses that stand in for the answer to a call that waits for a person, or for a job."""
 
@@ -61,7 +60,7 @@ def state_of(response: Mapping[str, Any]) -> CallState:
     status = status_of(response)
     if response.get("error"):
         return _STATES.get(status, CallState.FAILED)
-    return CallState.FAILED if status in FAILED_STATUSES else CallState.OK
+    return CallState.FAILED if status in FAILURES else CallState.OK
 
 
 def status_of(response: Mapping[str, Any]) -> str:

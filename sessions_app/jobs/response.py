@@ -44,9 +44,9 @@ def _function_response(job: ToolJob) -> types.Content:
 
 
 def _response_body(job: ToolJob) -> dict[str, Any]:
-    """Return the result of the function, or the status and error of a job without a result."""
+    """Return the result of the function, also one that reports a failure, or else the status and error of the job."""
     if job.status == JobStatus.SUCCEEDED:
         return {"status": ResponseStatus.SUCCEEDED.value, **(job.result or {})}
     if job.status == JobStatus.CANCELLED:
         return ResponseStatus.CANCELLED.with_error(job.error)
-    return ResponseStatus.ERROR.with_error(job.error)
+    return job.result or ResponseStatus.ERROR.with_error(job.error)

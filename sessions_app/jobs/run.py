@@ -188,7 +188,8 @@ def _call_function(work: JobWork, soft_limit: SoftLimit, job: ToolJob) -> JobOut
             return JobOutcome(JobStatus.CANCELLED, error=cancelled)
         return JobOutcome(JobStatus.FAILED, error=TIMED_OUT)
     if is_failure(result):
-        return JobOutcome(JobStatus.FAILED, response, error=str(response.get("error", "")))
+        reported = {"status": response.get("status"), **_shorten_result(response, job)}
+        return JobOutcome(JobStatus.FAILED, reported, error=str(response.get("error", "")))
     return JobOutcome(JobStatus.SUCCEEDED, _shorten_result(response, job))
 
 

@@ -12,6 +12,7 @@ from runtime import types
 from runtime.agents import LlmAgent
 from runtime.errors import InvalidMessageError
 from runtime.events import Event
+from runtime.events.calls import has_pending_calls
 from runtime.models import LlmRequest, LlmResponse
 from runtime.run_config import RunConfig, StreamingMode
 from runtime.tools import LongRunningFunctionTool
@@ -129,6 +130,15 @@ async def test_a_tool_that_could_not_start_does_not_pause(refusal: Any) -> None:
     events = await office.say("may I?")
     assert outline(events) == ["clerk: approve()", "clerk: =approve", "clerk: The boss is away."]
     assert office.sent()[-1] == "c1={'status': 'error', 'error': 'The boss is away.'}"
+
+
+async def test_t5_a_call_whose_result_has_the_status_failed_waits_for_no_answer() -> None:
+    office = Office(
+        call("approve", "c1"), "It failed.", first_result={"status": "failed", "reason": "The boss is away."}
+    )
+    await office.say("may I?")
+    assert office.sent()[-1] == "c1={'status': 'failed', 'reason': 'The boss is away.'}"
+    assert not has_pending_calls((await office.conversation.session()).events)
 
 
 async def test_the_results_of_other_calls_are_recorded_while_one_is_pending() -> None:

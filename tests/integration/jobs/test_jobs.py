@@ -54,6 +54,10 @@ def write_report(topic: str, pages: int = 1) -> dict[str, Any]:
         raise OSError("the archive does not answer")
     if topic == "broken":
         raise ValueError("no such data")
+    if topic == "unprinted":
+        return {"status": "failed", "reason": "The printer is out of paper."}
+    if topic == "unprinted at length":
+        return {"status": "failed", "reason": "No paper. " * 10_000}
     if topic == "huge":
         return {"text": "x" * 100_000}
     if topic == "drawn":
@@ -146,6 +150,29 @@ def test_a_failure_reaches_the_model_as_an_error(person: User, model: ScriptedMo
     job.refresh_from_db()
     assert job.status == JobStatus.FAILED and "no such data" in job.error_detail
     assert responses(session)[0]["response"]["status"] == "error"
+
+
+def test_t5_a_result_with_the_status_failed_is_a_failed_job_and_reaches_the_model(
+    person: User, model: ScriptedModel
+) -> None:
+    session, job = start_job(person, model, topic="unprinted")
+    run_task(job)
+    run_invocations(session, model, "No paper.")
+    job.refresh_from_db()
+    assert job.status == JobStatus.FAILED
+    expected = {"status": "failed", "reason": "The printer is out of paper."}
+    assert responses(session)[0]["response"] == expected
+
+
+def test_a_large_result_with_the_status_failed_is_a_file_and_still_a_failure(
+    person: User, model: ScriptedModel
+) -> None:
+    session, job = start_job(person, model, topic="unprinted at length")
+    run_task(job)
+    run_invocations(session, model, "No paper.")
+    response = responses(session)[0]["response"]
+    assert response["status"] == "failed"
+    assert Artifact.objects.filter(filename=response["file"]).exists()
 
 
 def test_an_error_of_retry_on_is_retried_then_delivered(person: User, model: ScriptedModel) -> None:

@@ -11,7 +11,8 @@ from django.http import QueryDict
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
-from sessions_app.history.call_state import FAILED_STATUSES, NOT_FAILED_STATUSES
+from runtime.events.calls import FAILURES
+from sessions_app.history.call_state import NOT_FAILED_STATUSES
 from sessions_app.models import EventKind
 from sessions_app.models.event import EventQuerySet
 
@@ -23,7 +24,7 @@ VIEWS: list[tuple[str, str | Promise]] = [
     ("raw", _("Raw")),
 ]
 FILTERS = ("kind", "author", "invocation", "branch", "tool", "failed", "q")
-_IS_FAILED = " || ".join(f'@.status == "{status}"' for status in FAILED_STATUSES)
+_IS_FAILED = " || ".join(f'@.status == "{status}"' for status in FAILURES)
 _HAS_FAILED_RESPONSE = Func(
     F("body"),
     template="%(expressions)s @? '$.content.parts[*].functionResponse.response"

@@ -79,13 +79,14 @@ def test_the_error_for_a_result_that_contains_itself_names_the_tool() -> None:
     [
         (ToolError("No."), True),
         ({"status": "error", "error": "No."}, True),
+        ({"status": "failed", "reason": "No paper."}, True),
         ({"status": "pending"}, False),
         ({"error": "a report about an error"}, False),
         (None, False),
         ("error", False),
     ],
 )
-def test_a_tool_error_and_a_dict_with_status_error_are_failures(result: Any, failed: bool) -> None:
+def test_a_tool_error_and_a_dict_with_status_error_or_failed_are_failures(result: Any, failed: bool) -> None:
     assert is_failure(result) is failed
 
 
