@@ -32,7 +32,7 @@ from sessions_app.agent_apps.registry import forget_registry
 from sessions_app.conf import conf
 from sessions_app.limits.model_rates import find_model_rate
 
-LAST_UNSQUASHED = "29e8ddad"
+LAST_UNSQUASHED = "4ffc69a4"
 """Last commit with the migrations that `0001_initial` replaces."""
 
 

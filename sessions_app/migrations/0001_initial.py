@@ -1,32 +1,33 @@
-from datetime import UTC, datetime
 import uuid
+from datetime import UTC, datetime
 
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
-from django.contrib.postgres.indexes import GinIndex, HashIndex
+from django.contrib.postgres.indexes import GinIndex, HashIndex, OpClass
 from django.contrib.postgres.search import SearchVector, SearchVectorField
 from django.db import migrations, models
 from django.db.models.fields.json import KeyTextTransform
-from django.db.models.functions import Cast, Left, Now
+from django.db.models.functions import Cast, Now, Upper
+from django.db.models.lookups import Exact
 
 from sessions_app.migrations._groups import create_groups
 from sessions_app.migrations._sql import run_file
-from sessions_app.models import artifact, event, share_link
+from sessions_app.models import artifact, case_file, event, knowledge, memory, share_link
 from sessions_app.models.past_attempts import PastAttemptsField
 
 # The migrations of this app before they were squashed, without 0001_initial, whose name this one took.
 REPLACED = """
-    0002_memory_entry 0003_scheduled_task 0004_job_question 0005_rewinds 0006_cancelled_by 0007_longer_client_ids
-    0008_running_jobs 0009_shared_state_rows 0010_event_chain 0011_sweeps 0012_data_protection 0013_credentials
-    0014_error_detail 0015_credentials_index 0016_staff_acts 0017_person_usage 0018_event_numbers
-    0019_saved_credential 0020_feedback 0021_uploads 0022_session_list 0023_session_list_indexes 0024_share_link
-    0025_title_of_model 0026_audit_indexes 0027_rare_kinds 0028_acts 0029_answer_requests 0030_permissions
-    0031_kept_rights 0032_call_errors 0033_figures 0034_past_attempts 0035_model_calls 0036_correct_state
-    0037_staff_access 0038_failures 0039_annotations 0040_shared_state_index 0041_staff_groups 0042_api_keys
-    0043_evaluations 0044_key_acts 0045_state_delta 0046_webhooks 0047_idempotent_requests 0048_resumable_uploads
-    0049_cancelled_evaluations 0050_webhooks_of_groups 0051_jobs_by_status 0052_push_notifications
-    0053_names_of_erasing_staff 0054_updates_in_place 0055_lost_attempts 0056_event_columns 0057_guarded_webhooks
-    0058_figures_found_by_tokens_and_errors 0059_acts_of_yes_and_no 0060_limits_at_once
+    0002_delete_resumable_upload 0003_stage_deliveries 0004_job_phases 0005_erased_session 0006_chain_in_database
+    0007_privacy_officer 0008_agent_version 0009_invocation_by_agent_version 0010_causes_of_failures
+    0011_flaws_of_logs 0012_details_of_acts 0013_acts_of_erased_sessions 0014_causes_of_failures
+    0015_search_of_staff_records 0016_order_by_cost 0017_act_requests 0018_words_of_events 0019_index_of_causes
+    0020_allowances 0021_reading_alerts 0022_case_files 0023_service_of_credential 0024_memory_vectors
+    0025_memory_entry_to_embed 0026_traceparent 0027_parts_of_names 0028_index_parts_of_names 0029_recorded_ends
+    0030_waiting_mail 0031_knowledge 0032_slack 0033_errors_of_ends 0034_ends_of_jobs 0035_memory_pauses
+    0036_remembered_facts 0037_packs 0038_owners_of_knowledge 0039_invocation_by_time
+    0040_request_texts_have_their_hashes 0041_validate_request_texts 0042_part_of_memory_vector
+    0043_move_memory_vectors 0044_acts_of_one_session 0045_call_error_by_time 0046_right_to_run_evaluations
+    0047_lock_told_webhooks
 """.split()
 END = datetime(9000, 1, 1, tzinfo=UTC)
 ACTIONS = [
@@ -36,6 +37,7 @@ ACTIONS = [
     ('restore', 'Restore'),
     ('stop', 'Stop'),
     ('retry', 'Retry'),
+    ('ask', 'Ask'),
     ('rewind', 'Rewind'),
     ('switch', 'Switch'),
     ('answer', 'Answer'),
@@ -45,6 +47,9 @@ ACTIONS = [
     ('lift', 'Lift'),
     ('share', 'Share'),
     ('revoke', 'Revoke'),
+    ('alert', 'Alert'),
+    ('read', 'Read'),
+    ('seal', 'Seal'),
 ]
 ACTOR_KINDS = [
     ('person', 'Person'),
@@ -60,6 +65,7 @@ WEBHOOK_EVENTS = [
     ('approval.needed', 'A call or a question waits for somebody'),
     ('job.ended', 'A job has ended'),
     ('task.changed', 'A task of A2A may have come to rest'),
+    ('reading.unusual', 'A member of staff reads unusually much, or at unusual hours'),
     ('test', 'Somebody asked for a test'),
 ]
 
@@ -78,6 +84,7 @@ class Migration(migrations.Migration):
 
     operations = [
         run_file('functions.sql'),
+        run_file('words.sql'),
         migrations.CreateModel(
             name='AppState',
             fields=[
@@ -108,26 +115,21 @@ class Migration(migrations.Migration):
                 ('title_source', models.CharField(choices=[('message', 'Message'), ('model', 'Model'), ('person', 'Person')], db_default='message', default='message', max_length=16)),
                 ('seen_seq', models.BigIntegerField(db_default=0, default=0, null=True)),
                 ('last_event_at', models.DateTimeField(db_default=Now())),
+                ('packed_at', models.DateTimeField(editable=False, null=True)),
             ],
             options={
+                'permissions': [('correct_state', 'Can correct the state of sessions'), ('view_text', 'Can read the words of conversations'), ('export_data', 'Can export conversations and data of people'), ('unmask_data', 'Can see masked values'), ('erase_data', 'Can erase conversations and data of people')],
                 'indexes': [
-                    models.Index(fields=['-updated_at'], name='session_by_last_use'),
                     models.Index(condition=models.Q(('archived_at', None), ('deleted_at', None)), fields=['user', '-updated_at', '-id'], name='session_in_list'),
                     models.Index(condition=models.Q(('archived_at__isnull', False), ('deleted_at', None)), fields=['user', '-updated_at', '-id'], name='session_archived'),
                     models.Index(condition=models.Q(('archived_at', None), ('deleted_at', None), ('is_pinned', True)), fields=['user'], name='session_pinned'),
                     models.Index(condition=models.Q(('deleted_at__isnull', False)), fields=['deleted_at'], name='session_deleted'),
+                    models.Index(fields=['-updated_at'], name='session_by_last_use'),
                     models.Index(condition=models.Q(('key', Cast('id', models.TextField())), _negated=True), fields=['key'], name='session_by_key'),
-                    GinIndex(SearchVector('title', config='simple'), condition=models.Q(('title_source', 'message'), _negated=True), name='session_title_words'),
+                    GinIndex(event.WordsOf('title'), condition=models.Q(('title_source', 'message'), _negated=True), name='session_title_parts'),
                     models.Index(condition=models.Q(('lease_owner', ''), _negated=True), fields=['id'], name='session_held'),
                 ],
                 'constraints': [models.UniqueConstraint(fields=('app_name', 'user', 'key'), name='session_unique_key')],
-                'permissions': [
-                    ('correct_state', 'Can correct the state of sessions'),
-                    ('view_text', 'Can read the words of conversations'),
-                    ('export_data', 'Can export conversations and data of people'),
-                    ('unmask_data', 'Can see masked values'),
-                    ('erase_data', 'Can erase conversations and data of people'),
-                ],
             },
         ),
         migrations.CreateModel(
@@ -147,7 +149,7 @@ class Migration(migrations.Migration):
                 ('started_at', models.DateTimeField(blank=True, null=True)),
                 ('finished_at', models.DateTimeField(blank=True, null=True)),
                 ('cancelled_by', models.ForeignKey(blank=True, db_index=False, null=True, on_delete=models.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
-                ('session', models.ForeignKey(db_index=False, on_delete=models.CASCADE, related_name='invocations', to='sessions_app.session')),
+                ('session', models.ForeignKey(db_index=False, on_delete=models.DO_NOTHING, related_name='invocations', to='sessions_app.session')),
                 ('cancel_reason', models.TextField(blank=True, db_default='', default='')),
                 ('credentials', models.TextField(blank=True, db_default='', default='', editable=False)),
                 ('error_detail', models.TextField(blank=True, db_default='', default='', editable=False)),
@@ -159,24 +161,25 @@ class Migration(migrations.Migration):
                 ('reason', models.TextField(blank=True, db_default='', default='')),
                 ('past_attempts', PastAttemptsField(db_default=models.Value([], models.JSONField()), default=list, editable=False)),
                 ('state_delta', models.JSONField(db_default=models.Value({}, models.JSONField()), default=dict)),
+                ('agent_version', models.CharField(blank=True, db_default='', default='', max_length=200)),
+                ('traceparent', models.CharField(blank=True, db_default='', default='', editable=False, max_length=55)),
             ],
             options={
+                'permissions': [('cancel_invocation', 'Can stop invocation'), ('view_error_detail', 'Can view details of errors of invocations and jobs')],
                 'indexes': [
                     models.Index(condition=models.Q(('status', 'queued')), fields=['session', 'id'], name='invocation_queued'),
                     models.Index(condition=models.Q(('credentials', ''), _negated=True), fields=['created_at'], name='invocation_with_credentials'),
                     models.Index(fields=['client_id'], name='invocation_by_client_id'),
-                    models.Index(condition=models.Q(('status', 'completed'), _negated=True), fields=['status', '-id'], name='invocation_not_completed'),
-                    GinIndex(SearchVector('error_message', config='simple'), condition=models.Q(('error_message', ''), _negated=True), name='invocation_error_words'),
+                    models.Index(fields=['created_at'], name='invocation_by_time'),
+                    models.Index(fields=['agent_version', '-id'], name='invocation_by_agent_version'),
                     models.Index(condition=models.Q(('cancelled_by__isnull', False)), fields=['cancelled_by'], name='invocation_by_canceller'),
+                    models.Index(condition=models.Q(('status', 'completed'), _negated=True), fields=['status', '-id'], name='invocation_not_completed'),
+                    GinIndex(event.WordsOf('error_message'), condition=models.Q(('error_message', ''), _negated=True), name='invocation_error_parts'),
                 ],
                 'constraints': [
+                    models.UniqueConstraint(fields=('invocation_id',), name='invocation_unique_id'),
                     models.UniqueConstraint(fields=('session', 'client_id'), name='invocation_unique_client_id'),
                     models.UniqueConstraint(condition=models.Q(('status', 'running')), fields=('session',), name='invocation_one_running'),
-                    models.UniqueConstraint(fields=('invocation_id',), name='invocation_unique_id'),
-                ],
-                'permissions': [
-                    ('cancel_invocation', 'Can stop invocation'),
-                    ('view_error_detail', 'Can view details of errors of invocations and jobs'),
                 ],
             },
         ),
@@ -195,7 +198,7 @@ class Migration(migrations.Migration):
                 ('happened_at', models.GeneratedField(db_persist=True, expression=event._OfBody('adk_event_time', models.DateTimeField()), output_field=models.DateTimeField(null=True))),
                 ('prompt_tokens', models.GeneratedField(db_persist=True, expression=event._OfBody('adk_event_prompt_tokens', models.IntegerField()), output_field=models.IntegerField(null=True))),
                 ('output_tokens', models.GeneratedField(db_persist=True, expression=event._OfBody('adk_event_output_tokens', models.IntegerField()), output_field=models.IntegerField(null=True))),
-                ('session', models.ForeignKey(db_index=False, on_delete=models.CASCADE, related_name='events', to='sessions_app.session')),
+                ('session', models.ForeignKey(db_index=False, on_delete=models.DO_NOTHING, related_name='events', to='sessions_app.session')),
                 ('hash', models.BinaryField(null=True)),
                 ('model_call', models.JSONField(null=True)),
             ],
@@ -203,10 +206,10 @@ class Migration(migrations.Migration):
                 'ordering': ['session', 'seq'],
                 'indexes': [
                     models.Index(condition=models.Q(('body__actions__has_key', 'rewindBeforeInvocationId')), fields=['session', 'seq'], name='event_rewinds'),
-                    GinIndex(SearchVector(Left('text', 100000), config='simple'), condition=models.Q(('text__isnull', False)), name='event_words'),
+                    models.Index(condition=models.Q(('body__actions__stateDelta__regex', '"(app|user):')), fields=['id'], name='event_shared_state'),
+                    models.Index(condition=models.Q(('author', 'user'), models.Q(models.Q(('body__content__parts__contains', [{'functionResponse': {'name': 'adk_request_confirmation'}}]), ('body__content__regex', 'for(_s|S)ession')), ('body__customMetadata__has_key', 'adk_withdrawn_allowance'), _connector='OR')), fields=['session', 'seq'], name='event_allowances'),
                     HashIndex(fields=['event_id'], name='event_by_id'),
                     models.Index(condition=models.Q(('kind__in', ('error', 'state'))), fields=['kind', '-id'], name='event_of_rare_kind'),
-                    models.Index(condition=models.Q(('body__actions__stateDelta__regex', '"(app|user):')), fields=['id'], name='event_shared_state'),
                 ],
                 'constraints': [models.UniqueConstraint(fields=('session', 'seq'), name='event_unique_seq')],
             },
@@ -271,25 +274,27 @@ class Migration(migrations.Migration):
                 ('cancelled_by_name', models.CharField(blank=True, db_default='', default='', max_length=254)),
                 ('past_attempts', PastAttemptsField(db_default=models.Value([], models.JSONField()), default=list, editable=False)),
                 ('lost_attempts', models.PositiveIntegerField(db_default=0, default=0)),
+                ('most_attempts', models.PositiveIntegerField(db_default=0, default=0)),
+                ('phases', models.JSONField(blank=True, db_default=models.Value([], models.JSONField()), default=list)),
             ],
             options={
+                'permissions': [('cancel_tooljob', 'Can stop tool job')],
                 'indexes': [
                     models.Index(fields=['session', 'created_at'], name='tool_job_of_session'),
                     models.Index(condition=models.Q(('delivered_at__isnull', True)), fields=['created_at'], name='tool_job_open'),
                     models.Index(condition=models.Q(('status', 'running')), fields=['heartbeat_at'], name='tool_job_running'),
                     models.Index(fields=['-created_at', '-id'], name='tool_job_by_age'),
                     models.Index(fields=['tool_name', '-created_at'], name='tool_job_of_tool'),
-                    models.Index(fields=['call_id'], name='tool_job_by_call'),
-                    models.Index(fields=['invocation_id'], name='tool_job_by_invocation'),
-                    GinIndex(SearchVector('error', config='simple'), condition=models.Q(('error', ''), _negated=True), name='tool_job_error_words'),
                     models.Index(fields=['status', '-created_at'], name='tool_job_of_status'),
                     models.Index(condition=models.Q(('lost_attempts__gt', 0)), fields=['-created_at', '-id'], name='tool_job_lost'),
+                    models.Index(fields=['call_id'], name='tool_job_by_call'),
+                    models.Index(fields=['invocation_id'], name='tool_job_by_invocation'),
+                    GinIndex(event.WordsOf('error'), condition=models.Q(('error', ''), _negated=True), name='tool_job_error_parts'),
                 ],
                 'constraints': [
                     models.UniqueConstraint(fields=('session', 'call_id'), name='tool_job_unique_call'),
                     models.CheckConstraint(condition=models.Q(('run_at__lt', END)), name='tool_job_readable_start'),
                 ],
-                'permissions': [('cancel_tooljob', 'Can stop tool job')],
             },
         ),
         migrations.CreateModel(
@@ -317,16 +322,19 @@ class Migration(migrations.Migration):
                 ('vector', models.GeneratedField(db_persist=True, expression=SearchVector('words', config='simple'), output_field=SearchVectorField())),
                 ('session', models.ForeignKey(on_delete=models.CASCADE, related_name='memory_entries', to='sessions_app.session')),
                 ('user', models.ForeignKey(on_delete=models.CASCADE, related_name='adk_memory_entries', to=settings.AUTH_USER_MODEL)),
+                ('embedded_by', models.BigIntegerField(db_default=0, default=0)),
+                ('last_used_at', models.DateTimeField(null=True)),
+                ('source_event_id', models.CharField(blank=True, db_default='', default='', max_length=255)),
+                ('uses', models.PositiveIntegerField(db_default=0, default=0)),
             ],
             options={
                 'verbose_name_plural': 'memory entries',
                 'indexes': [
                     GinIndex(fields=['vector'], name='memory_entry_words'),
                     models.Index(fields=['app_name', 'user'], name='memory_entry_of_user'),
+                    models.Index(condition=models.Q(('words', ''), _negated=True), fields=['embedded_by', 'id'], name='memory_entry_to_embed'),
                 ],
-                'constraints': [
-                    models.UniqueConstraint(fields=('session', 'event_id'), name='memory_entry_unique_event'),
-                ],
+                'constraints': [models.UniqueConstraint(fields=('session', 'event_id'), name='memory_entry_unique_event')],
             },
         ),
         migrations.CreateModel(
@@ -353,6 +361,7 @@ class Migration(migrations.Migration):
                 ('cancelled_by_name', models.CharField(blank=True, db_default='', default='', max_length=254)),
             ],
             options={
+                'permissions': [('cancel_scheduledtask', 'Can stop scheduled task')],
                 'indexes': [
                     models.Index(condition=models.Q(('next_at__isnull', False)), fields=['next_at'], name='scheduled_task_next'),
                     models.Index(fields=['session', 'next_at'], name='scheduled_task_of_session'),
@@ -361,7 +370,6 @@ class Migration(migrations.Migration):
                     models.UniqueConstraint(fields=('session', 'call_id'), name='scheduled_task_unique_call'),
                     models.CheckConstraint(condition=models.Q(('ends_at__lt', END), ('next_at__lt', END), ('start_at__lt', END)), name='scheduled_task_readable_times'),
                 ],
-                'permissions': [('cancel_scheduledtask', 'Can stop scheduled task')],
             },
         ),
         migrations.CreateModel(
@@ -373,17 +381,14 @@ class Migration(migrations.Migration):
                 ('lifted_at', models.DateTimeField(blank=True, null=True)),
                 ('lift_reason', models.TextField(blank=True, db_default='', default='')),
                 ('lifted_by', models.ForeignKey(blank=True, null=True, on_delete=models.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
-                ('session', models.ForeignKey(blank=True, null=True, on_delete=models.CASCADE, related_name='legal_holds', to='sessions_app.session')),
+                ('session', models.ForeignKey(blank=True, null=True, on_delete=models.DO_NOTHING, related_name='legal_holds', to='sessions_app.session')),
                 ('set_by', models.ForeignKey(blank=True, null=True, on_delete=models.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
-                ('user', models.ForeignKey(blank=True, null=True, on_delete=models.CASCADE, related_name='+', to=settings.AUTH_USER_MODEL)),
+                ('user', models.ForeignKey(blank=True, null=True, on_delete=models.DO_NOTHING, related_name='+', to=settings.AUTH_USER_MODEL)),
                 ('lifted_by_name', models.CharField(blank=True, db_default='', default='', max_length=254)),
                 ('set_by_name', models.CharField(blank=True, db_default='', default='', max_length=254)),
             ],
             options={
-                'permissions': [
-                    ('set_legalhold', 'Can set legal hold'),
-                    ('lift_legalhold', 'Can lift legal hold'),
-                ],
+                'permissions': [('set_legalhold', 'Can set legal hold'), ('lift_legalhold', 'Can lift legal hold')],
                 'default_permissions': ('view',),
                 'constraints': [
                     models.CheckConstraint(condition=models.Q(models.Q(('session__isnull', True), ('user__isnull', False)), models.Q(('session__isnull', False), ('user__isnull', True)), _connector='OR'), name='legal_hold_one_subject', violation_error_message='Give a session or a user, not both.'),
@@ -394,7 +399,7 @@ class Migration(migrations.Migration):
             name='Tombstone',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('kind', models.CharField(choices=[('session', 'Session'), ('person', 'Person')], max_length=16)),
+                ('kind', models.CharField(choices=[('session', 'Session'), ('person', 'Person'), ('accesses', 'Accesses')], max_length=16)),
                 ('subject_id', models.CharField(max_length=64)),
                 ('user_id', models.CharField(max_length=64)),
                 ('counts', models.JSONField(default=dict)),
@@ -424,10 +429,16 @@ class Migration(migrations.Migration):
                 ('subject_id', models.CharField(max_length=64)),
                 ('reason', models.TextField(blank=True, db_default='', default='')),
                 ('at', models.DateTimeField(db_default=Now())),
+                ('detail', models.CharField(blank=True, db_default='', default='', max_length=300)),
             ],
             options={
                 'default_permissions': ('view',),
-                'indexes': [models.Index(fields=['subject_kind', 'subject_id'], name='staff_act_subject')],
+                'indexes': [
+                    models.Index(fields=['subject_kind', 'subject_id'], name='staff_act_subject'),
+                    models.Index(fields=['subject_id'], name='staff_act_subject_id'),
+                    models.Index(OpClass(Upper('actor_name'), 'text_pattern_ops'), name='staff_act_name'),
+                    models.Index(condition=models.Q(('address__isnull', False)), fields=['address'], name='staff_act_address'),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -449,12 +460,11 @@ class Migration(migrations.Migration):
                 ('encrypted', models.TextField(editable=False)),
                 ('saved_at', models.DateTimeField()),
                 ('user', models.ForeignKey(on_delete=models.CASCADE, related_name='adk_credentials', to=settings.AUTH_USER_MODEL)),
+                ('service', models.CharField(blank=True, db_default='', default='', max_length=200)),
             ],
             options={
                 'indexes': [models.Index(fields=['saved_at'], name='saved_credential_age')],
-                'constraints': [
-                    models.UniqueConstraint(fields=('user', 'app_name', 'key'), name='saved_credential_unique'),
-                ],
+                'constraints': [models.UniqueConstraint(fields=('user', 'app_name', 'key'), name='saved_credential_unique')],
             },
         ),
         migrations.CreateModel(
@@ -471,9 +481,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'verbose_name_plural': 'feedback',
-                'constraints': [
-                    models.UniqueConstraint(fields=('session', 'seq', 'user'), name='feedback_one_per_event'),
-                ],
+                'constraints': [models.UniqueConstraint(fields=('session', 'seq', 'user'), name='feedback_one_per_event')],
             },
         ),
         migrations.CreateModel(
@@ -508,7 +516,7 @@ class Migration(migrations.Migration):
                 ('seq', models.BigIntegerField(blank=True, null=True)),
                 ('reason', models.TextField(blank=True, db_default='', default='')),
                 ('at', models.DateTimeField(db_default=Now())),
-                ('session', models.ForeignKey(on_delete=models.CASCADE, related_name='acts', to='sessions_app.session')),
+                ('session', models.ForeignKey(on_delete=models.DO_NOTHING, related_name='acts', to='sessions_app.session')),
             ],
             options={
                 'default_permissions': ('view',),
@@ -552,9 +560,7 @@ class Migration(migrations.Migration):
                 ('people', models.ForeignKey(blank=True, help_text='Group of the people whose sessions are seen; empty for everybody.', null=True, on_delete=models.PROTECT, related_name='+', to='auth.group')),
             ],
             options={
-                'constraints': [
-                    models.UniqueConstraint(fields=('group', 'app_name', 'people'), name='remit_once', nulls_distinct=False),
-                ],
+                'constraints': [models.UniqueConstraint(fields=('group', 'app_name', 'people'), name='remit_once', nulls_distinct=False)],
             },
         ),
         migrations.CreateModel(
@@ -571,7 +577,10 @@ class Migration(migrations.Migration):
             ],
             options={
                 'default_permissions': (),
-                'indexes': [models.Index(fields=['session', 'seq'], name='call_error_of_event')],
+                'indexes': [
+                    models.Index(fields=['session', 'seq'], name='call_error_of_event'),
+                    models.Index(fields=['at', 'id'], name='call_error_by_time'),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -580,6 +589,7 @@ class Migration(migrations.Migration):
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('newest', models.DateTimeField()),
                 ('oldest', models.DateTimeField(null=True)),
+                ('words_newest', models.DateTimeField(null=True)),
             ],
             options={
                 'default_permissions': (),
@@ -591,18 +601,16 @@ class Migration(migrations.Migration):
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('day', models.DateField()),
                 ('app_name', models.CharField(max_length=128)),
-                ('metric', models.CharField(choices=[('people', 'People'), ('invocations', 'Invocations'), ('first_word', 'First Word'), ('calls', 'Calls'), ('failures', 'Failures'), ('tokens', 'Tokens'), ('cost', 'Cost')], max_length=16)),
+                ('metric', models.CharField(choices=[('people', 'People'), ('invocations', 'Invocations'), ('first_word', 'First Word'), ('calls', 'Calls'), ('failures', 'Failures'), ('rejections', 'Rejections'), ('tokens', 'Tokens'), ('cost', 'Cost')], max_length=16)),
                 ('name', models.CharField(default='', max_length=128)),
                 ('detail', models.CharField(default='', max_length=128)),
                 ('amount', models.FloatField(default=0.0)),
             ],
             options={
+                'verbose_name': 'figure of a day',
                 'verbose_name_plural': 'overview',
                 'default_permissions': ('view',),
-                'constraints': [
-                    models.UniqueConstraint(fields=('day', 'metric', 'app_name', 'name', 'detail'), name='day_figure_unique'),
-                ],
-                'verbose_name': 'figure of a day',
+                'constraints': [models.UniqueConstraint(fields=('day', 'metric', 'app_name', 'name', 'detail'), name='day_figure_unique')],
             },
         ),
         migrations.CreateModel(
@@ -621,15 +629,18 @@ class Migration(migrations.Migration):
                 ('has_word', models.BooleanField(default=True)),
                 ('is_settled', models.BooleanField(default=False)),
                 ('counted_at', models.DateTimeField(db_default=Now())),
+                ('flaw_seq', models.BigIntegerField(null=True)),
+                ('words_seq', models.BigIntegerField(db_default=0, default=0)),
             ],
             options={
                 'default_permissions': (),
                 'indexes': [
                     GinIndex(fields=['labels'], name='session_figures_labels'),
-                    models.Index(condition=models.Q(('cost__gt', 0)), fields=['-cost'], name='session_figures_cost'),
-                    models.Index(condition=models.Q(('is_settled', False)), fields=['counted_at'], name='session_figures_unsettled'),
-                    models.Index(fields=['-tokens'], name='session_figures_tokens'),
+                    models.Index(fields=['-cost', '-session'], name='session_figures_by_cost'),
+                    models.Index(fields=['-tokens', '-session'], name='session_figures_by_tokens'),
                     models.Index(condition=models.Q(('errors__gt', 0)), fields=['session'], name='session_figures_errors'),
+                    models.Index(condition=models.Q(('flaw_seq__isnull', False)), fields=['session'], name='session_figures_flaws'),
+                    models.Index(condition=models.Q(('is_settled', False)), fields=['counted_at'], name='session_figures_unsettled'),
                 ],
             },
         ),
@@ -652,14 +663,16 @@ class Migration(migrations.Migration):
                 ('seq', models.BigIntegerField()),
                 ('day', models.DateField()),
                 ('tool_name', models.CharField(max_length=128)),
-                ('cause', models.CharField(max_length=128)),
+                ('cause', models.CharField(max_length=300)),
                 ('session', models.ForeignKey(on_delete=models.CASCADE, related_name='failures', to='sessions_app.session')),
             ],
             options={
+                'permissions': (('resolve_failure', 'Can assign and resolve causes of failures'),),
                 'default_permissions': ('view',),
                 'indexes': [
                     models.Index(fields=['-day', '-id'], name='failure_by_day'),
                     models.Index(fields=['tool_name', 'cause', '-day', '-id'], name='failure_of_tool'),
+                    GinIndex(event.WordsOf('cause'), name='failure_parts'),
                 ],
             },
         ),
@@ -669,6 +682,11 @@ class Migration(migrations.Migration):
                 ('id', models.UUIDField(editable=False, primary_key=True, serialize=False)),
                 ('text', models.TextField()),
             ],
+            options={
+                'constraints': [
+                    models.CheckConstraint(condition=Exact(models.Func('id', function='uuid_send', output_field=models.BinaryField()), models.Func('text', output_field=models.BinaryField(), template="substring(sha256(convert_to(%(expressions)s, 'UTF8')) FOR 16)")), name='request_text_has_its_hash'),
+                ],
+            },
         ),
         migrations.CreateModel(
             name='SessionText',
@@ -702,6 +720,10 @@ class Migration(migrations.Migration):
                 'indexes': [
                     models.Index(fields=['subject_kind', 'subject_id'], name='staff_access_subject'),
                     models.Index(fields=['at'], name='staff_access_at'),
+                    models.Index(fields=['actor_id', '-id'], name='staff_access_of_actor'),
+                    models.Index(fields=['subject_id'], name='staff_access_subject_id'),
+                    models.Index(OpClass(Upper('actor_name'), 'text_pattern_ops'), name='staff_access_name'),
+                    models.Index(condition=models.Q(('address__isnull', False)), fields=['address'], name='staff_access_address'),
                 ],
             },
         ),
@@ -764,13 +786,13 @@ class Migration(migrations.Migration):
                 ('cancelled', models.PositiveIntegerField(db_default=0)),
             ],
             options={
+                'permissions': [('cancel_evaluation', 'Can stop evaluation'), ('run_evaluation', 'Can run evaluations and write eval sets')],
                 'default_permissions': ('view',),
                 'indexes': [
                     models.Index(fields=['-created_at', '-id'], name='evaluation_by_age'),
                     models.Index(fields=['app_name', 'set_id', '-finished_at'], name='evaluation_of_set'),
                     models.Index(condition=models.Q(('finished_at__isnull', True)), fields=['created_at'], name='evaluation_open'),
                 ],
-                'permissions': [('cancel_evaluation', 'Can stop evaluation')],
             },
         ),
         migrations.CreateModel(
@@ -823,7 +845,7 @@ class Migration(migrations.Migration):
                 ('subject_id', models.CharField(max_length=128)),
                 ('reason', models.TextField(blank=True, db_default='', default='')),
                 ('at', models.DateTimeField(db_default=Now())),
-                ('user', models.ForeignKey(on_delete=models.CASCADE, related_name='+', to=settings.AUTH_USER_MODEL)),
+                ('user', models.ForeignKey(on_delete=models.DO_NOTHING, related_name='+', to=settings.AUTH_USER_MODEL)),
             ],
             options={
                 'default_permissions': ('view',),
@@ -898,25 +920,423 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
-            name='ResumableUpload',
+            name='ErasedSession',
             fields=[
-                ('id', models.UUIDField(default=uuid.uuid4, editable=False, primary_key=True, serialize=False)),
-                ('filename', models.CharField(max_length=1024)),
-                ('length', models.PositiveBigIntegerField()),
-                ('offset', models.PositiveBigIntegerField(db_default=0, default=0)),
-                ('chunks', models.PositiveIntegerField(db_default=0, default=0)),
-                ('created_at', models.DateTimeField(db_default=Now())),
-                ('artifact', models.ForeignKey(null=True, on_delete=models.CASCADE, related_name='+', to='sessions_app.artifact')),
-                ('session', models.ForeignKey(on_delete=models.CASCADE, related_name='resumable_uploads', to='sessions_app.session')),
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('session_id', models.UUIDField(db_index=True)),
+                ('last_seq', models.BigIntegerField()),
+                ('hash', models.BinaryField(null=True)),
+                ('at', models.DateTimeField(db_default=Now())),
+                ('tombstone', models.ForeignKey(null=True, on_delete=models.PROTECT, related_name='erased_sessions', to='sessions_app.tombstone')),
+                ('acts', models.JSONField(db_default=models.Value([], models.JSONField()), default=list)),
             ],
             options={
                 'default_permissions': (),
             },
         ),
-        # Room in each page for new versions of its rows: an append then changes its session's row without touching an index.
+        migrations.CreateModel(
+            name='FailureCause',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('key', models.CharField(max_length=64, unique=True)),
+                ('resolved_on', models.DateField(null=True)),
+                ('assignee', models.ForeignKey(null=True, on_delete=models.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
+            ],
+            options={
+                'default_permissions': (),
+            },
+        ),
+        migrations.CreateModel(
+            name='ActRequest',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('actor_kind', models.CharField(blank=True, choices=ACTOR_KINDS, db_default='', default='', max_length=16)),
+                ('actor_id', models.CharField(blank=True, db_default='', default='', max_length=64)),
+                ('actor_name', models.CharField(blank=True, db_default='', default='', max_length=254)),
+                ('address', models.GenericIPAddressField(blank=True, null=True)),
+                ('act', models.CharField(choices=[('unmask', 'Unmask'), ('erase', 'Erase')], max_length=16)),
+                ('subject_kind', models.CharField(max_length=64)),
+                ('subject_id', models.CharField(max_length=64)),
+                ('reason', models.TextField()),
+                ('at', models.DateTimeField(db_default=Now(), verbose_name='asked at')),
+            ],
+            options={
+                'verbose_name': 'request to a second person',
+                'verbose_name_plural': 'requests to a second person',
+                'default_permissions': ('view',),
+                'indexes': [models.Index(fields=['subject_kind', 'subject_id'], name='act_request_subject')],
+            },
+        ),
+        migrations.CreateModel(
+            name='ActRequestStep',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('actor_kind', models.CharField(blank=True, choices=ACTOR_KINDS, db_default='', default='', max_length=16)),
+                ('actor_id', models.CharField(blank=True, db_default='', default='', max_length=64)),
+                ('actor_name', models.CharField(blank=True, db_default='', default='', max_length=254)),
+                ('address', models.GenericIPAddressField(blank=True, null=True)),
+                ('request', models.ForeignKey(on_delete=models.PROTECT, related_name='steps', to='sessions_app.actrequest')),
+                ('kind', models.CharField(choices=[('answer', 'Answer'), ('act', 'Act')], max_length=16)),
+                ('agrees', models.BooleanField(default=True)),
+                ('reason', models.TextField(blank=True)),
+                ('at', models.DateTimeField(db_default=Now())),
+            ],
+            options={
+                'default_permissions': (),
+                'constraints': [models.UniqueConstraint(fields=('request', 'kind'), name='act_request_step_once')],
+            },
+        ),
+        migrations.CreateModel(
+            name='EventWords',
+            fields=[
+                ('event', models.OneToOneField(db_constraint=False, on_delete=models.DO_NOTHING, primary_key=True, related_name='+', serialize=False, to='sessions_app.event')),
+                ('words', SearchVectorField()),
+                ('details', models.TextField()),
+                ('session', models.ForeignKey(on_delete=models.CASCADE, related_name='event_words', to='sessions_app.session')),
+            ],
+            options={
+                'default_permissions': (),
+                'indexes': [GinIndex(fields=['words'], name='words_of_event')],
+            },
+        ),
+        migrations.CreateModel(
+            name='CaseFile',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('actor_kind', models.CharField(blank=True, choices=ACTOR_KINDS, db_default='', default='', max_length=16)),
+                ('actor_id', models.CharField(blank=True, db_default='', default='', max_length=64)),
+                ('actor_name', models.CharField(blank=True, db_default='', default='', max_length=254)),
+                ('address', models.GenericIPAddressField(blank=True, null=True)),
+                ('title', models.CharField(max_length=200)),
+                ('at', models.DateTimeField(db_default=Now(), verbose_name='made at')),
+            ],
+            options={
+                'permissions': [('seal_casefile', 'Can seal case file')],
+                'default_permissions': ('view', 'add'),
+            },
+        ),
+        migrations.CreateModel(
+            name='CaseItem',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('actor_kind', models.CharField(blank=True, choices=ACTOR_KINDS, db_default='', default='', max_length=16)),
+                ('actor_id', models.CharField(blank=True, db_default='', default='', max_length=64)),
+                ('actor_name', models.CharField(blank=True, db_default='', default='', max_length=254)),
+                ('address', models.GenericIPAddressField(blank=True, null=True)),
+                ('case', models.ForeignKey(on_delete=models.PROTECT, related_name='items', to='sessions_app.casefile')),
+                ('session_id', models.UUIDField(db_index=True)),
+                ('seq', models.BigIntegerField(db_default=0, default=0)),
+                ('at', models.DateTimeField(db_default=Now())),
+            ],
+            options={
+                'default_permissions': (),
+                'constraints': [models.UniqueConstraint(fields=('case', 'session_id', 'seq'), name='case_item_once')],
+            },
+        ),
+        migrations.CreateModel(
+            name='CaseEntry',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('actor_kind', models.CharField(blank=True, choices=ACTOR_KINDS, db_default='', default='', max_length=16)),
+                ('actor_id', models.CharField(blank=True, db_default='', default='', max_length=64)),
+                ('actor_name', models.CharField(blank=True, db_default='', default='', max_length=254)),
+                ('address', models.GenericIPAddressField(blank=True, null=True)),
+                ('case', models.ForeignKey(on_delete=models.PROTECT, related_name='entries', to='sessions_app.casefile')),
+                ('kind', models.CharField(choices=[('note', 'Note'), ('read', 'Read'), ('agreed', 'Agreed'), ('seal', 'Seal')], max_length=16)),
+                ('text', models.TextField(blank=True, max_length=10000)),
+                ('sha256', models.CharField(blank=True, db_default='', default='', max_length=64)),
+                ('bundle', models.FileField(blank=True, max_length=255, upload_to=case_file.bundle_path)),
+                ('at', models.DateTimeField(db_default=Now())),
+            ],
+            options={
+                'verbose_name_plural': 'case entries',
+                'default_permissions': (),
+                'constraints': [models.UniqueConstraint(condition=models.Q(('kind', 'seal')), fields=('case',), name='case_file_sealed_once')],
+            },
+        ),
+        migrations.CreateModel(
+            name='EmbeddingModel',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('name', models.CharField(max_length=255)),
+                ('dimensions', models.PositiveIntegerField()),
+                ('made_at', models.DateTimeField(auto_now_add=True)),
+                ('completed_at', models.DateTimeField(null=True)),
+                ('claimed_until', models.DateTimeField(null=True)),
+                ('tokens', models.BigIntegerField(default=0)),
+                ('cost', models.FloatField(default=0.0)),
+            ],
+            options={
+                'default_permissions': (),
+            },
+        ),
+        migrations.CreateModel(
+            name='MemoryVector',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('numbers', ArrayField(base_field=memory.RealField(), size=None)),
+                ('entry', models.ForeignKey(db_constraint=False, db_index=False, on_delete=models.DO_NOTHING, related_name='vectors', to='sessions_app.memoryentry')),
+                ('model', models.ForeignKey(on_delete=models.CASCADE, related_name='+', to='sessions_app.embeddingmodel')),
+                ('part', models.SmallIntegerField(db_default=0, editable=False)),
+            ],
+            options={
+                'default_permissions': (),
+                'constraints': [models.UniqueConstraint(fields=('entry', 'model'), name='memory_vector_unique_model')],
+            },
+        ),
+        migrations.CreateModel(
+            name='RecordedEnd',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('kind', models.CharField(max_length=16)),
+                ('subject_id', models.BigIntegerField()),
+                ('erased_with', models.CharField(max_length=64)),
+                ('hash', models.BinaryField()),
+                ('at', models.DateTimeField(db_default=Now())),
+                ('error_hash', models.BinaryField(null=True)),
+                ('job_id', models.UUIDField(null=True)),
+            ],
+            options={
+                'default_permissions': (),
+                'indexes': [models.Index(fields=['erased_with', 'kind', 'subject_id'], name='recorded_end_of_row')],
+            },
+        ),
+        migrations.CreateModel(
+            name='WaitingMail',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('group', models.CharField(max_length=150)),
+                ('subject', models.TextField()),
+                ('text', models.TextField()),
+                ('due_at', models.DateTimeField(db_default=Now(), db_index=True)),
+            ],
+            options={
+                'default_permissions': (),
+            },
+        ),
+        migrations.CreateModel(
+            name='KnowledgeBase',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('name', models.CharField(max_length=100, unique=True)),
+                ('description', models.TextField(blank=True, help_text='For staff.')),
+                ('app_name', models.CharField(blank=True, help_text='Empty for all apps.', max_length=128, verbose_name='app')),
+                ('created_at', models.DateTimeField(db_default=Now())),
+                ('people', models.ForeignKey(blank=True, help_text='Group of the people who may read it; empty for everybody.', null=True, on_delete=models.PROTECT, related_name='+', to='auth.group')),
+                ('owners', models.ForeignKey(blank=True, db_index=False, help_text="Group of the people who upload and delete documents in the chat's settings; empty for staff alone.", null=True, on_delete=models.SET_NULL, related_name='+', to='auth.group')),
+            ],
+        ),
+        migrations.CreateModel(
+            name='KnowledgeDocument',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('name', models.CharField(max_length=255)),
+                ('created_at', models.DateTimeField(db_default=Now())),
+                ('base', models.ForeignKey(on_delete=models.CASCADE, related_name='documents', to='sessions_app.knowledgebase')),
+            ],
+            options={
+                'constraints': [models.UniqueConstraint(fields=('base', 'name'), name='knowledge_document_once')],
+            },
+        ),
+        migrations.CreateModel(
+            name='KnowledgeVersion',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('number', models.PositiveIntegerField()),
+                ('file', models.FileField(max_length=255, upload_to=knowledge.storage_path)),
+                ('size', models.PositiveBigIntegerField()),
+                ('sha256', models.CharField(max_length=64)),
+                ('status', models.CharField(choices=[('queued', 'Queued'), ('reading', 'Reading'), ('embedding', 'Embedding'), ('current', 'Current'), ('replaced', 'Replaced'), ('failed', 'Failed')], db_default='queued', max_length=16)),
+                ('error', models.TextField(blank=True, db_default='')),
+                ('created_at', models.DateTimeField(db_default=Now())),
+                ('attempts', models.PositiveIntegerField(db_default=0)),
+                ('sends', models.PositiveIntegerField(db_default=0)),
+                ('sent_at', models.DateTimeField(null=True)),
+                ('started_at', models.DateTimeField(null=True)),
+                ('finished_at', models.DateTimeField(null=True)),
+                ('document', models.ForeignKey(on_delete=models.CASCADE, related_name='versions', to='sessions_app.knowledgedocument')),
+                ('uploaded_by', models.ForeignKey(null=True, on_delete=models.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
+            ],
+            options={
+                'default_permissions': (),
+                'indexes': [
+                    models.Index(condition=models.Q(('status__in', ('queued', 'reading', 'embedding'))), fields=['id'], name='knowledge_version_open'),
+                ],
+                'constraints': [
+                    models.UniqueConstraint(fields=('document', 'number'), name='knowledge_version_once'),
+                    models.UniqueConstraint(condition=models.Q(('status', 'current')), fields=('document',), name='knowledge_version_one_current'),
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name='KnowledgePassage',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('position', models.PositiveIntegerField()),
+                ('heading', models.CharField(blank=True, max_length=500)),
+                ('page', models.PositiveIntegerField(null=True)),
+                ('text', models.TextField()),
+                ('words', models.TextField()),
+                ('vector', models.GeneratedField(db_persist=True, expression=SearchVector('words', config='simple'), output_field=SearchVectorField())),
+                ('embedded_by', models.BigIntegerField(db_default=0, default=0)),
+                ('version', models.ForeignKey(on_delete=models.CASCADE, related_name='passages', to='sessions_app.knowledgeversion')),
+            ],
+            options={
+                'default_permissions': (),
+                'indexes': [
+                    GinIndex(fields=['vector'], name='knowledge_passage_words'),
+                    models.Index(condition=models.Q(('words', ''), _negated=True), fields=['embedded_by', 'id'], name='knowledge_passage_to_embed'),
+                ],
+                'constraints': [models.UniqueConstraint(fields=('version', 'position'), name='knowledge_passage_once')],
+            },
+        ),
+        migrations.CreateModel(
+            name='KnowledgeSearch',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('invocation_id', models.CharField(max_length=255)),
+                ('agent_name', models.CharField(max_length=255)),
+                ('bases', models.TextField(blank=True)),
+                ('query', models.TextField()),
+                ('found', models.PositiveIntegerField()),
+                ('at', models.DateTimeField(db_default=Now())),
+                ('session', models.ForeignKey(on_delete=models.CASCADE, related_name='knowledge_searches', to='sessions_app.session')),
+            ],
+            options={
+                'verbose_name_plural': 'knowledge searches',
+                'default_permissions': ('view',),
+            },
+        ),
+        migrations.CreateModel(
+            name='KnowledgeUse',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('version_number', models.PositiveIntegerField()),
+                ('place', models.CharField(blank=True, max_length=600)),
+                ('rank', models.PositiveIntegerField()),
+                ('document', models.ForeignKey(on_delete=models.CASCADE, related_name='uses', to='sessions_app.knowledgedocument')),
+                ('passage', models.ForeignKey(null=True, on_delete=models.SET_NULL, related_name='uses', to='sessions_app.knowledgepassage')),
+                ('search', models.ForeignKey(on_delete=models.CASCADE, related_name='uses', to='sessions_app.knowledgesearch')),
+            ],
+            options={
+                'default_permissions': (),
+            },
+        ),
+        migrations.CreateModel(
+            name='KnowledgeVector',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('numbers', ArrayField(base_field=memory.RealField(), size=None)),
+                ('model', models.ForeignKey(on_delete=models.CASCADE, related_name='+', to='sessions_app.embeddingmodel')),
+                ('passage', models.ForeignKey(db_constraint=False, db_index=False, on_delete=models.DO_NOTHING, related_name='vectors', to='sessions_app.knowledgepassage')),
+            ],
+            options={
+                'default_permissions': (),
+                'constraints': [models.UniqueConstraint(fields=('passage', 'model'), name='knowledge_vector_unique_model')],
+            },
+        ),
+        migrations.CreateModel(
+            name='LinkedAccount',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('service', models.CharField(max_length=32)),
+                ('place', models.CharField(max_length=64)),
+                ('account', models.CharField(max_length=64)),
+                ('name', models.CharField(max_length=200)),
+                ('linked_at', models.DateTimeField(db_default=Now())),
+                ('user', models.ForeignKey(on_delete=models.CASCADE, related_name='adk_linked_accounts', to=settings.AUTH_USER_MODEL)),
+            ],
+            options={
+                'default_permissions': (),
+                'constraints': [models.UniqueConstraint(fields=('service', 'place', 'account'), name='linked_account_unique')],
+            },
+        ),
+        migrations.CreateModel(
+            name='SlackThread',
+            fields=[
+                ('webhook', models.OneToOneField(on_delete=models.CASCADE, primary_key=True, related_name='slack_thread', serialize=False, to='sessions_app.webhook')),
+                ('team_id', models.CharField(max_length=64)),
+                ('channel_id', models.CharField(max_length=64)),
+                ('thread_ts', models.CharField(max_length=32)),
+                ('chat_url', models.CharField(max_length=500)),
+                ('last_seq', models.BigIntegerField(db_default=0, default=0)),
+                ('claimed_until', models.DateTimeField(blank=True, null=True)),
+                ('account', models.ForeignKey(on_delete=models.CASCADE, related_name='slack_threads', to='sessions_app.linkedaccount')),
+            ],
+            options={
+                'default_permissions': (),
+                'constraints': [models.UniqueConstraint(fields=('team_id', 'channel_id', 'thread_ts'), name='slack_thread_unique')],
+            },
+        ),
+        migrations.CreateModel(
+            name='SlackPost',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('key', models.CharField(max_length=250)),
+                ('ts', models.CharField(blank=True, db_default='', default='', max_length=32)),
+                ('thread', models.ForeignKey(on_delete=models.CASCADE, related_name='posts', to='sessions_app.slackthread')),
+            ],
+            options={
+                'default_permissions': (),
+                'constraints': [models.UniqueConstraint(fields=('thread', 'key'), name='slack_post_unique')],
+            },
+        ),
+        migrations.CreateModel(
+            name='MemoryPause',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('paused_at', models.DateTimeField(db_default=Now())),
+                ('resumed_at', models.DateTimeField(null=True)),
+                ('user', models.ForeignKey(on_delete=models.CASCADE, related_name='adk_memory_pauses', to=settings.AUTH_USER_MODEL)),
+            ],
+            options={
+                'default_permissions': (),
+                'constraints': [
+                    models.UniqueConstraint(condition=models.Q(('resumed_at', None)), fields=('user',), name='memory_pause_one_at_a_time'),
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name='RememberedSession',
+            fields=[
+                ('session', models.OneToOneField(on_delete=models.CASCADE, primary_key=True, related_name='remembered', serialize=False, to='sessions_app.session')),
+                ('seq', models.BigIntegerField(db_default=0, default=0)),
+                ('claimed_until', models.DateTimeField(null=True)),
+                ('attempts', models.PositiveIntegerField(db_default=0, default=0)),
+                ('tokens', models.BigIntegerField(db_default=0, default=0)),
+                ('cost', models.FloatField(db_default=0.0, default=0.0)),
+            ],
+            options={
+                'default_permissions': (),
+            },
+        ),
+        migrations.CreateModel(
+            name='Pack',
+            fields=[
+                ('session', models.OneToOneField(on_delete=models.DO_NOTHING, primary_key=True, serialize=False, to='sessions_app.session')),
+                ('file', models.FileField(max_length=255, upload_to='')),
+                ('size', models.PositiveBigIntegerField()),
+                ('sha256', models.CharField(max_length=64)),
+                ('last_seq', models.BigIntegerField()),
+                ('digest', models.BinaryField()),
+                ('hash', models.BinaryField()),
+                ('acts', models.JSONField()),
+                ('packed_at', models.DateTimeField(db_default=Now())),
+                ('opened_at', models.DateTimeField(null=True)),
+            ],
+            options={
+                'default_permissions': (),
+            },
+        ),
         migrations.RunSQL('ALTER TABLE sessions_app_session SET (fillfactor = 80)', migrations.RunSQL.noop),
-        run_file('webhooks.sql'),
         run_file('triggers.sql'),
         run_file('guards.sql'),
+        run_file('deliveries.sql'),
+        run_file('chain.sql'),
+        run_file('erasing.sql'),
+        run_file('packs.sql'),
+        run_file('cases.sql'),
+        run_file('evidence.sql'),
+        run_file('vectors.sql'),
         migrations.RunPython(create_groups, migrations.RunPython.noop),
     ]

@@ -25,7 +25,7 @@ BEGIN
     FOR KEY SHARE OF w;
 END $$;
 
--- Same triggers as before, with the new function. Replacing a function locks no table.
+-- The end of an invocation is frequent, so its two functions first check that any webhook exists.
 
 CREATE OR REPLACE FUNCTION adk_tell_of_run() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -36,6 +36,10 @@ BEGIN
     RETURN NULL;
 END $$;
 
+CREATE OR REPLACE TRIGGER tell_webhooks AFTER UPDATE OF status ON sessions_app_invocation FOR EACH ROW
+    WHEN (OLD.status <> NEW.status AND NEW.status IN ('completed', 'failed', 'cancelled'))
+    EXECUTE FUNCTION adk_tell_of_run();
+
 CREATE OR REPLACE FUNCTION adk_tell_of_job() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM adk_stage_deliveries(NEW.session_id, 'job.ended', NEW.id::text, jsonb_build_object(
@@ -44,6 +48,10 @@ BEGIN
     RETURN NULL;
 END $$;
 
+CREATE OR REPLACE TRIGGER tell_webhooks AFTER UPDATE OF status ON sessions_app_tooljob FOR EACH ROW
+    WHEN (OLD.status <> NEW.status AND NEW.status IN ('succeeded', 'failed', 'cancelled'))
+    EXECUTE FUNCTION adk_tell_of_job();
+
 CREATE OR REPLACE FUNCTION adk_tell_of_request() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM adk_stage_deliveries(NEW.session_id, 'approval.needed', NEW.call_id, jsonb_build_object(
@@ -51,6 +59,11 @@ BEGIN
         'tool_name', NEW.tool_name, 'answered_by', NEW.answered_by));
     RETURN NULL;
 END $$;
+
+CREATE OR REPLACE TRIGGER tell_webhooks AFTER INSERT ON sessions_app_answerrequest FOR EACH ROW
+    EXECUTE FUNCTION adk_tell_of_request();
+
+-- Stage a delivery for each push notification configured in the session: one of its A2A tasks may be at rest.
 
 CREATE OR REPLACE FUNCTION adk_tell_of_task() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -63,4 +76,10 @@ BEGIN
     RETURN NULL;
 END $$;
 
-DROP FUNCTION IF EXISTS adk_tell_webhooks(uuid, text, text, jsonb);
+CREATE OR REPLACE TRIGGER tell_of_task AFTER UPDATE OF status ON sessions_app_invocation FOR EACH ROW
+    WHEN (OLD.status <> NEW.status AND NEW.status NOT IN ('queued', 'running'))
+    EXECUTE FUNCTION adk_tell_of_task();
+
+CREATE OR REPLACE TRIGGER tell_of_task AFTER UPDATE OF status ON sessions_app_tooljob FOR EACH ROW
+    WHEN (OLD.status <> NEW.status AND NEW.status = 'waiting')
+    EXECUTE FUNCTION adk_tell_of_task();

@@ -2,25 +2,6 @@
 -- and of the legal holds. The functions have the rights of the owner of the tables: the role of `deploy/roles.sql` may
 -- call them, and may not delete the rows itself. `pg_temp` is last: no temporary table takes the place of a table.
 
--- Events never change, and are deleted by `adk_erase_session` and `adk_pack_session` only: in the transaction that
--- inserts the record.
-
-CREATE OR REPLACE FUNCTION adk_refuse_change() RETURNS trigger LANGUAGE plpgsql
-SET search_path = pg_catalog, {schema}, pg_temp AS $$
-BEGIN
-    IF TG_OP = 'DELETE' THEN
-        IF EXISTS (SELECT FROM sessions_app_erasedsession WHERE session_id = OLD.session_id AND at = now()) THEN
-            RETURN OLD;
-        END IF;
-        IF EXISTS (SELECT FROM sessions_app_pack WHERE session_id = OLD.session_id AND packed_at = now()) THEN
-            RETURN OLD;
-        END IF;
-    END IF;
-    RAISE EXCEPTION 'Events are append-only: % of event % in session % is refused', TG_OP, OLD.seq, OLD.session_id
-        USING ERRCODE = 'restrict_violation';
-END
-$$;
-
 -- Return who did what in a session, the newest 200 acts, without words, names and addresses: time, kind of actor, act,
 -- tool or kind of subject, and numbers among the arguments. Names that are no identifiers may be words of a person.
 

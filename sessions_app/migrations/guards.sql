@@ -1,11 +1,18 @@
 -- Rules that the database enforces or decides: the log is append-only, and the limits on invocations.
 
--- Events never change. Only an erasure deletes them, in a transaction with `SET LOCAL adk.erasing = 'on'`.
+-- Events never change, and are deleted by `adk_erase_session` and `adk_pack_session` only: in the transaction that
+-- inserts the record.
 
-CREATE OR REPLACE FUNCTION adk_refuse_change() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION adk_refuse_change() RETURNS trigger LANGUAGE plpgsql
+SET search_path = pg_catalog, {schema}, pg_temp AS $$
 BEGIN
-    IF current_setting('adk.erasing', true) = 'on' THEN
-        RETURN coalesce(NEW, OLD);
+    IF TG_OP = 'DELETE' THEN
+        IF EXISTS (SELECT FROM sessions_app_erasedsession WHERE session_id = OLD.session_id AND at = now()) THEN
+            RETURN OLD;
+        END IF;
+        IF EXISTS (SELECT FROM sessions_app_pack WHERE session_id = OLD.session_id AND packed_at = now()) THEN
+            RETURN OLD;
+        END IF;
     END IF;
     RAISE EXCEPTION 'Events are append-only: % of event % in session % is refused', TG_OP, OLD.seq, OLD.session_id
         USING ERRCODE = 'restrict_violation';

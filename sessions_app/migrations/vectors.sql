@@ -13,3 +13,15 @@ END $$;
 
 CREATE OR REPLACE TRIGGER memory_vector_part BEFORE INSERT ON sessions_app_memoryvector
     FOR EACH ROW EXECUTE FUNCTION adk_set_part();
+
+-- A vector that is stored while its entry or its passage is erased goes with it: Django would delete in two statements.
+
+ALTER TABLE sessions_app_memoryvector ADD CONSTRAINT memory_vector_of_entry
+    FOREIGN KEY (entry_id) REFERENCES sessions_app_memoryentry (id) ON DELETE CASCADE;
+ALTER TABLE sessions_app_knowledgevector ADD CONSTRAINT knowledge_vector_of_passage
+    FOREIGN KEY (passage_id) REFERENCES sessions_app_knowledgepassage (id) ON DELETE CASCADE;
+
+-- The rows are read with their numbers, so these stay in the table, of which a page has 8160 bytes for rows.
+
+ALTER TABLE sessions_app_memoryvector SET (toast_tuple_target = 8160);
+ALTER TABLE sessions_app_knowledgevector SET (toast_tuple_target = 8160);

@@ -8,7 +8,7 @@ Event n has hash(n), computed by a trigger when it is inserted. A changed, remov
 chain at its place, and so does a changed fact; `last_seq` and `state` of the session reveal a log cut off at its end.
 Somebody with the rights of the owner of the tables can compute all hashes again: signed roots reveal it.
 
-Logs from before the migration 0006 have hashes by a first rule, of 32 bytes instead of 33:
+Early logs, whose hashes the processes of the site computed, have hashes by a first rule, of 32 bytes instead of 33:
 
     chain(n) = SHA-256 of chain(n - 1), the session id, n and the event's JSON; chain(0) is empty
     hash(n)  = SHA-256 of chain(n) and `before`; chain(n) without `before`
@@ -91,8 +91,8 @@ def flaws_of_packs(session_ids: list[UUID]) -> Iterator[Flaw]:
 def changed_ends(session_ids: list[UUID]) -> list[tuple[UUID, str]]:
     """Return session and id of the invocations whose outcome is not the recorded one (`RecordedEnd`).
 
-    An invocation that waits or runs again after its end has the error of this end, or none. Ends from before the
-    migration 0029 have no record, and those from before 0033 none of the error alone.
+    An invocation that waits or runs again after its end has the error of this end, or none. Early ends have no
+    record, or none of the error alone: a migration, since squashed, brought the records.
     """
     with reading_connection().cursor() as cursor:
         cursor.execute(_CHANGED_ENDS, [session_ids])
@@ -102,7 +102,7 @@ def changed_ends(session_ids: list[UUID]) -> list[tuple[UUID, str]]:
 def changed_jobs(session_ids: list[UUID]) -> list[tuple[UUID, UUID]]:
     """Return session and id of the ended jobs that are gone, run again, or have another outcome than the recorded one.
 
-    Jobs that ended before the migration 0034 have no record.
+    Jobs that ended before the migration that brought the records, since squashed, have none.
     """
     with reading_connection().cursor() as cursor:
         cursor.execute(_CHANGED_JOBS, [session_ids])

@@ -7,8 +7,6 @@ import math
 import random
 import time
 from datetime import timedelta
-from importlib import import_module
-from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
@@ -21,7 +19,6 @@ from runtime.models.embeddings import Embeddings
 from runtime.sessions import Session
 from sessions_app.agent_apps.checks.vectors import check_vectors
 from sessions_app.models import EmbeddingModel, MemoryEntry, MemoryVector, PersonUsage
-from sessions_app.models.memory import memory_part
 from sessions_app.process import threads
 from sessions_app.process.threads import in_thread
 from sessions_app.store import DjangoMemoryService, DjangoSessionService, embedding, memory_vectors
@@ -227,25 +224,6 @@ async def test_f3_the_vectors_of_the_earlier_model_serve_until_the_next_has_all(
     embedding_server.embeddings.fails = lambda texts: None if texts in ([CAT], [PET]) else refusal
     assert await embedding.embed_waiting() == 1
     assert await nearest_entries(APP, person.pk, PET, 5), "the vectors of the first time are gone"
-
-
-async def test_f3_vectors_of_an_older_version_move_to_the_parts_of_their_users(
-    model: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    migration = import_module("sessions_app.migrations.0043_move_memory_vectors")
-    monkeypatch.setattr(migration, "VECTORS_AT_ONCE", 2)
-    for number in range(5):
-        await remember(await User.objects.acreate(username=f"user{number}"), CAT)
-    await embedding.embed_waiting()
-    await MemoryVector.objects.aupdate(part=-1)
-    await in_thread(move_vectors, migration)
-    parts = MemoryVector.objects.values_list("part", "entry__user")
-    assert [part async for part, _ in parts] == [memory_part(user_pk) async for _, user_pk in parts]
-
-
-def move_vectors(migration: Any) -> None:
-    with connection.schema_editor(atomic=False) as editor:
-        migration.set_parts(None, editor)
 
 
 async def test_f3_an_index_that_an_older_version_built_is_made_anew_beside_it(
