@@ -8,7 +8,8 @@ process and returns. A round claims the model's row, so that no text is sent twi
       | one transaction: vectors, `embedded_by`, renewed claim
     done; of texts that were erased or forgotten in the meantime nothing is stored
 
-When a process dies or a server fails, the claim ends by itself after a minute, and the sweep starts the next round.
+When a process dies or a server fails, the claim ends by itself after a minute, and the sweep starts the next round. A
+round that was only slow sends nothing more when another has the claim, and leaves the claim alone.
 Only the batch that was under way is sent again. When no text waits, the model is complete: it serves searches from now
 on, and the vectors of earlier models are deleted.
 """
@@ -154,13 +155,27 @@ def _unclaimed(model: EmbeddingModel) -> QuerySet[EmbeddingModel]:
 def _claim() -> EmbeddingModel | None:
     """Claim the model of the settings; None if there is none, or another round has the claim."""
     model = target_model()
-    if model is None or not _unclaimed(model).update(claimed_until=Now() + CLAIM):
+    if model is None or not _set_claim(model, _unclaimed(model)):
         return None
     return model
 
 
 def _renew_claim(model: EmbeddingModel) -> None:
-    EmbeddingModel.objects.filter(pk=model.pk).update(claimed_until=Now() + CLAIM)
+    _set_claim(model, _claimed(model))
+
+
+@transaction.atomic
+def _set_claim(model: EmbeddingModel, row: QuerySet[EmbeddingModel]) -> bool:
+    """Claim the row until a time that is kept on the model; return False if the query finds no row."""
+    if not row.update(claimed_until=Now() + CLAIM):
+        return False
+    model.refresh_from_db(fields=["claimed_until"])
+    return True
+
+
+def _claimed(model: EmbeddingModel) -> QuerySet[EmbeddingModel]:
+    """Return the row if this round has the claim. A later time is that of another round, begun when the claim ended."""
+    return EmbeddingModel.objects.filter(pk=model.pk, claimed_until__lte=model.claimed_until)
 
 
 def _has_work(model: EmbeddingModel) -> bool:
@@ -184,6 +199,9 @@ def _may_be_sent(table: EmbeddedTable, model: EmbeddingModel) -> QuerySet[Model]
 
 
 def _waiting(table: EmbeddedTable, model: EmbeddingModel) -> list[WaitingText]:
+    """Return the next texts to send; none if another round has taken the claim, and sends them."""
+    if not _claimed(model).exists():
+        return []
     in_order = _may_be_sent(table, model).order_by("embedded_by", "pk")
     rows = in_order.values_list("pk", table.user, *table.columns)
     return [
@@ -211,9 +229,8 @@ def _store(table: EmbeddedTable, model: EmbeddingModel, vectors: Mapping[int, li
 
 def _finish(model: EmbeddingModel) -> None:
     """Give the claim back. If no text waits, the model is complete, and earlier vectors are deleted."""
-    row = EmbeddingModel.objects.filter(pk=model.pk)
     if not _some_wait(model):
-        row.filter(completed_at=None).update(completed_at=Now())
+        EmbeddingModel.objects.filter(pk=model.pk, completed_at=None).update(completed_at=Now())
         EmbeddingModel.objects.filter(pk__lt=model.pk).update(completed_at=None)
         for table in EMBEDDED_TABLES:
             manager = table.vectors._default_manager
@@ -221,4 +238,4 @@ def _finish(model: EmbeddingModel) -> None:
             while pks := list(earlier.values_list("pk", flat=True)[:DELETED_AT_ONCE]):
                 manager.filter(pk__in=pks).delete()
                 _renew_claim(model)
-    row.update(claimed_until=None)
+    _claimed(model).update(claimed_until=None)

@@ -354,6 +354,30 @@ async def test_f3_no_other_round_begins_while_a_model_refuses_slowly(
     embedding_server.release()
 
 
+async def test_f3_a_round_that_has_lost_its_claim_sends_nothing_more_and_leaves_it_to_the_next(
+    person: User, model: str, embedding_server: ModelServer
+) -> None:
+    server = embedding_server.embeddings
+    server.is_held = True
+    rounds = []
+    await remember(person, *ENTRIES[:2])
+    async with asyncio.timeout(20):
+        for number in (1, 2):
+            rounds.append(asyncio.create_task(embedding.embed_waiting()))
+            while len(server.batches) < number:
+                await asyncio.sleep(0.01)
+            if number == 1:
+                await remember(person, ENTRIES[2])
+                await free_the_claim()
+        embedding_server.release()
+        assert await rounds[0] == 2
+        assert await embedding.embed_waiting() == 0, "the second round has the claim"
+        embedding_server.release()
+        assert await rounds[1] == 3
+    assert server.batches == [ENTRIES[:2], ENTRIES[:3]]
+    assert await vectors_of(model) == ENTRIES[:3]
+
+
 async def test_f3_a_server_that_refuses_every_text_is_asked_again(
     person: User, model: str, embedding_server: ModelServer
 ) -> None:
