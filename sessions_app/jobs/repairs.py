@@ -33,7 +33,7 @@ def job_repairs() -> list[Repair]:
 
 
 def _undelivered() -> ToolJobQuerySet:
-    return ToolJob.objects.undelivered().order_by("created_at")
+    return ToolJob.objects.undelivered().order_by("created_at", "pk")
 
 
 def _unanswered() -> ToolJobQuerySet:

@@ -58,7 +58,7 @@ class ToolJobQuerySet(models.QuerySet["ToolJob"]):
     def open_and_recent(self) -> Self:
         """Return at most `MAX_LISTED_JOBS` jobs without arguments and results: open jobs, then the last ended jobs."""
         newest = F("finished_at").desc(nulls_first=True)
-        return self.defer("result", "args").order_by(newest, "-created_at")[:MAX_LISTED_JOBS]
+        return self.defer("result", "args").order_by(newest, "-created_at", "-pk")[:MAX_LISTED_JOBS]
 
 
 class ToolJob(models.Model):

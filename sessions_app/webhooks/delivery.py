@@ -234,7 +234,7 @@ def _claim_ids(bounds: "_Bounds") -> list[int]:
     ids: list[int] = []
     with transaction.atomic():
         # Rounds of other processes skip the locked rows and claim the next rows.
-        due = WebhookDelivery.objects.due().order_by("next_at")
+        due = WebhookDelivery.objects.due().order_by("next_at", "pk")
         due = due.select_related("webhook").select_for_update(skip_locked=True, of=("self",))
         while bounds.free and (rows := list(bounds.select(due.exclude(pk__in=ids))[: bounds.free])):
             ids += [delivery.pk for delivery in rows if bounds.admit(delivery.webhook)]

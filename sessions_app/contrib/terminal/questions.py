@@ -74,7 +74,7 @@ async def waiting_questions(session: Session, view: SessionView) -> list[CallQue
 async def asking_jobs(session_id: UUID) -> list[ToolJob]:
     """Return the session's jobs that wait for an answer, oldest first."""
     waiting = ToolJob.objects.filter(session=session_id, status=JobStatus.WAITING)
-    return await fetch_rows(waiting.defer("result", "args").order_by("created_at"))
+    return await fetch_rows(waiting.defer("result", "args").order_by("created_at", "pk"))
 
 
 async def answer_call(asker: Asker, user: User, session_id: UUID, question: CallQuestion) -> None:

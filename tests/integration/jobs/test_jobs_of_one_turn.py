@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.utils import timezone
 
 from sessions_app import use_cases
 from sessions_app.base import actors
@@ -32,6 +34,24 @@ def write_chapter(number: int) -> dict[str, Any]:
 def model(served: Served, person: User, broker: list[tuple[str, str]], background_end: None) -> ScriptedModel:
     RUNS.clear()
     return clerk_with(write_chapter, served)
+
+
+def test_jobs_of_one_moment_keep_their_order_when_they_change(
+    person: User, model: ScriptedModel, broker: list[tuple[str, str]]
+) -> None:
+    chapters = [call("write_chapter", f"c{number}", number=number) for number in range(6)]
+    model.turns = [chapters, "On their way."]
+    talk(person, "reports", "six chapters")
+    ToolJob.objects.update(created_at=timezone.now() - timedelta(hours=1), sent_at=None)
+    by_key = list(ToolJob.objects.order_by("pk"))
+    # PostgreSQL stores a changed row behind the others: here in the opposite order, and in the order of the keys.
+    for changes in (reversed(by_key), by_key):
+        for job in changes:
+            job.save()
+        broker.clear()
+        sweep_jobs()
+        assert [job_id for job_id, _ in broker] == [str(job.pk) for job in by_key]
+        assert list(ToolJob.objects.all().open_and_recent()) == by_key[::-1]
 
 
 def test_each_job_is_answered_once_in_the_order_in_which_the_jobs_end(

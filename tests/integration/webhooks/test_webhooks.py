@@ -278,6 +278,22 @@ async def test_webhooks_that_hang_leave_room_for_those_of_others(
     await wait_until_rounds_end()
 
 
+async def test_deliveries_that_are_due_at_one_moment_are_made_in_their_order(
+    key: dict[str, str], receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(delivery, "MAX_AT_ONCE", 1)
+    await stage(await make_hook(key, receiver.port), 4)
+    due = WebhookDelivery.objects.order_by("pk")
+    moment = timezone.now()
+    # PostgreSQL stores a changed row behind the others.
+    async for row in due.reverse():
+        row.next_at = moment
+        await row.asave()
+    await deliver_due()
+    expected = [str(row.message_id) async for row in due]
+    assert [headers["webhook-id"] for headers, _ in receiver.requests] == expected
+
+
 async def test_a_round_that_is_asked_to_look_again_while_it_finds_nothing_looks_again(
     key: dict[str, str], receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -50,7 +50,9 @@ def load_related_rows(session: Session, totals: SessionTotals, facets: Facets) -
     invocations = _newest(Invocation.objects.filter(session=session).defer(*LARGE_COLUMNS).order_by("-id"))
     return RelatedRows(
         invocations=Newest([totals.view_of(row) for row in invocations.rows], invocations.count),
-        jobs=_newest(_without_large_columns(ToolJob.objects.filter(session=session)).order_by("-created_at")),
+        jobs=_newest(
+            _without_large_columns(ToolJob.objects.filter(session=session)).order_by("-created_at", "-pk")
+        ),
         scheduled_tasks=_newest(ScheduledTask.objects.filter(session=session).order_by("-id")),
         feedback=_newest(Feedback.objects.filter(session=session).order_by("-id")),
         files=_files(session, facets),
