@@ -57,6 +57,12 @@ def call_to_confirm(request_args: Mapping[str, Any]) -> dict[str, Any]:
     return _object_in(request_args, "originalFunctionCall")
 
 
+def args_to_confirm(request_args: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the arguments of the call to confirm; `request_args` themselves if they are those of another call."""
+    call = call_to_confirm(request_args)
+    return _object_in(call, "args") if call else request_args
+
+
 def question_in(request_args: Mapping[str, Any]) -> dict[str, Any]:
     """Return the question of a confirmation request; an empty dict for arguments of other calls."""
     return _object_in(request_args, "toolConfirmation")

@@ -1,9 +1,9 @@
 """The call behind a request of the inbox, as stored in the log."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
-from runtime.events.tool_confirmation import call_to_confirm, own_hint, question_in
+from runtime.events.tool_confirmation import args_to_confirm, own_hint, question_in
 from sessions_app.admin.framework.stored_events import with_stored
 from sessions_app.admin.session.timeline.calls import MAX_ARGUMENT_BYTES, parse_object, parts_in_json
 from sessions_app.admin.session.timeline.event_links import find_call
@@ -40,13 +40,12 @@ class StoredCall:
     def __init__(self, seq: int | None, args: Mapping[str, Any]) -> None:
         self.seq = seq
         self.args = mask(args)
-        asked = call_to_confirm(self.args)
-        question = question_in(self.args)
         self.hint = own_hint(self.args)
-        values = {**json_object(asked, "args")} if asked else {**self.args}
-        if question.get("payload") is not None:
-            values["payload"] = question["payload"]
-        self.values = {name: values[name] for name in sorted(values)}
+        values = {**args_to_confirm(self.args)}
+        payload = question_in(self.args).get("payload")
+        if payload is not None:
+            values["payload"] = payload
+        self.values = dict(sorted(values.items()))
         self.shown = [(name, format_json(value)) for name, value in self.values.items()]
 
     def without_words(self, tool_name: str) -> str:
@@ -68,14 +67,21 @@ class StoredCall:
         return cls(seq, _args_in(stored and stored.body, row.call_id))
 
     @classmethod
-    def of_all(cls, rows: Iterable[AnswerRequest]) -> dict[int, Self]:
+    def of_all(cls, rows: Sequence[AnswerRequest]) -> dict[int, Self]:
         """Return the calls of requests by the primary key of the request, in one query, without their `seq`."""
-        of_jobs = {row.pk: json_object(row.job.args) for row in rows if row.job is not None}
+        args: dict[int, Mapping[str, Any]] = {}
+        keys = []
+        for row in rows:
+            args[row.pk] = {}
+            if row.job is None:
+                keys.append(row.pk)
+            else:
+                args[row.pk] = json_object(row.job.args)
         with reading_connection().cursor() as cursor:
-            keys = [row.pk for row in rows if row.pk not in of_jobs]
             cursor.execute(_ARGUMENTS, {"requests": keys, "most": MAX_ARGUMENT_BYTES})
-            of_calls = {key: parse_object(text) for key, text in cursor.fetchall()}
-        return {row.pk: cls(None, {**of_jobs, **of_calls}.get(row.pk, {})) for row in rows}
+            for key, text in cursor.fetchall():
+                args[key] = parse_object(text)
+        return {key: cls(None, of_call) for key, of_call in args.items()}
 
 
 def _args_in(body: Any, call_id: str) -> Mapping[str, Any]:
