@@ -8,9 +8,9 @@ from django.utils.translation import gettext_lazy as _
 from sessions_app.admin.framework.base import SESSION_COLUMNS_WITHOUT_TEXT
 from sessions_app.admin.framework.columns import shown_column
 from sessions_app.admin.framework.filters import AgentVersionFilter, AppFilter
-from sessions_app.admin.framework.links import session_url, trace_url
+from sessions_app.admin.framework.links import invocation_link, trace_url
 from sessions_app.admin.framework.recorded_acts import actor_in_words, acts_on
-from sessions_app.admin.framework.runs import ERROR_COLUMNS_WITHOUT_TEXT, RunAdmin
+from sessions_app.admin.framework.runs import ERROR_COLUMNS_WITHOUT_TEXT, LARGE_OF_INVOCATION, RunAdmin
 from sessions_app.admin.framework.stoppable import stop_wording
 from sessions_app.base.actors import Actor
 from sessions_app.invocations.cancel import cancel_invocation
@@ -34,7 +34,7 @@ class InvocationAdmin(RunAdmin):
         "invocation_id", "badge", "of_session", "error", "took", "created_at", "app", "asked_by", "attempts",
         "of_agent", "trace",
     )  # fmt: skip
-    large_fields = ("message", "credentials", "error_detail", "past_attempts")
+    large_fields = LARGE_OF_INVOCATION
     list_filter = ("status", AppFilter, AgentVersionFilter, "created_at")
     ordering = ("-id",)
     time_field = "created_at"
@@ -71,8 +71,8 @@ class InvocationAdmin(RunAdmin):
 
     @admin.display(description=_("Events"))
     def events(self, invocation: Invocation) -> SafeString:
-        url = session_url(invocation.session_id, invocation=invocation.invocation_id)
-        return format_html('<a href="{}">{}</a>', url, _("Events of this invocation"))
+        words = _("Events of this invocation")
+        return invocation_link(invocation.session_id, invocation.invocation_id, words)
 
     @admin.display(description=_("Trace"))
     def trace(self, invocation: Invocation) -> SafeString:

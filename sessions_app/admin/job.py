@@ -15,7 +15,7 @@ from sessions_app.admin.framework.base import CALL_COLUMNS_WITHOUT_TEXT
 from sessions_app.admin.framework.columns import exact_time, shown_column
 from sessions_app.admin.framework.filters import AppFilter, ToolFilter
 from sessions_app.admin.framework.links import row_url
-from sessions_app.admin.framework.runs import ERROR_COLUMNS_WITHOUT_TEXT, RunAdmin
+from sessions_app.admin.framework.runs import ERROR_COLUMNS_WITHOUT_TEXT, LARGE_OF_JOB, RunAdmin
 from sessions_app.admin.framework.stoppable import stop_wording
 from sessions_app.admin.session.call_rows import CallRowMixin
 from sessions_app.base.actors import Actor
@@ -54,7 +54,7 @@ class ToolJobAdmin(CallRowMixin, RunAdmin):
         "tool_name", "badge", "progress", "short_error", "of_session", "attempts", "took", "heartbeat", "worker",
         "created_at",
     )  # fmt: skip
-    large_fields = ("args", "result", "answers", "error_detail", "past_attempts")
+    large_fields = LARGE_OF_JOB
     list_filter = ("status", AppFilter, ToolFilter, WorkerLostFilter, "created_at")
     ordering = ("-created_at", "-id")
     time_field = "created_at"

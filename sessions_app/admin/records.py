@@ -22,7 +22,7 @@ from sessions_app.admin.framework.keyset_list import KeysetAdmin
 from sessions_app.admin.framework.links import row_url, session_link
 from sessions_app.admin.framework.permissions import REMIT_OF_USER, Right, may, remits_of, within_remits
 from sessions_app.admin.framework.recorded_acts import actor_in_words
-from sessions_app.base.actors import ActorKind
+from sessions_app.admin.framework.staff_records import own_records
 from sessions_app.models import AccountAct, Session, SessionAct, StaffAccess
 
 KEY_PATTERNS = {"UUIDField": "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$", "CharField": "."}
@@ -129,9 +129,8 @@ class StaffRecordAdmin(SubjectAdmin):
         records = super().get_queryset(request)
         if not remits_of(request):
             return records
-        own = Q(actor_kind=ActorKind.STAFF, actor_id=str(request.user.pk))
         # A search names no subject: its term tells what others look for.
-        return records.filter(own | Q(_is_on_seen_row(request)))
+        return records.filter(own_records(request) | Q(_is_on_seen_row(request)))
 
 
 def _is_on_seen_row(request: HttpRequest) -> Case:

@@ -9,7 +9,7 @@ from sessions_app.admin.framework.base import CALL_COLUMNS_WITHOUT_TEXT
 from sessions_app.admin.framework.columns import shown_column
 from sessions_app.admin.framework.filters import AppFilter
 from sessions_app.admin.framework.keyset_list import KeysetAdmin
-from sessions_app.admin.framework.links import session_url
+from sessions_app.admin.framework.links import invocation_link
 from sessions_app.admin.framework.stoppable import StoppableAdmin, stop_wording
 from sessions_app.admin.session.call_rows import CallRowMixin
 from sessions_app.base import client_ids
@@ -64,5 +64,5 @@ class ScheduledTaskAdmin(CallRowMixin, StoppableAdmin, KeysetAdmin):
         prefix = client_ids.of_schedule(task.pk, "")
         runs = Invocation.objects.filter(session_id=task.session_id, client_id__startswith=prefix)
         ids = runs.order_by("-id").values_list("invocation_id", flat=True)[:MAX_SHOWN_RUNS]
-        links = ((session_url(task.session_id, invocation=run_id), run_id) for run_id in ids)
-        return format_html_join(", ", '<a href="{}">{}</a>', links) or NOTHING
+        links = ((invocation_link(task.session_id, run_id),) for run_id in ids)
+        return format_html_join(", ", "{}", links) or NOTHING

@@ -18,13 +18,16 @@ from django.db.models import Max, Min
 from django.http import HttpRequest
 from django.utils import timezone
 
-from sessions_app.admin.acts.sources import SOURCES, ActEntry, ActSource, Filters
+from sessions_app.admin.acts.answered_calls import AnswerSource
+from sessions_app.admin.acts.sources import ROW_SOURCES, ActEntry, ActSource, Filters
 
 ROWS = 50
 SECONDS = 0.2
 """Time after which a page shows what it has found. The first slice of each source is always read."""
 FIRST_SLICE, MAX_SLICE = 400, 1_600
 NEWEST = 2**63 - 1
+SOURCES: tuple[type[ActSource], ...] = (*ROW_SOURCES, AnswerSource)
+"""In the order of the numbers in a page's position."""
 
 
 @dataclass

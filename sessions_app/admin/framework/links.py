@@ -64,6 +64,12 @@ def event_link(session_id: UUID, seq: int) -> SafeString:
     return format_html('<a href="{}">#{}</a>', session_url(session_id, seq=seq), seq)
 
 
+def invocation_link(session_id: UUID, invocation_id: str, words: str | Promise = "") -> SafeString:
+    """Return a link to the events of an invocation; its text is the id, unless `words` are given."""
+    url = session_url(session_id, invocation=invocation_id)
+    return format_html('<a href="{}">{}</a>', url, words or invocation_id)
+
+
 def call_link(session_id: UUID, call_id: str, seq: int | None) -> SafeString | str:
     """Return a link to the event with the call; the bare call id when `seq` is None."""
     if seq is None:

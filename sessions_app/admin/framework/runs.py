@@ -21,6 +21,9 @@ from sessions_app.admin.framework.stoppable import StoppableAdmin
 from sessions_app.rendering.audit_values import NOTHING, elapsed_time, excerpt, status_badge
 from sessions_app.secrets.error_detail import cause_in
 
+LARGE_OF_INVOCATION = ("message", "credentials", "error_detail", "past_attempts")
+LARGE_OF_JOB = ("args", "result", "answers", "error_detail", "past_attempts")
+"""Columns that may have megabytes. Only the page of the row reads them."""
 ERROR_COLUMNS_WITHOUT_TEXT = {
     "error_detail": "error_place",
     "earlier_attempts": "bare_attempts",

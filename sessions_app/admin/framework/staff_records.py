@@ -10,13 +10,14 @@ from typing import Any
 from django import forms
 from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import Group
-from django.db.models import Model
+from django.db.models import Model, Q
 from django.http import HttpRequest
 
 from runtime.valid_text import storable
 from sessions_app.admin.framework.guarded_views import GuardedAdmin
 from sessions_app.admin.framework.recorded_acts import staff_act_in_words
 from sessions_app.base import actors
+from sessions_app.base.actors import ActorKind
 from sessions_app.base.client_address import client_address
 from sessions_app.models import AccessKind, ActionKind, StaffAccess, StaffAct
 from sessions_app.models.staff_act import DETAIL_LENGTH
@@ -29,6 +30,11 @@ MAX_CHANGES_LENGTH = DETAIL_LENGTH - len("()")
 def staff_of(request: HttpRequest) -> actors.Actor:
     """Return the member of staff behind the request as an actor, with the client address."""
     return actors.staff(request.user, client_address(request))
+
+
+def own_records(request: HttpRequest) -> Q:
+    """Return a filter for records whose actor is the user, as a member of staff."""
+    return Q(actor_kind=ActorKind.STAFF, actor_id=str(request.user.pk))
 
 
 def note_access(

@@ -26,12 +26,12 @@ from sessions_app.admin.framework.permissions import (
     sums_within_remits,
     within_remits,
 )
+from sessions_app.admin.framework.staff_records import own_records
 from sessions_app.admin.inbox.answer_request_admin import answerable
 from sessions_app.admin.overview.links import OverviewLinks
 from sessions_app.admin.records import links_to_rows
 from sessions_app.admin.second_person.act_request_admin import answerable_acts, answered_acts
 from sessions_app.admin.second_person.consent import act_url
-from sessions_app.base.actors import ActorKind
 from sessions_app.conf import conf
 from sessions_app.history.figures.days import load_days, local_day
 from sessions_app.models import (
@@ -259,8 +259,8 @@ def _today(request: HttpRequest, links: OverviewLinks) -> Part:
 
 def _opened(request: HttpRequest) -> list[SafeString]:
     """Return links to the sessions that the user opened last and may still open."""
-    by_user = StaffAccess.objects.filter(actor_id=str(request.user.pk), actor_kind=ActorKind.STAFF)
-    opened = by_user.filter(kind=AccessKind.OPEN, subject_kind="session").order_by("-id")
+    own = StaffAccess.objects.filter(own_records(request))
+    opened = own.filter(kind=AccessKind.OPEN, subject_kind="session").order_by("-id")
     # A session is opened again and again, once for each page that is turned.
     keys = list(dict.fromkeys(opened.values_list("subject_id", flat=True)[:MAX_ACCESSES]))[:MAX_SHOWN]
     links = links_to_rows(request, "session", keys)

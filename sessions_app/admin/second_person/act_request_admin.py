@@ -21,10 +21,9 @@ from sessions_app.admin.framework.confirmed_action import ReasonForm, Wording, c
 from sessions_app.admin.framework.filters import ValueFilter
 from sessions_app.admin.framework.permissions import may
 from sessions_app.admin.framework.recorded_acts import actor_in_words
-from sessions_app.admin.framework.staff_records import RecordedActsMixin, staff_of
+from sessions_app.admin.framework.staff_records import RecordedActsMixin, own_records, staff_of
 from sessions_app.admin.records import StaffRecordAdmin, model_named, rows_by_key
 from sessions_app.admin.second_person.consent import RIGHTS, act_url
-from sessions_app.base.actors import ActorKind
 from sessions_app.conf import conf
 from sessions_app.models import ActionKind, ActRequest, ActRequestStep, RequestStage, StepKind
 from sessions_app.models.act_request import ActRequestQuerySet, add_step
@@ -87,9 +86,7 @@ def answered_acts(request: HttpRequest) -> list[tuple[Any, Model]]:
     A request is no longer among them once its act is done, or `second_person_hours` after it was made.
     """
     oldest = timezone.now() - timedelta(hours=conf().second_person_hours)
-    own = ActRequest.objects.filter(
-        actor_kind=ActorKind.STAFF, actor_id=str(request.user.pk), at__gt=oldest
-    ).order_by("-id")
+    own = ActRequest.objects.filter(own_records(request), at__gt=oldest).order_by("-id")
     newest: dict[tuple[str, ...], Any] = {}
     for row in own.with_stage().prefetch_related("steps")[:MAX_OWN]:
         newest.setdefault((row.act, row.subject_kind, row.subject_id), row)

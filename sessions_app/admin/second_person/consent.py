@@ -26,8 +26,7 @@ from sessions_app.admin.framework.columns import exact_time
 from sessions_app.admin.framework.confirmed_action import ReasonForm, Wording, Words
 from sessions_app.admin.framework.links import row_url
 from sessions_app.admin.framework.permissions import Right
-from sessions_app.admin.framework.staff_records import RecordedActsMixin, staff_of
-from sessions_app.base.actors import ActorKind
+from sessions_app.admin.framework.staff_records import RecordedActsMixin, own_records, staff_of
 from sessions_app.conf import conf
 from sessions_app.models import ActionKind, ActRequest, GuardedAct, RequestStage, StepKind
 from sessions_app.models.act_request import add_step
@@ -123,11 +122,7 @@ def load_consent(request: HttpRequest, act: GuardedAct, subject: Model) -> Conse
     asked = (
         ActRequest.objects.with_stage()
         .filter(
-            act=act,
-            subject_kind=subject._meta.model_name,
-            subject_id=str(subject.pk),
-            actor_kind=ActorKind.STAFF,
-            actor_id=str(request.user.pk),
+            own_records(request), act=act, subject_kind=subject._meta.model_name, subject_id=str(subject.pk)
         )
         .order_by("-id")
         .first()

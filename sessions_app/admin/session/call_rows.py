@@ -1,11 +1,10 @@
 """Rows of a function call: jobs and scheduled tasks, with links to the call."""
 
 from django.contrib import admin
-from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
-from sessions_app.admin.framework.links import call_link, session_url
+from sessions_app.admin.framework.links import call_link, invocation_link
 from sessions_app.admin.session.timeline.event_links import find_call
 from sessions_app.models import ScheduledTask, ToolJob
 
@@ -21,5 +20,4 @@ class CallRowMixin:
 
     @admin.display(description=_("Invocation"))
     def invocation(self, row: CallRow) -> SafeString:
-        url = session_url(row.session_id, invocation=row.invocation_id)
-        return format_html('<a href="{}">{}</a>', url, row.invocation_id)
+        return invocation_link(row.session_id, row.invocation_id)

@@ -8,6 +8,7 @@ from django.core.paginator import Page, Paginator
 from django.db.models import F, OuterRef, QuerySet, Subquery
 from django.http import QueryDict
 
+from sessions_app.admin.framework.runs import LARGE_OF_INVOCATION
 from sessions_app.admin.framework.stored_events import with_stored
 from sessions_app.admin.session.timeline.event_links import EventLinks, load_event_links
 from sessions_app.admin.session.timeline.event_rows import build_row_or_none, read_stored_or_none
@@ -15,7 +16,7 @@ from sessions_app.admin.session.timeline.facets import Facets, load_facets
 from sessions_app.admin.session.timeline.minimap import Minimap, load_minimap
 from sessions_app.admin.session.timeline.page_query import LAST_PAGE, VIEWS, SessionPageQuery
 from sessions_app.admin.session.timeline.person_view import SeenEvent, load_begun_nodes, load_seen_events
-from sessions_app.admin.session.timeline.related_rows import LARGE_COLUMNS, RelatedRows, load_related_rows
+from sessions_app.admin.session.timeline.related_rows import RelatedRows, load_related_rows
 from sessions_app.admin.session.timeline.state_snapshot import StateSnapshot, load_state_snapshot
 from sessions_app.admin.session.timeline.timeline import (
     InvocationGroup,
@@ -132,7 +133,9 @@ def _load_groups(session: Session, page: Page[Event], totals: SessionTotals) -> 
         unlinked.append(TimelineEntry(event, row))
     entries = gather_answers(unlinked)
     named = {entry.event.invocation_id for entry in entries if entry.event.invocation_id}
-    invocations = Invocation.objects.filter(session=session, invocation_id__in=named).defer(*LARGE_COLUMNS)
+    invocations = Invocation.objects.filter(session=session, invocation_id__in=named).defer(
+        *LARGE_OF_INVOCATION
+    )
     return group_by_invocation(entries, {found.invocation_id: totals.view_of(found) for found in invocations})
 
 

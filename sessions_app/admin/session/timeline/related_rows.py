@@ -6,6 +6,7 @@ from typing import Any, Generic, TypeVar
 from django.db.models import Q, QuerySet, TextField
 from django.db.models.functions import Cast, Left
 
+from sessions_app.admin.framework.runs import LARGE_OF_INVOCATION, LARGE_OF_JOB
 from sessions_app.admin.session.timeline.facets import Facets
 from sessions_app.admin.session.timeline.totals import InvocationView, SessionTotals
 from sessions_app.models import Artifact, Feedback, Invocation, ScheduledTask, Session, ToolJob
@@ -14,8 +15,6 @@ T = TypeVar("T")
 MAX_SHOWN_ROWS = 50
 RESULT_CHARACTERS = 1_001
 """Characters of a job's result to load: one more than shown, to know whether the result is longer."""
-LARGE_COLUMNS = ("message", "credentials", "error_detail", "past_attempts")
-"""Columns of an invocation not shown on the page."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +46,9 @@ class RelatedRows:
 
 def load_related_rows(session: Session, totals: SessionTotals, facets: Facets) -> RelatedRows:
     """Load the rows, in nine queries."""
-    invocations = _newest(Invocation.objects.filter(session=session).defer(*LARGE_COLUMNS).order_by("-id"))
+    invocations = _newest(
+        Invocation.objects.filter(session=session).defer(*LARGE_OF_INVOCATION).order_by("-id")
+    )
     return RelatedRows(
         invocations=Newest([totals.view_of(row) for row in invocations.rows], invocations.count),
         jobs=_newest(
@@ -67,8 +68,7 @@ def _without_large_columns(jobs: QuerySet[ToolJob]) -> QuerySet[ToolJob]:
     """Return the jobs with the beginning of their results only."""
     # A tool may return megabytes: PostgreSQL cuts the result before it is sent.
     beginning = Left(Cast("result", TextField()), RESULT_CHARACTERS)
-    large = ("args", "result", "answers", "error_detail", "past_attempts")
-    return jobs.annotate(beginning_of_result=beginning).defer(*large)
+    return jobs.annotate(beginning_of_result=beginning).defer(*LARGE_OF_JOB)
 
 
 def _files(session: Session, facets: Facets) -> list[FileView]:
