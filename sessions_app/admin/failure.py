@@ -144,6 +144,7 @@ class FailureAdmin(KeysetAdmin, SessionRowAdmin):
         series = {}
         for (tool, cause), numbers in groups[:MAX_SERIES]:
             series[excerpt(f"{tool} {cause}", 40)] = [numbers[day] for day in days]
+        first_days = self._first_days(request, [cause for cause, _ in groups])
         title = gettext("Failures by cause")
         plot = ""
         if series:
@@ -151,7 +152,7 @@ class FailureAdmin(KeysetAdmin, SessionRowAdmin):
         return {
             "days": DAYS,
             "is_cut": len(rows) == MAX_GROUPED,
-            "rows": list(_rows_of(groups, today, self._first_days(request, [cause for cause, _ in groups]))),
+            "rows": list(_rows_of(groups, today, first_days)),
             "may_resolve": may(request, Right.RESOLVE_FAILURE),
             "rejections": _rejections(request, days),
             "title": title,
@@ -162,9 +163,10 @@ class FailureAdmin(KeysetAdmin, SessionRowAdmin):
         """Return the first day of each cause, among all stored failures."""
         failures = self.get_queryset(request).values_list("tool_name", "cause", "day")
         # Each by an index. Min of all groups would read all of their failures.
-        firsts = [
-            failures.filter(tool_name=tool, cause=cause).order_by("day", "id")[:1] for tool, cause in causes
-        ]
+        firsts = []
+        for tool, cause in causes:
+            of_cause = failures.filter(tool_name=tool, cause=cause)
+            firsts.append(of_cause.order_by("day", "id")[:1])
         if not firsts:
             return {}
         found = firsts[0].union(*firsts[1:], all=True)
@@ -195,8 +197,9 @@ def _rejections(request: HttpRequest, days: list[date]) -> list[dict[str, Any]]:
     rows = []
     for tool, numbers in sorted(by_tool.items())[:MAX_GROUPS]:
         in_week = sum(numbers[day] for day in days[-7:])
-        row = {"tool": tool, "today": numbers[days[-1]], "in_week": in_week, "in_days": numbers.total()}
-        rows.append(row)
+        rows.append(
+            {"tool": tool, "today": numbers[days[-1]], "in_week": in_week, "in_days": numbers.total()}
+        )
     return rows
 
 

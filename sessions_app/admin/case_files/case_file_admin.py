@@ -44,10 +44,9 @@ from sessions_app.admin.framework.keyset_list import KeysetAdmin
 from sessions_app.admin.framework.links import session_url
 from sessions_app.admin.framework.permissions import Right, may, remits_of, require
 from sessions_app.admin.framework.recorded_acts import actor_in_words
-from sessions_app.admin.framework.staff_records import RecordedActsMixin, note_access, staff_of
+from sessions_app.admin.framework.staff_records import RecordedActsMixin, note_access, own_records, staff_of
 from sessions_app.admin.records import links_to_rows
 from sessions_app.asgi.downloads import stored_download
-from sessions_app.base.actors import ActorKind
 from sessions_app.data_protection.bundles.checking import is_as_sealed
 from sessions_app.data_protection.bundles.writing import write_bundle
 from sessions_app.errors import ConflictError, InvalidInputError
@@ -93,9 +92,9 @@ class CaseFileAdmin(RecordedActsMixin, KeysetAdmin):
         seen = _session_admin().get_queryset(request).filter(pk=OuterRef("session_id"))
         exists = Exists(Session.objects.filter(pk=OuterRef("session_id")))
         outside = items.filter(~Exists(seen))
-        own = Q(actor_kind=ActorKind.STAFF, actor_id=str(request.user.pk))
+        own = own_records(request) & ~Exists(outside.filter(exists))
         # Of an erased session nobody knows whether it was within the remit.
-        return cases.filter(own & ~Exists(outside.filter(exists)) | Q(Exists(items)) & ~Exists(outside))
+        return cases.filter(own | Q(Exists(items)) & ~Exists(outside))
 
     def get_urls(self) -> list[URLPattern]:
         views = {
@@ -121,6 +120,7 @@ class CaseFileAdmin(RecordedActsMixin, KeysetAdmin):
         chosen = chosen_items(request.GET)
         sessions = _sessions_of(request, chosen)
         cases = self.get_queryset(request).exclude(entries__kind=EntryKind.SEAL)
+        # Not `request.POST or None`: without a field chosen, the posted form is empty, and must say what is missing.
         form = CollectForm(request.POST if request.method == "POST" else None, cases)
         if form.is_valid() and self._collect(request, chosen, form):
             return HttpResponseRedirect(self.url_of("change", form.cleaned_data["case"].pk))
@@ -162,7 +162,9 @@ class CaseFileAdmin(RecordedActsMixin, KeysetAdmin):
 
     def _add_entry(self, request: HttpRequest, case: CaseFile, kind: EntryKind, text: str) -> None:
         CaseEntry.objects.create(**staff_of(request).columns(), case=case, kind=kind, text=text)
-        action = ActionKind.ADD if kind == EntryKind.NOTE else ActionKind.READ
+        action = ActionKind.READ
+        if kind == EntryKind.NOTE:
+            action = ActionKind.ADD
         self.log_act(request, action, case, "", f"({kind})")
 
     def change_view(self, request: HttpRequest, object_id: str, *args: Any, **kwargs: Any) -> HttpResponse:
@@ -174,8 +176,19 @@ class CaseFileAdmin(RecordedActsMixin, KeysetAdmin):
         entries = list(case.entries.order_by("pk"))
         may_add = self.has_add_permission(request) and not case.sealed_at
         may_read = may_add and not _why_not_second_reader(request, case, entries)
-        items = _items_in_words(request, case, _unopened_items(request, case) if may_read else set())
+        note_form = None
+        if may_add:
+            note_form = forms.get("note_form", NoteForm())
+        reading_form = None
+        unopened: set[int] = set()
+        if may_read:
+            reading_form = forms.get("reading_form", ReadingForm(prefix="reading"))
+            unopened = _unopened_items(request, case)
+        items = _items_in_words(request, case, unopened)
         seal = next((entry for entry in entries if entry.kind == EntryKind.SEAL), None)
+        bundle = ""
+        if seal:
+            bundle = _bundle_state(seal, is_asked="check" in request.GET)
         return self.show(
             request,
             "admin/sessions_app/casefile/page.html",
@@ -187,10 +200,10 @@ class CaseFileAdmin(RecordedActsMixin, KeysetAdmin):
             has_erased=any(item["is_erased"] for item in items),
             entries=[(entry, actor_in_words(entry), exact_time(entry.at)) for entry in entries],
             seal=seal,
-            bundle=_bundle_state(seal, is_asked="check" in request.GET) if seal else "",
-            note_form=forms.get("note_form", NoteForm()) if may_add else None,
-            reading_form=forms.get("reading_form", ReadingForm(prefix="reading")) if may_read else None,
-            unopened=UNOPENED if any(item["is_unopened"] for item in items) else "",
+            bundle=bundle,
+            note_form=note_form,
+            reading_form=reading_form,
+            unopened=UNOPENED if unopened else "",
             may_seal=may(request, Right.SEAL_CASE) and may(request, Right.EXPORT),
         )
 
@@ -216,11 +229,13 @@ class CaseFileAdmin(RecordedActsMixin, KeysetAdmin):
         page = HttpResponseRedirect(self.url_of("change", object_id))
         if request.method != "POST":
             return page
-        why_not = SEALED if case.sealed_at else ""
-        if isinstance(form, ReadingForm):
-            why_not = why_not or _why_not_second_reader(request, case, list(case.entries.all()))
+        why_not = ""
+        if case.sealed_at:
+            why_not = str(SEALED)
+        elif isinstance(form, ReadingForm):
+            why_not = _why_not_second_reader(request, case, list(case.entries.all()))
         if why_not:
-            messages.warning(request, str(why_not))
+            messages.warning(request, why_not)
             return page
         if not form.is_valid():
             return self._page(request, case, **{name: form})
@@ -383,8 +398,7 @@ def _bundle_state(seal: CaseEntry, *, is_asked: bool) -> str:
 def _unopened_items(request: HttpRequest, case: CaseFile) -> set[int]:
     """Return the keys of the items whose session exists and was not opened by the user since the item was added."""
     opened = StaffAccess.objects.filter(
-        actor_kind=ActorKind.STAFF,
-        actor_id=str(request.user.pk),
+        own_records(request),
         kind=AccessKind.OPEN,
         subject_kind="session",
         subject_id=Cast(OuterRef("session_id"), CharField()),

@@ -91,7 +91,9 @@ class ReadOnlyAdmin(GuardedAdmin):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         rows = super().get_queryset(request)
-        return within_remits(request, rows, *self.remit_paths) if self.remit_paths else rows
+        if not self.remit_paths:
+            return rows
+        return within_remits(request, rows, *self.remit_paths)
 
     def get_list_display(self, request: HttpRequest) -> tuple[Any, ...]:
         return tuple(self.without_text(request, super().get_list_display(request)))
@@ -130,8 +132,12 @@ class ReadOnlyAdmin(GuardedAdmin):
         """Return the columns, replaced by `text_columns` if the user may not read texts."""
         if may(request, Right.VIEW_TEXT):
             return list(names)
-        shown = (self.text_columns.get(name, name) for name in names)
-        return [name for name in shown if name is not None]
+        shown = []
+        for name in names:
+            replacement = self.text_columns.get(name, name)
+            if replacement is not None:
+                shown.append(replacement)
+        return shown
 
     def require_reading(self, request: HttpRequest) -> None:
         """Refuse a request that could write, and a user without the permission to view the rows.
@@ -146,7 +152,9 @@ class ReadOnlyAdmin(GuardedAdmin):
     def rights_for(self, action: str) -> list[str]:
         # Nobody adds, changes or deletes a row. Only the page "stop" needs more than to view it: `cancel_<model>`.
         rights = super().rights_for("cancel" if action == "stop" else "view")
-        return [*rights, Right.VIEW_TEXT] if self.shows_text else rights
+        if self.shows_text:
+            rights.append(Right.VIEW_TEXT)
+        return rights
 
     def has_view_permission(self, request: HttpRequest, obj: object | None = None) -> bool:
         may_read = not self.shows_text or may(request, Right.VIEW_TEXT)
@@ -199,10 +207,14 @@ def _name_of(related: Model | None) -> str:
 
 def _parameters(list_filter: Any) -> tuple[str, ...]:
     """Return the names of a list filter's parameters in the query string, without look-ups."""
-    if isinstance(list_filter, type):
-        single = getattr(list_filter, "parameter_name", None)
-        return (str(single),) if single else list_filter.parameter_names  # type: ignore[attr-defined]
-    return (str(list_filter if isinstance(list_filter, str) else list_filter[0]),)
+    if isinstance(list_filter, str):
+        return (list_filter,)
+    if not isinstance(list_filter, type):  # a field with the class of its filter
+        return (str(list_filter[0]),)
+    if name := getattr(list_filter, "parameter_name", None):
+        return (str(name),)
+    # `SessionFormFilter` has a form of several fields.
+    return list_filter.parameter_names  # type: ignore[attr-defined, no-any-return]
 
 
 class SessionRowAdmin(ReadOnlyAdmin):

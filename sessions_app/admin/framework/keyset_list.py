@@ -72,9 +72,8 @@ class KeysetChangeList(UncountedChangeList):
         # A search reads the rows in the order of time.
         if ORDER_VAR in self.params and not self.query:
             chosen = str(super().get_ordering(request, queryset)[0])
-            sortable = {
-                str(self.get_ordering_field(name)).removeprefix("-") for name in self.model_admin.sortable_by
-            }
+            columns = map(self.get_ordering_field, self.model_admin.sortable_by)
+            sortable = [str(column).removeprefix("-") for column in columns]
             if chosen.removeprefix("-") in sortable:
                 self.order = [chosen, "-pk" if chosen.startswith("-") else "pk"]
         return [*self.order]
@@ -123,11 +122,12 @@ class KeysetChangeList(UncountedChangeList):
         Raises:
             IncorrectLookupParameters: the position is invalid.
         """
-        after = self._after(position) if position else Q()
+        after = Q()
+        if position:
+            after = self._after(position)
         # A row without the related row of the order has no place in it.
-        rows = self.queryset.defer(*self.model_admin.large_fields).filter(
-            **{f"{self._fields[0]}__isnull": False}
-        )
+        rows = self.queryset.filter(**{f"{self._fields[0]}__isnull": False})
+        rows = rows.defer(*self.model_admin.large_fields)
         if self.search:
             return self._searched_page(self.search, rows, after, count)
         # One row more tells whether there is a next page.

@@ -169,39 +169,44 @@ def _tools(today: DayAmounts, all_days: DayAmounts, day: date, links: OverviewLi
     calls = today.by_name(DayMetric.CALLS)
     all_calls = all_days.by_name(DayMetric.CALLS)
     # Errors without a tool have no name; they are in the list of failures.
-    names = sorted((name for name in before if name), key=lambda name: (-now[name], -before[name], name))
-    return [
-        {
+    names = sorted(filter(None, before), key=lambda name: (-now[name], -before[name], name))
+    rows = []
+    for name in names[:MAX_ROWS]:
+        row = {
             "name": name, "failures": _number(now[name]), "calls": _number(calls[name]),
             "all_failures": _number(before[name]), "all_calls": _number(all_calls[name]),
             "url": links.failures_of(day, day, name),
             "all_url": links.failures_of(day - timedelta(days=DAYS - 1), day, name),
-        }
-        for name in names[:MAX_ROWS]
-    ]  # fmt: skip
+        }  # fmt: skip
+        rows.append(row)
+    return rows
 
 
 def _models(today: DayAmounts, all_days: DayAmounts, day: date, links: OverviewLinks) -> list[dict[str, Any]]:
     """Return tokens and cost by agent and model, in the order of their tokens."""
-    tokens = all_days.of(DayMetric.TOKENS)
-    cost = all_days.of(DayMetric.COST)
-    return [
-        {
-            "agent": key[0], "model": key[1],
-            "tokens": _number(today.of(DayMetric.TOKENS)[key]), "cost": format_cost(today.of(DayMetric.COST)[key]),
-            "all_tokens": _number(all_tokens), "all_cost": _cost_or_why_not(cost[key], key[1]),
-            "url": links.sessions_of(day, day, agent=key[0]),
-            "all_url": links.sessions_of(day - timedelta(days=DAYS - 1), day, agent=key[0]),
-        }
-        for key, all_tokens in tokens.most_common(MAX_ROWS)
-    ]  # fmt: skip
+    tokens = today.of(DayMetric.TOKENS)
+    cost = today.of(DayMetric.COST)
+    all_cost = all_days.of(DayMetric.COST)
+    rows = []
+    for key, all_tokens in all_days.of(DayMetric.TOKENS).most_common(MAX_ROWS):
+        agent, model = key
+        row = {
+            "agent": agent, "model": model, "tokens": _number(tokens[key]), "cost": format_cost(cost[key]),
+            "all_tokens": _number(all_tokens), "all_cost": _cost_or_why_not(all_cost[key], model),
+            "url": links.sessions_of(day, day, agent=agent),
+            "all_url": links.sessions_of(day - timedelta(days=DAYS - 1), day, agent=agent),
+        }  # fmt: skip
+        rows.append(row)
+    return rows
 
 
 def _price_note(day: DayAmounts) -> str:
     """Return a note on the models of a day whose tokens the cost leaves out; empty when all have a price."""
     used = {model for (_agent, model), tokens in day.of(DayMetric.TOKENS).items() if tokens}
     unpriced = sorted(model for model in used if not conf().price(model))
-    return _("without %s: no price") % ", ".join(unpriced) if unpriced else ""
+    if not unpriced:
+        return ""
+    return _("without %s: no price") % ", ".join(unpriced)
 
 
 def _cost_or_why_not(cost: float, model: str) -> str:
@@ -219,27 +224,28 @@ def _people(request: HttpRequest, day: date, links: OverviewLinks) -> list[dict[
         return []
     largest = Greatest(*shares, Value(0.0), output_field=FloatField())
     used = within_remits(request, PersonUsage.objects.filter(day=day), REMIT_OF_USER)
-    return [
-        {
-            "name": row.user.get_username(), "tokens": _number(row.tokens), "cost": format_cost(row.cost),
-            "share": round(100 * row.share),
-            "url": links.sessions_of(day, day, user=row.user.get_username()),
-        }
-        for row in used.annotate(share=largest).select_related("user").order_by("-share")[:MAX_SERIES]
-    ]  # fmt: skip
+    people = []
+    for usage in used.annotate(share=largest).select_related("user").order_by("-share")[:MAX_SERIES]:
+        name = usage.user.get_username()
+        person = {
+            "name": name, "tokens": _number(usage.tokens), "cost": format_cost(usage.cost),
+            "share": round(100 * usage.share), "url": links.sessions_of(day, day, user=name),
+        }  # fmt: skip
+        people.append(person)
+    return people
 
 
 def _plots(days: Mapping[date, DayAmounts]) -> list[tuple[str, SafeString]]:
     labels = [date_format(day, "j M") for day in days]
     several = list(days.values())
-    counted = [day.by_name(DayMetric.INVOCATIONS) for day in several]
-    outcomes: dict[str, list[float | None]] = {}
-    for status in SHOWN_OUTCOMES:
-        outcomes[str(status.label)] = [numbers[status] for numbers in counted]
-    waits = {
-        _("median"): [_percentile(day, 0.5) for day in several],
-        _("95%"): [_percentile(day, 0.95) for day in several],
-    }
+    outcomes: dict[str, list[float | None]] = {str(status.label): [] for status in SHOWN_OUTCOMES}
+    waits: dict[str, list[float | None]] = {_("median"): [], _("95%"): []}
+    for day in several:
+        counted = day.by_name(DayMetric.INVOCATIONS)
+        for status in SHOWN_OUTCOMES:
+            outcomes[str(status.label)].append(counted[status])
+        waits[_("median")].append(_percentile(day, 0.5))
+        waits[_("95%")].append(_percentile(day, 0.95))
     plots: list[tuple[Draw, str, Series]] = [
         (stacked_bars, _("Invocations by outcome"), outcomes),
         (lines, _("Time to first word, in seconds"), waits),
@@ -251,15 +257,15 @@ def _plots(days: Mapping[date, DayAmounts]) -> list[tuple[str, SafeString]]:
 
 def _series(days: list[DayAmounts], metric: DayMetric) -> dict[str, list[float]]:
     """Return the largest series of a metric by name, and the sum of the others, without amounts without a name."""
-    by_day = [day.by_name(metric) for day in days]
-    for amounts in by_day:
-        amounts.pop("", None)
     largest = [name for name, _amount in DayAmounts.sum(days).by_name(metric).most_common(MAX_SERIES) if name]
-    series: dict[str, list[float]] = {}
-    others: list[float] = [amounts.total() for amounts in by_day]
-    for name in largest:
-        series[name] = [amounts[name] for amounts in by_day]
-        others = [left - amount for left, amount in zip(others, series[name], strict=True)]
+    series: dict[str, list[float]] = {name: [] for name in largest}
+    others: list[float] = []
+    for day in days:
+        amounts = day.by_name(metric)
+        amounts.pop("", None)
+        for name in largest:
+            series[name].append(amounts.pop(name, 0))
+        others.append(amounts.total())
     if any(others):
         series[_("others")] = others
     return series

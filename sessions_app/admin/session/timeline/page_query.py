@@ -75,15 +75,19 @@ class SessionPageQuery(forms.Form):
     @property
     def filters(self) -> dict[str, str]:
         """The valid filters by field name, as a query string has them; empty when every event is shown."""
-        given = {name: self.cleaned_data.get(name) for name in FILTERS}
-        return {name: "on" if value is True else value for name, value in given.items() if value}
+        valid = {}
+        for name in FILTERS:
+            value = self.cleaned_data.get(name)
+            if value is True:
+                value = "on"  # as a browser sends a checked box
+            if value:
+                valid[name] = value
+        return valid
 
     @property
     def complaints(self) -> list[tuple[str, str]]:
         """The messages about invalid values, by field name."""
-        return [
-            (name, " ".join(str(message) for message in messages)) for name, messages in self.errors.items()
-        ]
+        return [(name, " ".join(map(str, messages))) for name, messages in self.errors.items()]
 
     @property
     def requested_page(self) -> str:
@@ -101,8 +105,9 @@ class SessionPageQuery(forms.Form):
             case "branch":
                 return Q(body__branch=value)
             case "tool":
-                named = ({part: {"name": value}} for part in ("functionCall", "functionResponse"))
-                return Q(*(Q(body__content__parts__contains=[part]) for part in named), _connector=Q.OR)
+                called = [{"functionCall": {"name": value}}]
+                answered = [{"functionResponse": {"name": value}}]
+                return Q(body__content__parts__contains=called) | Q(body__content__parts__contains=answered)
             case "failed":
                 return Q(kind=EventKind.ERROR) | Q(_HAS_FAILED_RESPONSE)
             case "q":

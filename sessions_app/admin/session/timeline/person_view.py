@@ -93,6 +93,7 @@ def load_seen_events(
 
 
 def _answered(answers: Iterable[tuple[str, CallResponse]]) -> set[str]:
+    """Return the ids of the calls with an answer other than that the result comes later."""
     return {call_id for call_id, answer in answers if answer.state != CallState.PENDING}
 
 

@@ -79,8 +79,12 @@ class InvocationGroup:
     @property
     def has_nodes(self) -> bool:
         """True if an event is of a node of a workflow."""
-        bodies = [row.body for entry in self.entries for row in entry.rows]
-        return any(body.get("nodeInfo") and not body.get("isolationScope") for body in bodies)
+        for entry in self.entries:
+            for row in entry.rows:
+                # The events of a task that an agent works on for another have a scope; a task is no workflow.
+                if row.body.get("nodeInfo") and not row.body.get("isolationScope"):
+                    return True
+        return False
 
 
 def group_by_invocation(
@@ -88,7 +92,9 @@ def group_by_invocation(
 ) -> list[InvocationGroup]:
     """Return the entries of a page in groups of consecutive entries of an invocation, in order."""
     groups: list[InvocationGroup] = []
-    top = entries[0].event.seq if entries else 0
+    if not entries:
+        return groups
+    top = entries[0].event.seq
     seen = {name for name, view in views.items() if view.totals.first_seq and view.totals.first_seq < top}
     for invocation_id, group in groupby(entries, lambda entry: entry.event.invocation_id or ""):
         is_continued = invocation_id in seen
@@ -102,8 +108,11 @@ def gather_answers(entries: Iterable[TimelineEntry]) -> list[TimelineEntry]:
     remaining: list[TimelineEntry] = []
     callers: dict[str, TimelineEntry] = {}
     for entry in entries:
-        body = entry.row.body if entry.row else {}
-        answered_in_large = entry.row.answered if entry.row else frozenset()
+        body: Mapping[str, Any] = {}
+        answered_in_large: frozenset[str] = frozenset()
+        if entry.row:
+            body = entry.row.body
+            answered_in_large = entry.row.answered
         caller = _find_only_caller(body, answered_in_large, callers)
         if caller is None:
             caller = entry

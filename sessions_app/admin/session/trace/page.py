@@ -11,6 +11,7 @@ from django.utils.translation import gettext_lazy
 
 from runtime.valid_text import storable
 from sessions_app.admin.framework.links import graph_url, session_url, step_url
+from sessions_app.admin.framework.runs import LARGE_OF_INVOCATION
 from sessions_app.admin.session.trace.axis import Axis
 from sessions_app.admin.session.trace.step import StepView, load_child_step, load_step, number_in
 from sessions_app.conf import Conf, conf
@@ -114,8 +115,9 @@ class TracePage:
     @property
     def previous_step(self) -> str:
         """URL of the model call before the shown call."""
-        shown = self.step.seq if self.step else 0
-        return self._step_url(max((seq for seq in self.steps if seq < shown), default=0))
+        if self.step is None:
+            return ""
+        return self._step_url(max((seq for seq in self.steps if seq < self.step.seq), default=0))
 
     @property
     def next_step(self) -> str:
@@ -137,15 +139,17 @@ def load_trace_page(session: Session, query: QueryDict) -> TracePage | None:
     """Load the requested page; return None if the session has no such invocation or model call."""
     invocation_id = storable(query.get("invocation", ""))
     invocations = Invocation.objects.filter(session=session, invocation_id=invocation_id)
-    invocation = invocations.defer("message", "credentials", "error_detail", "past_attempts").first()
+    invocation = invocations.defer(*LARGE_OF_INVOCATION).first()
     entries = entries_of(session.pk, invocation_id)
     if not entries and invocation is None:
         return None
     is_cut = len(entries) > MAX_ENTRIES
     steps = [entry.seq for entry in entries if entry.recorded]
-    step = _step(session, entries, steps, query) if "step" in query else None
-    if "step" in query and step is None:
-        return None
+    step = None
+    if "step" in query:
+        step = _step(session, entries, steps, query)
+        if step is None:
+            return None
     spans = _spans(session, invocation, entries[:MAX_ENTRIES])
     axis = Axis(spans)
     begin = min((span.start for span in spans), default=0.0)
@@ -186,10 +190,19 @@ def _step(
         return None
     compared_with = number_in(query.get("compare", ""))
     if compared_with not in steps:
-        agents = {entry.seq: entry.author for entry in entries}
-        earlier = [step for step in steps if step < seq and agents[step] == agents[seq]]
-        compared_with = max(earlier, default=0)
+        compared_with = _previous_step(entries, seq)
     return load_step(session, seq, compared_with)
+
+
+def _previous_step(entries: Sequence[TraceEntry], seq: int) -> int:
+    """Return the `seq` of the previous recorded model call of the same agent; 0 without such a call."""
+    last_of_agent: dict[str, int] = {}
+    for entry in entries:
+        if entry.seq == seq:
+            return last_of_agent.get(entry.author, 0)
+        if entry.recorded:
+            last_of_agent[entry.author] = entry.seq
+    return 0
 
 
 def _spans(session: Session, invocation: Invocation | None, entries: Sequence[TraceEntry]) -> list[Span]:
@@ -229,7 +242,7 @@ def _row(session: Session, span: Span, axis: Axis, begin: float, *, anchor: str,
     left = axis.position(span.start)
     right = axis.position(span.end or span.start)
     word = axis.position(span.start + (span.first_word or 0.0)) - left
-    cost = span.usage.cost(span.model, conf()) if span.usage else None
+    cost = span.usage.cost(span.model, conf()) or 0
     return SpanRow(
         span=span,
         anchor=anchor,
@@ -238,7 +251,7 @@ def _row(session: Session, span: Span, axis: Axis, begin: float, *, anchor: str,
         offset=_seconds(span.start - begin),
         duration=_seconds(span.seconds) or _("still waits"),
         first_word=_seconds(span.first_word),
-        cost=format_cost(cost or 0),
+        cost=format_cost(cost),
         event_url="" if span.seq is None else session_url(session.pk, seq=span.seq),
         step_url=url,
     )
@@ -246,21 +259,31 @@ def _row(session: Session, span: Span, axis: Axis, begin: float, *, anchor: str,
 
 def _total(spans: Sequence[Span], settings: Conf) -> Total:
     # The span of a tool has the tokens of the agent behind it: child calls would count twice.
-    counted = [span for span in spans if span.usage and span.child is None]
-    costs = [(span, span.usage.cost(span.model, settings)) for span in counted]
-    return Total(
-        usage=sum((span.usage for span in counted), Usage()),
-        model_calls=sum(span.kind is SpanKind.MODEL for span in spans),
-        cost=sum(cost for _span, cost in costs if cost is not None),
-        unpriced=sorted({span.model or _("unnamed") for span, cost in costs if cost is None}),
-    )
+    usage = Usage()
+    cost = 0.0
+    unpriced = set()
+    for span in spans:
+        if not span.usage or span.child is not None:
+            continue
+        usage += span.usage
+        cost_of_span = span.usage.cost(span.model, settings)
+        if cost_of_span is None:
+            unpriced.add(span.model or _("unnamed"))
+        else:
+            cost += cost_of_span
+    model_calls = sum(span.kind is SpanKind.MODEL for span in spans)
+    return Total(usage, model_calls, cost, sorted(unpriced))
 
 
 def _first_word(spans: Sequence[Span], begin: float) -> str:
     """Return the time from the message to the first text or call of a model; empty when it was not recorded."""
-    own = [span for span in spans if span.child is None]
-    words = [span.start + span.first_word for span in own if span.first_word is not None]
-    return _seconds(min(words) - begin) if words else ""
+    words = []
+    for span in spans:
+        if span.child is None and span.first_word is not None:
+            words.append(span.start + span.first_word)
+    if not words:
+        return ""
+    return _seconds(min(words) - begin)
 
 
 def _seconds(seconds: float | None) -> str:
