@@ -6,7 +6,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from runtime import types
-from runtime.events.calls import REQUEST_CONFIRMATION, REQUEST_CREDENTIAL
+from runtime.events.calls import (
+    CHOICE_TOOL,
+    REQUEST_CONFIRMATION,
+    REQUEST_CREDENTIAL,
+    TEXT_QUESTIONS,
+    ResponseStatus,
+)
 from runtime.events.tool_confirmation import call_to_confirm, question_in
 from sessions_app.errors import InvalidInputError
 from sessions_app.jobs.questions import JobAnswer
@@ -35,9 +41,11 @@ Question = types.FunctionCall | ToolJob
 """A pending call that a person may answer, or a job that asks the person."""
 
 
-def words_of(question: Question) -> str:
+def text_of_question(question: Question) -> str:
     """Return the question of a pending call, or that of a job with its possible answers."""
-    return _words_of_job(question) if isinstance(question, ToolJob) else _words_of_call(question)
+    if isinstance(question, ToolJob):
+        return _text_of_job(question)
+    return _text_of_call(question)
 
 
 def options_of(question: Question) -> list[Any]:
@@ -50,10 +58,16 @@ def options_of(question: Question) -> list[Any]:
 def asks_yes_or_no(question: Question) -> bool:
     if isinstance(question, ToolJob):
         return (question.question or {}).get("kind") == "confirm"
-    return question.name == REQUEST_CONFIRMATION
+    return question.name == REQUEST_CONFIRMATION or _gets_status(question)
 
 
-def _words_of_call(call: types.FunctionCall) -> str:
+def _gets_status(call: types.FunctionCall) -> bool:
+    """True for a call of a project's own long-running tool: `approved` or `rejected` answers it, as in the inbox."""
+    is_own_tool = call.name not in TEXT_QUESTIONS | {CHOICE_TOOL, REQUEST_CREDENTIAL, REQUEST_CONFIRMATION}
+    return is_own_tool and not options_of(call)
+
+
+def _text_of_call(call: types.FunctionCall) -> str:
     args = call.args or {}
     if call.name == REQUEST_CONFIRMATION:
         call_to_run = call_to_confirm(args)
@@ -65,6 +79,14 @@ def _words_of_call(call: types.FunctionCall) -> str:
         return "A credential is needed. Answer the call with it."
     if options := options_of(call):
         return f"Choose one: {_join_options(options)}"
+    if _gets_status(call):
+        return f"{_call_in_words(call)} (yes or no)"
+    return _call_in_words(call)
+
+
+def _call_in_words(call: types.FunctionCall) -> str:
+    """Return the only argument if that is a text; otherwise the name with all arguments."""
+    args = call.args or {}
     if not args:
         return call.name or ""
     (first, *others) = args.values()
@@ -73,7 +95,7 @@ def _words_of_call(call: types.FunctionCall) -> str:
     return _call_as_text(call.name, args)
 
 
-def _words_of_job(job: ToolJob) -> str:
+def _text_of_job(job: ToolJob) -> str:
     text = str((job.question or {}).get("text") or "")
     if asks_yes_or_no(job):
         return f"{text} (yes or no)"
@@ -99,6 +121,10 @@ def answer_to_call(call: types.FunctionCall, text: str) -> AnswerToCall:
         if not chosen:
             raise InvalidInputError(f"Choose one of these: {', '.join(map(str, options))}.")
         return AnswerToCall(call_id, name, {"result": chosen[0]})
+    if _gets_status(call) and _word_in(text) in YES | NO:
+        status = ResponseStatus.APPROVED if _yes_or_no(text) else ResponseStatus.REJECTED
+        return AnswerToCall(call_id, name, {"status": status.value})
+    # A program may know what a project's tool expects beyond yes and no.
     return AnswerToCall(call_id, name, {"result": text})
 
 
@@ -112,10 +138,14 @@ def answer_to_job(job: ToolJob, text: str) -> AnswerToQuestion:
 
 
 def _yes_or_no(text: str) -> bool:
-    word = text.lower().rstrip(".!")
+    word = _word_in(text)
     if word not in YES | NO:
         raise InvalidInputError("Answer with yes or no.")
     return word in YES
+
+
+def _word_in(text: str) -> str:
+    return text.lower().rstrip(".!")
 
 
 def _call_as_text(name: str | None, args: dict[str, Any] | None) -> str:

@@ -11,7 +11,7 @@ from runtime.events.calls import parts_of
 from runtime.events.event import Event as RuntimeEvent
 from runtime.valid_text import valid_text
 from sessions_app.api.tasks.site_task import SiteTask
-from sessions_app.contrib.a2a.conversion import words_of
+from sessions_app.contrib.a2a.conversion import parts_of_event
 from sessions_app.store.artifact_service import DjangoArtifactService
 
 MAX_BYTES = 8_000_000
@@ -47,7 +47,7 @@ class ArtifactMaker:
         for part in parts_of(event):
             if reference := ArtifactReference.of_part(part):
                 saved[reference.filename] = reference.version
-        parts = [*words_of(event), *await self._files(saved)]
+        parts = [*parts_of_event(event), *await self._files(saved)]
         return Artifact(artifact_id=event.id, name=valid_text(event.author), parts=parts) if parts else None
 
     async def _files(self, saved: Mapping[str, int]) -> list[Part]:

@@ -13,7 +13,7 @@ from django.utils.translation import gettext
 
 from runtime import types
 from runtime.events.calls import REQUEST_CREDENTIAL
-from sessions_app.api.tasks.questions import Question, asks_yes_or_no, options_of, words_of
+from sessions_app.api.tasks.questions import Question, asks_yes_or_no, options_of, text_of_question
 from sessions_app.rendering.hidden_characters import escape_hidden
 from sessions_app.secrets.masking import mask_text
 
@@ -72,7 +72,7 @@ def answer_messages(event_id: str, text: str) -> Iterator[SlackMessage]:
 
 def question_message(key: str, question: Question, chat_url: str) -> SlackMessage:
     """Return the message that asks a question, with buttons or a field for the answer."""
-    words = _shown(words_of(question))
+    words = _shown(text_of_question(question))
     cut = words[:MAX_TEXT]
     blocks = [text_block(cut)]
     if len(words) > MAX_TEXT or _needs_page(question):

@@ -25,7 +25,7 @@ from django.contrib.auth.models import User
 
 from adk_site.embedded.paths import CHECKOUT
 from runtime.models import LlmResponse
-from runtime.tools import FunctionTool, get_user_choice
+from runtime.tools import FunctionTool, LongRunningFunctionTool, get_user_choice
 from sessions_app.models import Artifact, Invocation, Session
 from tests.fakes import ScriptedModel, call
 from tests.integration.api.conftest import make_key
@@ -130,6 +130,31 @@ async def test_a_confirmation_is_input_required_and_a_word_answers_it(
     assert response in str(model.requests[-1].contents[-1])
     with pytest.raises(UnsupportedOperationError, match="has ended"):
         await say(program, message("yes", task_id=asked.id))
+
+
+def order(item: str) -> None:
+    """Order an item; the supplier answers later."""
+
+
+@pytest.mark.parametrize("tools", [[LongRunningFunctionTool(order, answered_by="person")]])
+@pytest.mark.parametrize(
+    ("answer", "response"),
+    [
+        ("Yes.", {"status": "approved"}),
+        ("no", {"status": "rejected"}),
+        ("On Monday", {"result": "On Monday"}),
+    ],
+)
+async def test_a_long_running_call_of_a_project_is_approved_or_rejected_by_a_word(
+    program: Client, model: ScriptedModel, answer: str, response: dict[str, str]
+) -> None:
+    model.turns += [call("order", item="lamp"), "Done."]
+    asked = await say(program, "A lamp")
+    assert question_of(asked) == "lamp (yes or no)"
+    task = await say(program, message(answer, task_id=asked.id))
+    assert (state_of(task), text_of(task)) == ("completed", "Done.")
+    row = await Invocation.objects.aget(client_id__startswith="answer:")
+    assert row.message["parts"][0]["functionResponse"]["response"] == response
 
 
 @pytest.mark.parametrize("tools", [[get_user_choice]])

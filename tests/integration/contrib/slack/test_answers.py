@@ -16,7 +16,7 @@ from django.contrib.auth.models import User
 from pytest_django.fixtures import Settings
 
 from runtime.events.calls import REQUEST_CONFIRMATION
-from runtime.tools import FunctionTool
+from runtime.tools import FunctionTool, LongRunningFunctionTool
 from sessions_app import use_cases
 from sessions_app.base import actors
 from sessions_app.contrib.slack.incoming import answer_question
@@ -42,6 +42,10 @@ def refund(euros: int, note: str = "") -> str:
     return f"{euros} refunded"
 
 
+def order(item: str) -> None:
+    """Order an item; the supplier answers later."""
+
+
 @job_tool()
 def send_report() -> dict[str, Any]:
     """Send the report."""
@@ -51,7 +55,11 @@ def send_report() -> dict[str, Any]:
 
 @pytest.fixture
 def tools() -> list[Any]:
-    return [FunctionTool(refund, require_confirmation=True), send_report]
+    return [
+        FunctionTool(refund, require_confirmation=True),
+        send_report,
+        LongRunningFunctionTool(order, answered_by="person"),
+    ]
 
 
 async def test_an_approval_is_given_by_a_button_which_then_disappears(
@@ -73,6 +81,20 @@ async def test_an_approval_is_given_by_a_button_which_then_disappears(
     assert "approved already" in message["blocks"][-1]["text"]["text"]
     answers = [row async for row in Invocation.objects.filter(client_id__startswith="answer:")]
     assert len(answers) == 1 and answers[0].message["parts"][0]["functionResponse"]["response"]["confirmed"]
+
+
+async def test_a_long_running_call_of_a_project_is_answered_by_a_button(
+    slack: SlackServer, ada: SlackClient, model: ScriptedModel
+) -> None:
+    model.turns += [call("order", item="lamp"), "It is ordered."]
+    await ada.say("A lamp")
+    await post_news()
+    labels = [element["text"]["text"] for element in slack.buttons[0]["elements"]]
+    assert labels == ["yes", "no"]
+    await ada.press(slack.messages[-1], "no")
+    await post_news()
+    answer = await Invocation.objects.aget(client_id__startswith="answer:")
+    assert answer.message["parts"][0]["functionResponse"]["response"] == {"status": "rejected"}
 
 
 async def test_an_answer_in_the_chat_removes_the_buttons(
