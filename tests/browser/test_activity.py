@@ -75,6 +75,32 @@ def test_the_panel_follows_what_happens_in_other_chats_and_links_to_them(
     chat.wait_until_idle()
 
 
+def test_a_link_of_the_panel_that_is_pressed_while_its_item_goes_is_followed(
+    chat: ChatPage, open_tab: OpenTab, model: Model
+) -> None:
+    play(model)
+    title = f"Slow {uuid4().hex[:8]}"
+    other = open_tab()
+    other.open_new_chat()
+    panel = open_activity(chat)
+    other.send(title)
+    slow = panel.get_by_role("listitem").filter(has_text=title)
+    expect(slow).to_contain_text("Answering")
+    slow.get_by_role("link").hover()
+    chat.page.mouse.down()
+    model.release()
+    other.wait_for_answer("Slowly.")
+    for _ in range(2):  # The first may have been asked for before the end of the answer.
+        with chat.page.expect_response(re.compile(r"/activity/")) as news:
+            pass
+        news.value.finished()
+    chat.page.evaluate("new Promise((done) => setTimeout(done))")  # The page has read the response.
+    chat.page.mouse.up()
+    chat.page.wait_for_url(re.compile(other.session_id))
+    chat.wait_until_connected()
+    expect(chat.messages).to_have_text([title])
+
+
 def test_a_call_is_approved_in_the_panel_which_says_what_was_answered_elsewhere(
     chat: ChatPage, open_tab: OpenTab, model: Model
 ) -> None:

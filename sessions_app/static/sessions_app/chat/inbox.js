@@ -70,7 +70,10 @@ export class Inbox {
     } finally {
       this.#isReading = false;
     }
-    if (this.#isStale) this.refresh();
+    // A link or button that is replaced between press and release gets no click.
+    const isPressed = this.root.matches(":active");
+    if (this.#isStale || isPressed) this.refresh();
+    if (isPressed) return;
     const asked = this.#asked;
     if (fresh) this.#update(fresh);
     if (this.#asked !== asked) this.#announce(this.#asked);
@@ -131,7 +134,7 @@ export class Inbox {
   }
 }
 
-// A question does not change. A job's Cancel button may be pressed right now.
+// A question does not change.
 function updateItem(item, fresh) {
   if (item.querySelector(".question")) return;
   const slot = item.querySelector(".job-slot");
