@@ -7,7 +7,7 @@ agent's text comes with its event.
 
 from runtime.events.event import Event as RuntimeEvent
 from sessions_app.contrib.terminal.screen import Screen
-from sessions_app.data_protection.transcripts.entries import Entry, EntryContext, Piece, build_entry
+from sessions_app.data_protection.transcripts.entries import Entry, EntryBuilder, Piece
 from sessions_app.live.notices import JobNotice
 from sessions_app.live.streamed_text import TextChunk, utf16_length
 from sessions_app.live.updates import EventUpdate, NoticeUpdate, StatusUpdate, TextUpdate, Update
@@ -29,7 +29,7 @@ class Display:
     def __init__(self, screen: Screen, view: SessionView, user: User) -> None:
         self._screen = screen
         self.view = view
-        self._context = EntryContext(self.view, user.get_username(), jobs={}, answered=set())
+        self._entries = EntryBuilder(self.view, user.get_username(), jobs={}, answered=set())
         self._streamed: dict[str, str] = {}
         self._on_screen = ""
         self._held_back: list[str] = []
@@ -61,7 +61,7 @@ class Display:
         streamed = self._streamed.pop(on_screen_as, "")
         is_typed_here = event.author == "user" and event.invocation_id in self._own_messages
         with self.view.reader.reading():
-            entry = build_entry(event, self._context)
+            entry = self._entries.build(event)
         if entry is None or (is_typed_here and not event.get_function_responses()):
             return
         if self._on_screen != on_screen_as:

@@ -93,17 +93,32 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class EntryContext:
-    """Settings and facts for the entries of a batch.
+class DelayedOutcome:
+    """Pieces about a delayed call that follow with its response.
 
     Attributes:
+        done: says that the call was done.
+        of_job: status and files of its job.
+    """
+
+    done: Piece
+    of_job: Sequence[Piece]
+
+
+@dataclass
+class EntryBuilder:
+    """Builds the entries of events, in the order of the log: the entry of an event depends on those before it.
+
+    Settings and facts:
         owner: name of the session's user.
         jobs: jobs of the batch by call id.
         answered: ids of the calls with a response.
         delayed: ids of the calls that waited for a person or a job.
-        outcomes: pieces about delayed calls that follow with the response, by call id. Added by the entries of calls.
-        cards: steps of workflows by invocation. Removed by the entry of the first event of a workflow.
         waiting: effects of what still waits for an answer, by call id; for the questions of jobs, the question.
+
+    State:
+        outcomes: outcomes by call id. A call adds its outcome, its response removes it.
+        cards: steps of workflows by invocation. The first event of a workflow removes them.
     """
 
     view: SessionView
@@ -111,32 +126,31 @@ class EntryContext:
     jobs: dict[str, ToolJob]
     answered: set[str]
     delayed: set[str] = field(default_factory=set)
-    outcomes: dict[str, list[Piece]] = field(default_factory=dict)
-    cards: dict[str, list[WorkflowCard]] = field(default_factory=dict)
     waiting: Mapping[str, str] = field(default_factory=dict)
+    outcomes: dict[str, DelayedOutcome] = field(default_factory=dict)
+    cards: dict[str, list[WorkflowCard]] = field(default_factory=dict)
+
+    def build(self, event: RuntimeEvent, *, is_undone: bool = False) -> Entry | None:
+        """Return the entry of the next event; None if it has no content for the reader."""
+        content = content_of(self.view, event, self.jobs)
+        pieces = list(_pieces(event, content, self)) if content else []
+        cards = self.cards.pop(event.invocation_id, []) if event.node_info else []
+        if not pieces:
+            happened_at = datetime.fromtimestamp(event.timestamp, UTC)
+            return Entry("", "quiet", happened_at, [], is_undone, cards) if cards else None
+        speaker = content["speaker"]
+        names = {
+            "person": self.owner,
+            "clock": gettext("Scheduled"),
+            "agent": content["face"].name,
+            "quiet": "",
+        }
+        return Entry(names[speaker], speaker, content["happened_at"], pieces, is_undone, cards)
 
 
-def build_entry(event: RuntimeEvent, context: EntryContext, *, is_undone: bool = False) -> Entry | None:
-    """Return the entry of an event; None if it has no content for the reader."""
-    content = content_of(context.view, event, context.jobs)
-    pieces = list(_pieces(event, content, context)) if content else []
-    cards = context.cards.pop(event.invocation_id, []) if event.node_info else []
-    if not pieces:
-        happened_at = datetime.fromtimestamp(event.timestamp, UTC)
-        return Entry("", "quiet", happened_at, [], is_undone, cards) if cards else None
-    speaker = content["speaker"]
-    names = {
-        "person": context.owner,
-        "clock": gettext("Scheduled"),
-        "agent": content["face"].name,
-        "quiet": "",
-    }
-    return Entry(names[speaker], speaker, content["happened_at"], pieces, is_undone, cards)
-
-
-def _pieces(event: RuntimeEvent, content: dict[str, Any], context: EntryContext) -> Iterator[Piece]:
+def _pieces(event: RuntimeEvent, content: dict[str, Any], builder: EntryBuilder) -> Iterator[Piece]:
     for block in content["blocks"]:
-        yield from _pieces_of(block, event, context)
+        yield from _pieces_of(block, event, builder)
     if sources := [_outside(source) for source in content["sources"]]:
         yield Piece("sources", "\n".join(map(_source_line, sources)), gettext("Sources"), sources=sources)
     if content["transfer"]:
@@ -158,7 +172,7 @@ def _pieces(event: RuntimeEvent, content: dict[str, Any], context: EntryContext)
         yield Piece("note", stopped)
 
 
-def _pieces_of(block: Block, event: RuntimeEvent, context: EntryContext) -> Iterator[Piece]:
+def _pieces_of(block: Block, event: RuntimeEvent, builder: EntryBuilder) -> Iterator[Piece]:
     """Yield the pieces of a block; none for an upload, which is among the files of its event."""
     match block:
         case TextBlock():
@@ -167,13 +181,13 @@ def _pieces_of(block: Block, event: RuntimeEvent, context: EntryContext) -> Iter
         case ScheduledTaskBlock():
             yield Piece("said", block.task)
         case ThoughtBlock():
-            if context.view.shows_details:
+            if builder.view.shows_details:
                 yield Piece("verbatim", block.text, gettext("Thoughts"))
         case CallBlock():
-            yield from _call_pieces(block, context)
+            yield from _call_pieces(block, builder)
         case ResponseBlock():
-            yield from _outcome(block, event, context)
-            yield from _response_pieces(block, context)
+            yield from _outcome(block, event, builder)
+            yield from _response_pieces(block, builder)
         case (
             ConfirmationRequestBlock()
             | ChoiceBlock()
@@ -181,9 +195,9 @@ def _pieces_of(block: Block, event: RuntimeEvent, context: EntryContext) -> Iter
             | RemoteQuestionBlock()
             | InputRequestBlock()
         ):
-            yield from _question_pieces(block, context)
+            yield from _question_pieces(block, builder)
         case ConfirmationBlock() | ChosenBlock() | CredentialBlock() | StoppedBlock() | RepliedBlock():
-            yield from _answer_pieces(block, context.owner)
+            yield from _answer_pieces(block, builder.owner)
         # `assert_never` below makes mypy refuse a new kind of block without a case here: no transcript leaves out a
         # part.
         case CodeBlock() | FileBlock() | PicturesBlock() | UploadBlock():
@@ -218,9 +232,9 @@ def _attached_pieces(block: CodeBlock | FileBlock | PicturesBlock | UploadBlock)
             assert_never(block)
 
 
-def _question_pieces(block: _Question, context: EntryContext) -> Iterator[Piece]:
+def _question_pieces(block: _Question, builder: EntryBuilder) -> Iterator[Piece]:
     yield Piece("note", _question(block))
-    if block.call_id in context.waiting:
+    if block.call_id in builder.waiting:
         yield Piece("note", gettext("Waits for an answer"))
 
 
@@ -253,19 +267,13 @@ def _answer_pieces(block: _Answer, owner: str) -> Iterator[Piece]:
 
 
 def _answer(block: _Answer, person: str) -> str:
-    if isinstance(block, StoppedBlock):
-        return gettext("Stopped by staff")
-    if isinstance(block, RepliedBlock):
-        return block.text or gettext("Answered by a message")
     match block:
+        case StoppedBlock():
+            return gettext("Stopped by staff")
+        case RepliedBlock():
+            return block.text or gettext("Answered by a message")
         case ConfirmationBlock():
-            if block.is_automatic and not block.is_confirmed:
-                return gettext("Rejected automatically")
-            if not block.is_confirmed:
-                return gettext("Rejected by {person}").format(person=person)
-            if block.is_for_session:
-                return gettext("Allowed for this chat by {person}").format(person=person)
-            return gettext("Approved by {person}").format(person=person)
+            return _verdict(block, person)
         case ChosenBlock():
             return gettext("{person} chose {option}").format(person=person, option=block.text)
         case CredentialBlock():
@@ -276,41 +284,53 @@ def _answer(block: _Answer, person: str) -> str:
             assert_never(block)
 
 
-def _call_pieces(call: CallBlock, context: EntryContext) -> Iterator[Piece]:
+def _verdict(block: ConfirmationBlock, person: str) -> str:
+    if block.is_automatic and not block.is_confirmed:
+        return gettext("Rejected automatically")
+    if not block.is_confirmed:
+        return gettext("Rejected by {person}").format(person=person)
+    if block.is_for_session:
+        return gettext("Allowed for this chat by {person}").format(person=person)
+    return gettext("Approved by {person}").format(person=person)
+
+
+def _call_pieces(call: CallBlock, builder: EntryBuilder) -> Iterator[Piece]:
     """Yield a call in words, for a reader of details with its name and arguments, and the status of its job.
 
     A call that waited is told as done, with the status of its job, where its response stands: not above the approval.
     """
     # A job's call has a first response when the job is queued, and is done only when the job has ended.
-    is_done = call.call_id in context.answered and (call.job is None or call.job.is_ended)
-    is_delayed = call.call_id in context.delayed
+    is_done = call.call_id in builder.answered and (call.job is None or call.job.is_ended)
+    is_delayed = call.call_id in builder.delayed
     words = call.words.plain
     if is_done and not is_delayed:
         words = call.words.done
     yield _in_words(call, words)
-    if context.view.shows_details:
+    if builder.view.shows_details:
         arguments = "\n".join(f"{name}: {value}" for name, value in call.args)
         yield Piece("verbatim", arguments, gettext("Call: {name}").format(name=call.name))
     of_job = list(_job_pieces(call.job)) if call.job else []
     if is_delayed:
-        context.outcomes[call.call_id] = [_in_words(call, call.words.done), *of_job]
+        builder.outcomes[call.call_id] = DelayedOutcome(_in_words(call, call.words.done), of_job)
     if not is_delayed or (call.job and not call.job.is_ended):
         yield from of_job
-    if call.job and call.call_id in context.waiting:
-        yield Piece("note", context.waiting[call.call_id])
+    if call.job and call.call_id in builder.waiting:
+        yield Piece("note", builder.waiting[call.call_id])
 
 
-def _outcome(response: ResponseBlock, event: RuntimeEvent, context: EntryContext) -> Iterator[Piece]:
+def _outcome(response: ResponseBlock, event: RuntimeEvent, builder: EntryBuilder) -> Iterator[Piece]:
     """Yield the pieces about a delayed call that has now been answered."""
     given = [
         answer.response or {} for answer in event.get_function_responses() if answer.id == response.call_id
     ]
     if any(map(waits, given)):
         return
-    pieces = context.outcomes.pop(response.call_id, [])
-    if response.state != CallState.OK:
-        pieces = pieces[1:]  # without the words that say that the call was done
-    yield from pieces
+    outcome = builder.outcomes.pop(response.call_id, None)
+    if outcome is None:
+        return
+    if response.state == CallState.OK:
+        yield outcome.done
+    yield from outcome.of_job
 
 
 def _in_words(call: CallBlock, words: str) -> Piece:
@@ -324,9 +344,9 @@ def _job_pieces(job: ToolJob) -> Iterator[Piece]:
     yield from _file_pieces(file_links(job.session_id, job.artifacts))
 
 
-def _response_pieces(response: ResponseBlock, context: EntryContext) -> Iterator[Piece]:
+def _response_pieces(response: ResponseBlock, builder: EntryBuilder) -> Iterator[Piece]:
     """Yield the result of a call for a reader of details. Other readers see only whether a call failed."""
-    if context.view.shows_details:
+    if builder.view.shows_details:
         more = "\n…" if response.hidden else ""
         yield Piece("verbatim", response.text + more, gettext("Result: %(tool)s") % {"tool": response.name})
     elif response.state != CallState.OK:

@@ -18,7 +18,7 @@ from runtime.valid_text import storable
 from sessions_app.base.codec import event_to_show
 from sessions_app.data_protection.archive import as_json
 from sessions_app.data_protection.export import session_head
-from sessions_app.data_protection.transcripts.entries import Entry, EntryContext, Piece, build_entry
+from sessions_app.data_protection.transcripts.entries import DelayedOutcome, Entry, EntryBuilder, Piece
 from sessions_app.data_protection.transcripts.markdown_file import markdown_head, write_markdown
 from sessions_app.history.call_state import waits
 from sessions_app.history.public_event import without_app_state
@@ -84,7 +84,7 @@ async def stream_entries(
         only: number of the only event to write; 0 for all.
     """
     owner = session.user.get_username()
-    outcomes: dict[str, list[Piece]] = {}
+    outcomes: dict[str, DelayedOutcome] = {}
     cards: dict[str, list[WorkflowCard]] = {}
     with_cards: set[str] = set()
     async for batch in read_batches(session, with_undone=with_undone, only=only):
@@ -95,15 +95,15 @@ async def stream_entries(
             with_cards.add(invocation_id)
             cards[invocation_id] = await download_threads.run(_read_cards, session, view, invocation_id)
         answered = {call_id for call_id, _ in answers}
-        context = EntryContext(view, owner, jobs, answered, delayed, outcomes, cards)
-        yield await download_threads.run(_write_batch, batch, events, context, write)
+        entries = EntryBuilder(view, owner, jobs, answered, delayed, outcomes=outcomes, cards=cards)
+        yield await download_threads.run(_write_batch, batch, events, entries, write)
 
 
 async def stream_markdown(session: Session, view: SessionView) -> AsyncIterator[str]:
     """Yield the session as a Markdown file. Masks as `stream_entries` does."""
     yield markdown_head(session)
-    async for entries in stream_entries(session, view, write_markdown):
-        yield entries
+    async for text in stream_entries(session, view, write_markdown):
+        yield text
 
 
 def names_file(session: Session, view: SessionView, file: Artifact) -> bool:
@@ -129,7 +129,7 @@ def names_file(session: Session, view: SessionView, file: Artifact) -> bool:
     # The entries decide: an event may be hidden from readers.
     batch = EventBatch(rows, [], rewinds)
     events, _ = _read_batch(batch)
-    _write_batch(batch, events, EntryContext(view, "", jobs, set()), note)
+    _write_batch(batch, events, EntryBuilder(view, "", jobs, set()), note)
     return (file.filename, file.version) in named
 
 
@@ -176,19 +176,19 @@ def _read_cards(session: Session, view: SessionView, invocation_id: str) -> list
 
 
 def _write_batch(
-    batch: EventBatch, events: list[RuntimeEvent], context: EntryContext, write: WriteEntry
+    batch: EventBatch, events: list[RuntimeEvent], entries: EntryBuilder, write: WriteEntry
 ) -> str:
     rows = zip(batch.events, events, strict=True)
-    with context.view.reader.reading():  # threads have their own language and time zone
+    with entries.view.reader.reading():  # threads have their own language and time zone
         # Texts of models may have lone surrogates, which cannot be sent as UTF-8.
-        return storable("".join([_write(row, event, batch.rewinds, context, write) for row, event in rows]))
+        return storable("".join([_write(row, event, batch.rewinds, entries, write) for row, event in rows]))
 
 
 def _write(
-    row: Event, event: RuntimeEvent, rewinds: Rewinds, context: EntryContext, write: WriteEntry
+    row: Event, event: RuntimeEvent, rewinds: Rewinds, entries: EntryBuilder, write: WriteEntry
 ) -> str:
     try:
-        entry = build_entry(event, context, is_undone=rewinds.is_undone(row.seq, row.body))
+        entry = entries.build(event, is_undone=rewinds.is_undone(row.seq, row.body))
         if entry is None:
             return ""
         return write(entry)
@@ -196,8 +196,8 @@ def _write(
         logger.exception(
             "Event %s of session %s cannot be written",
             row.seq,
-            context.view.session_id,
-            extra={"session_id": str(context.view.session_id)},
+            entries.view.session_id,
+            extra={"session_id": str(entries.view.session_id)},
         )
         notice = Piece("error", gettext("Event {number} cannot be shown. It is kept.").format(number=row.seq))
         return write(Entry("", "quiet", datetime.now(UTC), [notice]))

@@ -11,7 +11,7 @@ from sessions_app.admin.session.timeline.calls import CallResponse, answers_in, 
 from sessions_app.admin.session.timeline.event_links import find_later_answers
 from sessions_app.admin.session.timeline.event_rows import UNREADABLE, read_stored_or_none
 from sessions_app.base.codec import event_to_show
-from sessions_app.data_protection.transcripts.entries import Entry, EntryContext, build_entry
+from sessions_app.data_protection.transcripts.entries import Entry, EntryBuilder
 from sessions_app.history.call_state import CallState
 from sessions_app.history.rewinds import Rewinds
 from sessions_app.models import AnswerRequest, Event, Session
@@ -79,7 +79,7 @@ def load_seen_events(
     # The view of a person without details, whatever the rights of the member of staff.
     view = SessionView(session.pk, session.app_name, Reader(shows_details=False))
     requests = AnswerRequest.objects.open().filter(session=session)
-    context = EntryContext(
+    entries = EntryBuilder(
         view,
         session.user.get_username(),
         jobs,
@@ -88,7 +88,7 @@ def load_seen_events(
         cards=cards or {},
         waiting=dict(requests.values_list("call_id", "effect")),
     )
-    seen = [_seen(event, bodies.get(event.seq), context, rewinds) for event in events]
+    seen = [_seen(event, bodies.get(event.seq), entries, rewinds) for event in events]
     return [event for event in seen if event]
 
 
@@ -97,13 +97,13 @@ def _answered(answers: Iterable[tuple[str, CallResponse]]) -> set[str]:
     return {call_id for call_id, answer in answers if answer.state != CallState.PENDING}
 
 
-def _seen(event: Event, body: object, context: EntryContext, rewinds: Rewinds) -> SeenEvent | None:
+def _seen(event: Event, body: object, entries: EntryBuilder, rewinds: Rewinds) -> SeenEvent | None:
     """Return the event as the person saw it; None for an invisible event."""
     if body is None:  # too large for a page, or not readable
         return SeenEvent(event, None)
     try:
         is_undone = rewinds.is_undone(event.seq, body)
-        entry = build_entry(event_to_show(mask_keys(body)), context, is_undone=is_undone)
+        entry = entries.build(event_to_show(mask_keys(body)), is_undone=is_undone)
     except Exception:  # One odd event must not take down the page.
         logger.exception(UNREADABLE, event.seq, event.session_id)
         return SeenEvent(event, None)
