@@ -42,9 +42,10 @@ class SiteEncoder:
                 writer_of(update.event.invocation_id, update.event.custom_metadata)
             ):
                 # Neither language nor run changes the frame of an event, so all programs share it.
-                frame = update.frames.get(SiteEncoder)
+                key = (SiteEncoder, None)
+                frame = update.frames.get(key)
                 if frame is None:
-                    frame = update.frames[SiteEncoder] = _event_frame(update)
+                    frame = update.frames[key] = _event_frame(update)
                 yield frame
             case TextUpdate() if self._has(update.chunk.stream.invocation_id):
                 yield _text_frame(update.chunk)

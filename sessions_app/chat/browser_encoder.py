@@ -77,14 +77,15 @@ class BrowserEncoder:
         """Return the frame of an event. A long event is rendered in a thread."""
         if update.committed is None:
             return await self._stored_event_frame(update)
-        frame = update.frames.get(self.view)
+        key = (BrowserEncoder, self.view)
+        frame = update.frames.get(key)
         if frame is None:
             # No await before the frame is stored: tabs that are served next find it. A long event needs a thread.
             html = html_now(self.view, update.seq, update.event, update.body)
             if html is None:
                 html = await event_html(self.view, update.seq, update.event, update.body)
             frame = EventFrame(update.seq, update.body, html, update.rewound_from).json()
-            update.frames[self.view] = frame
+            update.frames[key] = frame
         return frame
 
     async def _stored_event_frame(self, update: EventUpdate) -> str:
@@ -112,15 +113,20 @@ class BrowserEncoder:
             is_last = update.end == update.text.published
             drawn = drawn_so_far(update.text) if is_last else None
             return PartialFrame.of_chunk(update.chunk, drawn).json()
-        frame = update.frames.get(TextUpdate)  # All readers read text alike.
+        frame = update.frames.get(_TEXT)
         if frame is None:
             frame = PartialFrame.of_chunk(update.chunk, draw_next(update.text)).json()
-            update.frames[TextUpdate] = frame
+            update.frames[_TEXT] = frame
         return frame
 
     def notice_frame(self, update: NoticeUpdate) -> str:
-        reader = self.view.reader
-        frame = update.frames.get(reader)
+        key = (BrowserEncoder, self.view.reader)
+        frame = update.frames.get(key)
         if frame is None:
-            frame = update.frames[reader] = notice_frame(update.notice, reader)
+            frame = notice_frame(update.notice, self.view.reader)
+            update.frames[key] = frame
         return frame
+
+
+_TEXT = (BrowserEncoder, None)
+"""Key of the frames of growing texts: nothing of the reader changes them."""

@@ -22,10 +22,11 @@ class _Update:
     """Base of the updates that readers share.
 
     Attributes:
-        frames: encoded frames by reader: readers with the same language, time zone and details share a frame.
+        frames: encoded frames, by the class of the encoder and all that changes its frame. Readers with the same
+            encoder, language, time zone and details so share a frame.
     """
 
-    frames: dict[Hashable, str] = field(default_factory=dict, init=False, repr=False)
+    frames: dict[tuple[type, Hashable], str] = field(default_factory=dict, init=False, repr=False)
 
 
 @dataclass(eq=False)

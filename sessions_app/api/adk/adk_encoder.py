@@ -44,10 +44,11 @@ class AdkEncoder:
         """Yield the frames of an update of the run."""
         match update:
             case EventUpdate() if self._has(update.event):
-                # The encoder itself is the key: its three fields are all that changes the frame.
-                frame = update.frames.get(self)
+                # The three fields of the encoder, by which it is compared, are all that changes the frame.
+                key = (type(self), self)
+                frame = update.frames.get(key)
                 if frame is None:
-                    frame = update.frames[self] = self._event(update)
+                    frame = update.frames[key] = self._event(update)
                 yield frame
             case TextUpdate() if self.streams_text and update.chunk.stream.invocation_id == self.run_id:
                 text = json.dumps(update.chunk.text)
