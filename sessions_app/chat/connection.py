@@ -26,7 +26,7 @@ from sessions_app.errors import LimitExceededError
 from sessions_app.limits import quotas
 from sessions_app.limits.open_sockets import open_sockets
 from sessions_app.live.process import live
-from sessions_app.live.sign_ins import SignIn
+from sessions_app.live.sign_ins import SiteSignIn
 from sessions_app.process.process_metrics import add_connections
 from sessions_app.process.threads import in_thread
 from sessions_app.sessions.ownership import User
@@ -35,7 +35,7 @@ from sessions_app.store.sql import event_log
 from sessions_app.use_cases.sessions import may_create_session
 
 
-class Connection:
+class TabConnection:
     """Admit the owner of a session or list, within the limits, until the sign-in ends. The sender sends the frames.
 
     Create the object in the task of the socket or stream: the constructor activates the browser's language and time
@@ -64,7 +64,7 @@ class Connection:
         self._scope = scope
         self._socket_id = ""
         self._sign_ins = live().sign_ins
-        self._sign_in: SignIn | None = None
+        self._sign_in: SiteSignIn | None = None
 
     async def open(self) -> None:
         """Admit the session's owner, or close the connection with one of the codes of the module's docstring."""
@@ -72,7 +72,7 @@ class Connection:
             await self.sender.end(protocol.CLOSE_NOT_SIGNED_IN)
             return
         add_connections(1)
-        self._sign_in = SignIn.of_scope(self._scope)
+        self._sign_in = SiteSignIn.of_scope(self._scope)
         # Before the first await: a sign-out during the checks must end this connection, too.
         self._sign_ins.watch(self._sign_in, self.sender.on_signed_out)
         if await self._count_open_socket() and self.session_viewer:

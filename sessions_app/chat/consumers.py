@@ -15,7 +15,7 @@ from channels.generic.websocket import AsyncWebsocketConsumer
 from runtime.errors import AdkError
 from sessions_app.asgi.protocol import AsgiScope, Receive, Send
 from sessions_app.chat import protocol
-from sessions_app.chat.connection import Connection
+from sessions_app.chat.connection import TabConnection
 from sessions_app.chat.frame_handlers import begin_session, count_frame, handle_frame
 from sessions_app.chat.protocol import AnyClientFrame, Hello, Message, Ping
 from sessions_app.chat.server_frames import PongFrame
@@ -33,7 +33,7 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # Channels ha
         self.scope = scope
         self.base_send = send
         # Here and not in `connect`: an error of the constructor is left to the server, as no sender could tell it.
-        self._connection = Connection(scope, transport=self)
+        self._connection = TabConnection(scope, transport=self)
         self._viewer = self._connection.viewer
         self._sender = self._connection.sender
         try:

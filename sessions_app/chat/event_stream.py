@@ -23,7 +23,7 @@ from sessions_app.asgi.protocol import AsgiScope, Receive, Send, wait_until_gone
 from sessions_app.base import actors
 from sessions_app.base.client_address import client_address, client_network
 from sessions_app.chat import protocol
-from sessions_app.chat.connection import Connection
+from sessions_app.chat.connection import TabConnection
 from sessions_app.chat.frame_handlers import begin_session, count_frame, handle_frame
 from sessions_app.chat.protocol import AnyClientFrame, Hello, Message, Ping
 from sessions_app.chat.server_frames import PongFrame, notice_frame
@@ -97,7 +97,7 @@ async def event_stream(scope: AsgiScope, receive: Receive, send: Send) -> None:
         return
     await send({"type": "http.response.start", "status": 200, "headers": [*HEADERS]})
     transport = StreamTransport(send)
-    connection = Connection(scope, transport)
+    connection = TabConnection(scope, transport)
     leaving = asyncio.create_task(transport.watch_browser(receive), name="event stream: wait until gone")
     try:
         await _open(connection)
@@ -108,7 +108,7 @@ async def event_stream(scope: AsgiScope, receive: Receive, send: Send) -> None:
         connection.leave()
 
 
-async def _open(connection: Connection) -> None:
+async def _open(connection: TabConnection) -> None:
     """Admit the session's owner and greet the browser."""
     viewer = connection.viewer
     after = connection.query("after")

@@ -26,7 +26,7 @@ from sessions_app.secrets.digests import digest_of
 
 
 @dataclass(frozen=True)
-class SignIn:
+class SiteSignIn:
     """A person's sign-in in a browser, or an API key acting for a person.
 
     Attributes:
@@ -42,7 +42,7 @@ class SignIn:
     key: ApiKey | None = None
 
     @classmethod
-    def of_scope(cls, scope: Mapping[str, Any]) -> "SignIn":
+    def of_scope(cls, scope: Mapping[str, Any]) -> "SiteSignIn":
         """Return the sign-in of the ASGI scope of a socket or a stream."""
         user = scope["user"]
         session = scope.get("session")
@@ -50,7 +50,7 @@ class SignIn:
         return cls(user.pk, user.get_session_auth_hash(), session_key or "")
 
     @classmethod
-    def of_key(cls, key: ApiKey, user_id: Any) -> "SignIn":
+    def of_key(cls, key: ApiKey, user_id: Any) -> "SiteSignIn":
         """Return the key as the sign-in of its person, or of another person for whom it acts."""
         return cls(user_id, "", "", key)
 
@@ -65,16 +65,16 @@ class SignIns:
     """Sign-ins of the open sockets of an event loop."""
 
     def __init__(self) -> None:
-        self._ends: dict[SignIn, tuple[Callable[[], None], ...]] = {}
-        self._checked_at: dict[SignIn, float] = {}
+        self._ends: dict[SiteSignIn, tuple[Callable[[], None], ...]] = {}
+        self._checked_at: dict[SiteSignIn, float] = {}
         self._is_check_requested = asyncio.Event()
 
-    def watch(self, sign_in: SignIn, end: Callable[[], None]) -> None:
+    def watch(self, sign_in: SiteSignIn, end: Callable[[], None]) -> None:
         """Call `end` once when the sign-in, which is valid now, has ended."""
         self._ends[sign_in] = (*self._ends.get(sign_in, ()), end)
         self._checked_at[sign_in] = time.monotonic()
 
-    def unwatch(self, sign_in: SignIn, end: Callable[[], None]) -> None:
+    def unwatch(self, sign_in: SiteSignIn, end: Callable[[], None]) -> None:
         """Stop watching. Idempotent."""
         ends = self._ends.get(sign_in)
         if ends is None:
@@ -105,14 +105,14 @@ class SignIns:
         """Check all sign-ins, and end invalid sign-ins."""
         await self._check(list(self._ends))
 
-    async def is_valid(self, sign_in: SignIn) -> bool:
+    async def is_valid(self, sign_in: SiteSignIn) -> bool:
         """Return True if the sign-in is watched and has not ended. Check it first if the last check is long ago."""
         checked_at = self._checked_at.get(sign_in)
         if checked_at is not None and time.monotonic() - checked_at > 2 * conf().heartbeat_seconds:
             await self._check([sign_in])
         return sign_in in self._ends
 
-    async def _check(self, sign_ins: Collection[SignIn]) -> None:
+    async def _check(self, sign_ins: Collection[SiteSignIn]) -> None:
         if not sign_ins:
             return
         # From before the query: a change during the query may be missing in its result.
@@ -124,25 +124,25 @@ class SignIns:
             elif sign_in in self._ends:
                 self._checked_at[sign_in] = now
 
-    def _end(self, sign_in: SignIn) -> None:
+    def _end(self, sign_in: SiteSignIn) -> None:
         ends = self._ends.get(sign_in, ())
         self._forget(sign_in)
         for end in ends:
             end()
 
-    def _forget(self, sign_in: SignIn) -> None:
+    def _forget(self, sign_in: SiteSignIn) -> None:
         self._ends.pop(sign_in, None)
         self._checked_at.pop(sign_in, None)
 
 
-def _find_valid_sign_ins(sign_ins: Collection[SignIn]) -> set[SignIn]:
+def _find_valid_sign_ins(sign_ins: Collection[SiteSignIn]) -> set[SiteSignIn]:
     # One query for the people, one for Django's sessions and at most two for API keys, whatever the number of sign-ins.
     with_keys = [sign_in for sign_in in sign_ins if sign_in.key is not None]
     in_browsers = [sign_in for sign_in in sign_ins if sign_in.key is None]
     return _find_valid_in_browsers(in_browsers) | _find_valid_with_keys(with_keys)
 
 
-def _find_valid_in_browsers(sign_ins: Sequence[SignIn]) -> set[SignIn]:
+def _find_valid_in_browsers(sign_ins: Sequence[SiteSignIn]) -> set[SiteSignIn]:
     if not sign_ins:
         return set()
     people = get_user_model()._default_manager.in_bulk({sign_in.user_id for sign_in in sign_ins})
@@ -155,7 +155,7 @@ def _find_valid_in_browsers(sign_ins: Sequence[SignIn]) -> set[SignIn]:
     return valid
 
 
-def _find_valid_with_keys(sign_ins: Sequence[SignIn]) -> set[SignIn]:
+def _find_valid_with_keys(sign_ins: Sequence[SiteSignIn]) -> set[SiteSignIn]:
     """Return the sign-ins whose key is in force and acts for the person."""
     keys = {sign_in.key.pk: sign_in.key for sign_in in sign_ins if sign_in.key}
     if not keys:

@@ -195,7 +195,7 @@ class InputRequestBlock:
     fields: list[Field]
 
     @property
-    def is_yes_or_no(self) -> bool:
+    def has_yes_and_no_buttons(self) -> bool:
         """True if two buttons take the place of the only input."""
         return [(field.name, field.type) for field in self.fields] == [("result", "checkbox")]
 

@@ -10,7 +10,7 @@ from sessions_app.errors import LimitExceededError
 from sessions_app.limits import quotas
 from sessions_app.limits.open_sockets import open_sockets
 from sessions_app.live.process import live
-from sessions_app.live.sign_ins import SignIn
+from sessions_app.live.sign_ins import SiteSignIn
 from sessions_app.live.updates import EndReason
 from sessions_app.process.process_metrics import add_connections
 
@@ -76,7 +76,7 @@ def end_on_sign_out(caller: Caller, scope: AsgiScope, stream: Endable) -> Iterat
     def end() -> None:
         stream.end("signed_out")
 
-    sign_in = SignIn.of_key(caller.key, stream.user_id) if caller.key else SignIn.of_scope(scope)
+    sign_in = SiteSignIn.of_key(caller.key, stream.user_id) if caller.key else SiteSignIn.of_scope(scope)
     sign_ins = live().sign_ins
     sign_ins.watch(sign_in, end)
     try:

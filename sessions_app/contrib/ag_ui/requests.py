@@ -27,7 +27,7 @@ from sessions_app.contrib.ag_ui.event_frames import CLIENT_CONTEXT, HIDDEN_KEYS
 from sessions_app.contrib.ag_ui.interrupts import call_answer, question_answer, question_in
 from sessions_app.contrib.ag_ui.messages import CLIENT_ID, client_id_of, message_id_in
 from sessions_app.contrib.ag_ui.place import Place
-from sessions_app.contrib.ag_ui.thread_stream import Run, ThreadStream
+from sessions_app.contrib.ag_ui.thread_stream import RunOfClient, ThreadStream
 from sessions_app.data_protection.transcripts.session_json import state_of_user
 from sessions_app.errors import InvalidInputError, NotFoundError
 from sessions_app.history.effective_events import effective_events
@@ -111,7 +111,7 @@ class _Request:
             after = min([await log_position_before(row) for row in roots])
         elif place is not None:  # Nothing new, and the client has been here before.
             after = place.seq if place.is_opening else place.seq - 1
-        return ThreadStream(Run(self.run_id, session, roots, after, self._result_ids()), place)
+        return ThreadStream(RunOfClient(self.run_id, session, roots, after, self._result_ids()), place)
 
     async def _find_session(self) -> Session | None:
         own = Session.objects.owned_by(self.user).filter(pk=self.session_id)

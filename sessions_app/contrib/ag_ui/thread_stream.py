@@ -45,7 +45,7 @@ _encoder = EventEncoder()
 
 
 @dataclass(frozen=True)
-class Run:
+class RunOfClient:
     """A run of a client.
 
     Attributes:
@@ -73,7 +73,7 @@ class ThreadStream(FeedStream):
         place: where the client is; None at the beginning.
     """
 
-    def __init__(self, run: Run, place: Place | None) -> None:
+    def __init__(self, run: RunOfClient, place: Place | None) -> None:
         super().__init__(run.session.pk, run.session.user_id, COMMENT, after=run.after)
         if place is None or place.seq < run.after:
             place = Place(run.after, is_opening=True)
@@ -197,7 +197,7 @@ class ThreadStream(FeedStream):
         return ag_ui.MessagesSnapshotEvent(messages=messages)
 
 
-def _messages_before(run: Run, seq: int) -> list[ag_ui.Message]:
+def _messages_before(run: RunOfClient, seq: int) -> list[ag_ui.Message]:
     """Return the messages of the log before an event, and those of the run that are not in the log yet."""
     rows = run.session.events.filter(seq__lt=seq).order_by("-seq").annotate(as_text=Cast("body", TextField()))
     bodies = [json.loads(public_body(text)) for text in rows.values_list("as_text", flat=True)[:MAX_EVENTS]]
@@ -230,7 +230,7 @@ def _rest_of(session: Session) -> int | None:
     return resting.values_list("last_seq", flat=True).first()
 
 
-def _last_event(run: Run) -> ag_ui.BaseEvent:
+def _last_event(run: RunOfClient) -> ag_ui.BaseEvent:
     """Return the last event of a run whose thread rests."""
     latest = run.session.invocations.without_details().order_by("-pk").first()
     status = latest.status if latest is not None and run.roots else ""

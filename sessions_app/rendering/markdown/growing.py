@@ -74,7 +74,7 @@ shared_rate = DrawingRate()
 
 
 @dataclass(frozen=True)
-class Drawing:
+class TextDrawing:
     """A growing text as it is drawn.
 
     Attributes:
@@ -112,7 +112,7 @@ class GrowingMarkdown:
         self._lines_left = conf().markdown_lines
         self._is_beyond_limit = False
 
-    def add(self, text: str) -> Drawing | None:
+    def add(self, text: str) -> TextDrawing | None:
         """Add text to the end; return the text as it is drawn now, or None if it is not drawn again."""
         self.length += len(text)
         if self._is_beyond_limit:
@@ -160,7 +160,7 @@ class GrowingMarkdown:
             return False
         return self._place is Place.CODE or len(self._open) - mark.start() >= UNDRAWN_CHARACTERS
 
-    def _draw(self, source: str) -> Drawing:
+    def _draw(self, source: str) -> TextDrawing:
         end = self._end_of_finished(source)
         is_split = not end and self._place is not Place.CODE and len(source) < len(self._open)
         if is_split and not FENCE.match(source.lstrip("\n")):
@@ -178,15 +178,15 @@ class GrowingMarkdown:
         elif self._place is Place.TEXT:
             shown = shown.rstrip()
         self._drawn = len(shown)
-        return Drawing(finished, html, shown, self._without_head(open_html))
+        return TextDrawing(finished, html, shown, self._without_head(open_html))
 
-    def _draw_last(self, source: str) -> Drawing:
+    def _draw_last(self, source: str) -> TextDrawing:
         """Draw the text up to the limit on rendered texts. The rest is shown as it is, like in a complete text."""
         self._is_beyond_limit = True
         html = self._render(source)
         finished = self._forget(len(source))
         self._open = ""
-        return Drawing(finished, html, "", CODE_TO_COME)
+        return TextDrawing(finished, html, "", CODE_TO_COME)
 
     def _end_of_finished(self, source: str) -> int:
         """Return the number of characters at the start of the text that further text cannot change."""

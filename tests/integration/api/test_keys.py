@@ -19,7 +19,7 @@ from sessions_app.base import actors
 from sessions_app.base.actors import ActorKind
 from sessions_app.errors import PermissionDeniedError
 from sessions_app.live.process import live
-from sessions_app.live.sign_ins import SignIn
+from sessions_app.live.sign_ins import SiteSignIn
 from sessions_app.models import AccountAct, ApiKey, Scope
 from sessions_app.process.threads import in_thread
 from sessions_app.use_cases import keys
@@ -196,7 +196,7 @@ async def test_what_is_open_with_a_key_ends_with_it(
     )
     ended = {pk: asyncio.Event() for pk in (person.pk, bob.pk)}
     for pk, event in ended.items():
-        live().sign_ins.watch(SignIn.of_key(key, pk), event.set)
+        live().sign_ins.watch(SiteSignIn.of_key(key, pk), event.set)
     await live().sign_ins.check_all()
     assert not any(event.is_set() for event in ended.values())
     if end == "revoked":

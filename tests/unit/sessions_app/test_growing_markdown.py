@@ -22,9 +22,9 @@ from sessions_app.rendering.markdown.growing import (
     EARNED_PER_CHARACTER,
     MAX_CHARACTERS,
     MAX_LEAD_SECONDS,
-    Drawing,
     DrawingRate,
     GrowingMarkdown,
+    TextDrawing,
 )
 from sessions_app.rendering.markdown.open_block import PLACE
 from sessions_app.rendering.markdown.render import render_markdown
@@ -69,7 +69,7 @@ class Page:
         self.finished = ""
         self.finished_text = ""
         self._visible = ""
-        self.drawing = Drawing("", "", "", PLACE)
+        self.drawing = TextDrawing("", "", "", PLACE)
         self.drawings = 0
 
     def add(self, piece: str, seconds: float = SECONDS) -> None:
