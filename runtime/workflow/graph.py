@@ -35,7 +35,9 @@ class Edge(BaseModel):
     def routes(self) -> list[RouteValue]:
         if self.route is None:
             return []
-        return self.route if isinstance(self.route, list) else [self.route]
+        if isinstance(self.route, list):
+            return self.route
+        return [self.route]
 
 
 @dataclass(frozen=True)
@@ -86,17 +88,32 @@ class Graph:
                 followed.append(edge.to_node)
             elif edge.route == DEFAULT_ROUTE:
                 by_default.append(edge.to_node)
-            elif any(_is_same(one, other) for one in edge.routes() for other in chosen):
+            elif _is_chosen(edge, chosen):
                 followed.append(edge.to_node)
                 has_matched = True
-        return followed if has_matched else followed + by_default
+        if has_matched:
+            return followed
+        return followed + by_default
 
     def lines(self) -> Iterator[str]:
         """Yield a line for each node that others follow: `decide -> refund on True, refuse on False`."""
         for name, edges in self.edges_from.items():
             followers = [f"{edge.to_node.name}{_condition(edge)}" for edge in edges]
-            shown = "START" if name == START.name else name
-            yield f"{shown} -> {', '.join(followers)}"
+            if name == START.name:
+                name = "START"
+            yield f"{name} -> {', '.join(followers)}"
+
+    def names_reached(self, begins: Iterable[str]) -> set[str]:
+        """Return the names of the nodes that edges lead to from these nodes, directly or through others."""
+        reached: set[str] = set()
+        unread = list(begins)
+        while unread:
+            for edge in self.edges_from.get(unread.pop(), ()):
+                name = edge.to_node.name
+                if name not in reached:
+                    reached.add(name)
+                    unread.append(name)
+        return reached
 
     def nodes_without_end(self) -> list[str]:
         """Return the names of the nodes after which the workflow cannot end, whatever routes are chosen."""
@@ -116,7 +133,9 @@ class Graph:
         """
         repeated: set[str] = set()
         for name, edges in self.edges_from.items():
-            routes = [None, *(route for edge in edges for route in edge.routes())]
+            routes: list[RouteValue | None] = [None]
+            for edge in edges:
+                routes += edge.routes()
             for route in routes:
                 repeated |= self._meeting_points(name, self.nodes_after(name, route))
         return [name for name in self.nodes if name in repeated]
@@ -149,7 +168,7 @@ class Graph:
             yield "no edge begins at START. Begin with ('START', first_node)."
         if START.name in self.names_before:
             yield "an edge leads back to START. Let it lead to the first node."
-        unreachable = sorted(self.nodes.keys() - set(self._reachable()))
+        unreachable = sorted(self.nodes.keys() - self.names_reached([START.name]) - {START.name})
         if unreachable:
             yield f"{_name_nodes(unreachable)} cannot be reached from START. Add an edge to it, or remove it."
         for name, edges in self.edges_from.items():
@@ -157,17 +176,6 @@ class Graph:
         cycle = self._cycle_without_route()
         if cycle:
             yield f"{_name_nodes(cycle)} follow each other without end. Give an edge of this cycle a route."
-
-    def _reachable(self) -> Iterator[str]:
-        seen = {START.name}
-        unread = [START.name]
-        while unread:
-            name = unread.pop()
-            yield name
-            for edge in self.edges_from.get(name, ()):
-                if edge.to_node.name not in seen:
-                    seen.add(edge.to_node.name)
-                    unread.append(edge.to_node.name)
 
     def _cycle_without_route(self) -> list[str]:
         """Return the names of nodes that would run for ever, in their order; empty if there are none."""
@@ -199,9 +207,13 @@ def _problems_of_edges(name: str, edges: Iterable[Edge]) -> Iterator[str]:
             seen.add(key)
 
 
-def _is_same(one: Any, other: Any) -> bool:
-    # 1 == True in Python, but they are two routes.
-    return type(one) is type(other) and bool(one == other)
+def _is_chosen(edge: Edge, chosen: Sequence[Any]) -> bool:
+    for route in edge.routes():
+        for value in chosen:
+            # 1 == True in Python, but they are two routes.
+            if type(route) is type(value) and route == value:
+                return True
+    return False
 
 
 def _condition(edge: Edge) -> str:
@@ -213,5 +225,6 @@ def _condition(edge: Edge) -> str:
 
 
 def _name_nodes(names: Sequence[str]) -> str:
-    noun = "Node" if len(names) == 1 else "Nodes"
-    return f"{noun} {', '.join(map(repr, names))}"
+    if len(names) == 1:
+        return f"Node {names[0]!r}"
+    return f"Nodes {', '.join(map(repr, names))}"

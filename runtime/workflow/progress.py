@@ -18,7 +18,7 @@ from typing import Any
 from runtime.agents.base_agent import BaseAgent
 from runtime.events.event import Event
 from runtime.events.invocation_log import InvocationLog, RunRecord, node_path_of
-from runtime.events.node_info import is_at_or_below, name_of_run
+from runtime.events.node_info import name_of_run
 from runtime.workflow.agent_node import AgentNode
 from runtime.workflow.base_node import BaseNode
 from runtime.workflow.graph import Graph
@@ -128,8 +128,11 @@ def progress_of(
     answers = _answers_in(numbered)
     message = next((event.text() for event in events if event.author == "user"), "")
     for path, own in _by_child("", numbered).items():
-        agent = root.find_agent(name_of_run(path)) if root else None
-        graph = agent.graph if isinstance(agent, Workflow) else None
+        graph: Graph | None = None
+        if root is not None:
+            agent = root.find_agent(name_of_run(path))
+            if isinstance(agent, Workflow):
+                graph = agent.graph
         first, first_event = own[0]
         walk = _Walk(first_event.invocation_id, is_running, jobs)
         began_at = events[max(0, first - 1)].timestamp
@@ -284,7 +287,7 @@ class _Level:
     def progress_at(self, path: str) -> NodeProgress:
         """Return the progress of a run; a run that the graph does not expect comes after all others."""
         if path not in self._begun:
-            rank = 0 if self._graph is None else max(self._ranks.values(), default=-1) + 1
+            rank = max(self._ranks.values(), default=-1) + 1
             self._begun[path] = NodeProgress(name_of_run(path), path, rank)
         return self._begun[path]
 
@@ -296,10 +299,13 @@ class _Level:
         for name, node in self._graph.nodes.items():
             if name in self._ranks:
                 continue
-            before = [self._ranks[other] for other in self._graph.names_before[name] if other in self._ranks]
-            self._ranks[name] = max(before, default=-1) + 1
-            state = NodeState.PENDING if name in awaited else NodeState.SKIPPED
-            yield NodeProgress(name, rank=self._ranks[name], state=state, is_join=node.waits_for_all)
+            names_before = self._graph.names_before[name]
+            rank = 1 + max((self._ranks.get(other, -1) for other in names_before), default=-1)
+            self._ranks[name] = rank
+            progress = NodeProgress(name, rank=rank, is_join=node.waits_for_all)
+            if name not in awaited:
+                progress.state = NodeState.SKIPPED
+            yield progress
 
     def _begin_next(self, rank: int, began_at: float | None) -> None:
         if self._plan is None:
@@ -323,20 +329,17 @@ class _Level:
         """Return the names of the nodes that can still run."""
         if self._graph is None:
             return set()
-        unread = [progress.name for progress in self._begun.values() if progress.state is not NodeState.DONE]
-        seen: set[str] = set()
-        while unread:
-            for edge in self._graph.edges_from.get(unread.pop(), ()):
-                if edge.to_node.name not in seen:
-                    seen.add(edge.to_node.name)
-                    unread.append(edge.to_node.name)
-        return seen
+        not_done = [progress.name for progress in self.begun if progress.state is not NodeState.DONE]
+        return self._graph.names_reached(not_done)
 
 
 def combined_state(nodes: Iterable[NodeProgress]) -> NodeState:
     """Return the state that speaks for several nodes: the one that needs a person most."""
     states = {node.state for node in nodes}
-    return next((state for state in _BY_WEIGHT if state in states), NodeState.DONE)
+    for state in _BY_WEIGHT:
+        if state in states:
+            return state
+    return NodeState.DONE
 
 
 def _settle_workflow(progress: NodeProgress, own: Numbered) -> None:
@@ -354,14 +357,13 @@ def _by_child(path: str, numbered: Numbered) -> dict[str, list[tuple[int, Event]
     The work of an agent for another, which is a call, is left out.
     """
     found: dict[str, list[tuple[int, Event]]] = {}
-    start = len(path) + 1 if path else 0
+    above = f"{path}/" if path else ""
     for number, event in numbered:
         event_path = node_path_of(event)
-        if not event_path or event_path == path or (path and not is_at_or_below(event_path, path)):
+        if not event_path or not event_path.startswith(above):
             continue
-        end = event_path.find("/", start)
-        child = event_path if end < 0 else event_path[:end]
-        found.setdefault(child, []).append((number, event))
+        name, _, _ = event_path.removeprefix(above).partition("/")
+        found.setdefault(above + name, []).append((number, event))
     for child, own in list(found.items()):
         if all(event.isolation_scope for _, event in own):
             del found[child]
