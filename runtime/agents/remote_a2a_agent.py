@@ -41,7 +41,7 @@ from runtime.context import InvocationContext, ReadonlyContext
 from runtime.engine.resume.agent_progress import own_events
 from runtime.errors import ConfigurationError
 from runtime.events.calls import ResponseStatus
-from runtime.events.event import Event
+from runtime.events.event import Event, index_of
 from runtime.tools.header_provider import HeaderProvider, provided_headers
 from runtime.trace_context import trace_headers
 
@@ -154,17 +154,21 @@ class RemoteA2aAgent(BaseAgent):
 
     def _progress(self, ctx: InvocationContext) -> tuple[RemoteTaskState | None, bool]:
         """Return the running task of an interrupted attempt, and True if the attempt already had its answer."""
-        own = own_events(ctx) if ctx.resuming else []
+        if not ctx.resuming:
+            return None, False
+        own = own_events(ctx)
         if not own:
             return None, False
         latest = own[-1]
         if latest.actions.agent_state is not None:
             return RemoteTaskState.model_validate(latest.actions.agent_state), False
         events = ctx.events()
-        later = events[next(i for i, event in enumerate(events) if event is latest) :]
         has_answer = STATE in (latest.custom_metadata or {})
-        # A later event of the user is an answer to a question of the remote agent, which has to be sent.
-        return None, has_answer and not any(event.author == "user" for event in later)
+        for event in events[index_of(events, latest) :]:
+            # An answer of the user to a question of the remote agent, which has to be sent.
+            if event.author == "user":
+                has_answer = False
+        return None, has_answer
 
     async def _talk_to_agent(
         self, ctx: InvocationContext, reply: Reply, event_id: str

@@ -131,7 +131,9 @@ def _contents_of_task(
 ) -> list[types.Content]:
     """Return the task as a message, then the agent's own events and what the person has said to it."""
     contents = contents_of(events, agent_name, branch, node.isolation_scope)
-    return [to_content(node.message), *contents] if node.message else contents
+    if node.message:
+        contents.insert(0, to_content(node.message))
+    return contents
 
 
 def _node_contents(
@@ -145,7 +147,7 @@ def _node_contents(
         is_own = event.node_info is not None and event.node_info.path == node.path
         # An answer of the user to a call of the node has no path.
         if is_own or (event.author == "user" and response_ids(event) & own_calls):
-            own.append(_with_words_of_answers(event))
+            own.append(_with_answers_as_texts(event))
             own_calls |= call_ids(event)
         else:
             others.append(event)
@@ -157,16 +159,19 @@ def _node_contents(
     return contents_of(others, agent_name, branch) + contents
 
 
-def _with_words_of_answers(event: Event) -> Event:
+def _with_answers_as_texts(event: Event) -> Event:
     """Return the event of the person with the answers to the node's questions as texts."""
-    parts = parts_of(event)
-    answers = [part.function_response for part in parts if part.function_response]
-    words = [unwrapped(answer.response) for answer in answers if answer.name == REQUEST_INPUT]
-    if event.content is None or not words:
+    parts: list[types.Part] = []
+    for answer in event.get_function_responses():
+        if answer.name != REQUEST_INPUT:
+            continue
+        text = unwrapped(answer.response)
+        if not isinstance(text, str):
+            text = json.dumps(text, ensure_ascii=False)
+        parts.append(types.Part(text=text))
+    if event.content is None or not parts:
         return event
-    texts = [word if isinstance(word, str) else json.dumps(word, ensure_ascii=False) for word in words]
-    update = {"parts": [types.Part(text=text) for text in texts]}
-    return event.model_copy(update={"content": event.content.model_copy(update=update)})
+    return event.model_copy(update={"content": event.content.model_copy(update={"parts": parts})})
 
 
 async def _extend(
@@ -219,7 +224,8 @@ def _as_shown(
 
 
 def _paired_contents(events: Sequence[Event], calls_of: CallsByEvent) -> list[types.Content]:
-    return [to_content(content) for content in pair_responses_with_calls(events, calls_of) if content.parts]
+    paired = pair_responses_with_calls(events, calls_of)
+    return [to_content(content) for content in paired if content.parts]
 
 
 def current_turn(events: Sequence[Event], agent_name: str, branch: str | None) -> Sequence[Event]:
@@ -253,8 +259,10 @@ def as_seen_by(agent_name: str, event: Event) -> Event:
     """Return the event; turn another agent's event into a user message with a quotation."""
     if event.author in ("user", agent_name):
         return event
+    content: types.Content | None = None
     parts = quote_parts(event.author, parts_of(event))
-    content = types.Content(role="user", parts=parts) if parts else None
+    if parts:
+        content = types.Content(role="user", parts=parts)
     return event.model_copy(update={"content": content, "author": "user"})
 
 
@@ -292,8 +300,10 @@ def _without_generated_id(part: types.Part) -> types.Part:
     call_or_response = part.function_call or part.function_response
     if call_or_response is None or not (call_or_response.id or "").startswith(CALL_ID_PREFIX):
         return part.model_copy()
-    name = "function_call" if part.function_call else "function_response"
-    return part.model_copy(update={name: call_or_response.model_copy(update={"id": None})})
+    without_id = call_or_response.model_copy(update={"id": None})
+    if part.function_call:
+        return part.model_copy(update={"function_call": without_id})
+    return part.model_copy(update={"function_response": without_id})
 
 
 async def in_slices(items: Sequence[T]) -> AsyncIterator[Sequence[T]]:

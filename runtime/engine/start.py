@@ -10,8 +10,8 @@ from runtime.engine.build_events import user_event
 from runtime.engine.resume.agent_progress import find_latest_start, recorded_states
 from runtime.errors import InvalidMessageError, InvocationNotFoundError, UnknownCallError, with_article
 from runtime.events.calls import MadeCalls, answered_call_events, events_of_invocation, find_call_event
-from runtime.events.event import Event
-from runtime.models.llm_response import parts_in
+from runtime.events.event import Event, index_of
+from runtime.models.llm_response import responses_in
 from runtime.sessions.session import Session
 
 
@@ -30,8 +30,7 @@ def check_message(message: types.Content | None, events: Sequence[Event]) -> Non
             f"new_message is {with_article(type(message).__name__)}. Give a types.Content, such as "
             "types.UserContent('Hello')."
         )
-    responses = [part.function_response for part in message.parts or [] if part.function_response]
-    for response in responses:
+    for response in responses_in(message):
         if response.id and find_call_event(events, response.id) is None:
             raise UnknownCallError(
                 f"Function call not found: the session has no call {response.id!r} of {response.name!r} to answer. "
@@ -41,16 +40,17 @@ def check_message(message: types.Content | None, events: Sequence[Event]) -> Non
 
 def answers_missing_call(session: Session, message: types.Content | None, invocation_id: str | None) -> bool:
     """Return True if the message, or the message of a resumed invocation, answers a call that is not in the events."""
-    contents = []
+    responses: list[types.FunctionResponse] = []
     if isinstance(message, types.Content):
-        contents.append(message)
+        responses += responses_in(message)
     if invocation_id and session.may_contain_invocation(invocation_id):
         for event in events_of_invocation(session.events, invocation_id):
-            if event.author == "user" and event.content:
-                contents.append(event.content)
-    responses = [part.function_response for content in contents for part in content.parts or []]
-    ids = [response.id for response in responses if response and response.id]
-    return any(find_call_event(session.events, call_id) is None for call_id in ids)
+            if event.author == "user":
+                responses += event.get_function_responses()
+    for response in responses:
+        if response.id and find_call_event(session.events, response.id) is None:
+            return True
+    return False
 
 
 async def user_message_event(
@@ -81,13 +81,15 @@ def prepare_resume(ctx: InvocationContext, root: AgentProtocol, message: types.C
     ctx.user_content = next((event.content for event in events if event.author == "user"), None)
     start = 0
     if _has_late_answer(ctx.updated_log().made, message):
-        start = find_latest_start([*events, user_event(ctx, message)] if message else events)
+        with_message = [*events]
+        if message:
+            with_message.append(user_event(ctx, message))
+        start = find_latest_start(with_message)
         ctx.scope.log = None
     # The message has no event yet. If it starts new work, its event will be the first of this work.
     ctx.scope.begins_at = len(ctx.session.events)
     if start < len(events):
-        positions = enumerate(ctx.session.events)
-        ctx.scope.begins_at = next(index for index, event in positions if event is events[start])
+        ctx.scope.begins_at = index_of(ctx.session.events, events[start])
     # Again: `begins_at` has cut off earlier work.
     events = ctx.events()
     ctx.resuming = any(event.author != "user" for event in events)
@@ -96,9 +98,8 @@ def prepare_resume(ctx: InvocationContext, root: AgentProtocol, message: types.C
 
 def _has_late_answer(made: MadeCalls, message: types.Content | None) -> bool:
     """Return True if the message, or an event before it, answers a call whose wait had ended."""
-    for part in parts_in(message):
-        response = part.function_response
-        if response and response.id and not made.waits(response.id):
+    for response in responses_in(message):
+        if response.id and not made.waits(response.id):
             return True
     return any(call.is_answered_again for call in made.in_order)
 

@@ -8,6 +8,7 @@ from runtime import types
 from runtime.evaluation.common import EvalBaseModel
 from runtime.evaluation.conversation_scenarios import ConversationScenario
 from runtime.evaluation.eval_rubrics import Rubric
+from runtime.models.llm_response import calls_in, responses_in
 
 StaticConversation = list["Invocation"]
 SessionState = dict[str, Any]
@@ -109,16 +110,23 @@ def get_all_tool_calls(intermediate_data: IntermediateDataType | None) -> list[t
     """Return the calls of an invocation, in order."""
     if isinstance(intermediate_data, IntermediateData):
         return intermediate_data.tool_uses
-    return [part.function_call for part in _parts(intermediate_data) if part.function_call]
+    calls: list[types.FunctionCall] = []
+    for event in _events(intermediate_data):
+        calls += calls_in(event.content)
+    return calls
 
 
 def get_all_tool_responses(intermediate_data: IntermediateDataType | None) -> list[types.FunctionResponse]:
     """Return the responses to the calls of an invocation, in order."""
     if isinstance(intermediate_data, IntermediateData):
         return intermediate_data.tool_responses
-    return [part.function_response for part in _parts(intermediate_data) if part.function_response]
+    responses: list[types.FunctionResponse] = []
+    for event in _events(intermediate_data):
+        responses += responses_in(event.content)
+    return responses
 
 
-def _parts(data: InvocationEvents | None) -> list[types.Part]:
-    events = data.invocation_events if data else []
-    return [part for event in events if event.content for part in event.content.parts or []]
+def _events(data: InvocationEvents | None) -> list[InvocationEvent]:
+    if data is None:
+        return []
+    return data.invocation_events

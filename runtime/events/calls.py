@@ -15,9 +15,9 @@ from enum import StrEnum
 from typing import Any
 
 from runtime import types
-from runtime.events.event import Event
+from runtime.events.event import Event, index_of
 from runtime.events.tool_confirmation import call_to_confirm
-from runtime.models.llm_response import parts_in
+from runtime.models.llm_response import parts_in, responses_in
 
 REQUEST_CONFIRMATION = "adk_request_confirmation"
 REQUEST_CREDENTIAL = "adk_request_credential"
@@ -103,7 +103,7 @@ def response_ids(event: Event) -> set[str]:
 
 def ids_answered_by(message: types.Content) -> set[str | None]:
     """Return the ids of the calls that a message answers."""
-    return {part.function_response.id for part in parts_in(message) if part.function_response}
+    return {response.id for response in responses_in(message)}
 
 
 def call_ids(event: Event) -> set[str]:
@@ -112,7 +112,10 @@ def call_ids(event: Event) -> set[str]:
 
 def answered_ids(events: Iterable[Event]) -> set[str]:
     """Return the ids of all calls with at least one response, including pending calls."""
-    return {call_id for event in events for call_id in response_ids(event)}
+    ids: set[str] = set()
+    for event in events:
+        ids |= response_ids(event)
+    return ids
 
 
 def find_call_event(events: Sequence[Event], call_id: str, name: str | None = None) -> Event | None:
@@ -151,10 +154,10 @@ def find_pending_call(events: Sequence[Event], call_id: str) -> "MadeCall | None
     latest = find_call_event(events, call_id)
     if latest is None:
         return None
-    start = next(index for index in reversed(range(len(events))) if events[index] is latest)
+    since_latest = events[index_of(events, latest) :]
     # Usually the end of the log tells. The whole log is read only for an id that was used again.
-    for part in (events[start:], events):
-        for made in made_calls(part):
+    for searched in (since_latest, events):
+        for made in made_calls(searched):
             if made.call.id == call_id and made.is_pending:
                 return made
     return None
@@ -163,9 +166,8 @@ def find_pending_call(events: Sequence[Event], call_id: str) -> "MadeCall | None
 def answered_call_events(events: Sequence[Event], message: types.Content) -> list[Event]:
     """Return the events whose calls a user message answers."""
     found = []
-    for part in message.parts or []:
-        answer = part.function_response
-        if answer and answer.id:
+    for answer in responses_in(message):
+        if answer.id:
             event = find_call_event(events, answer.id, answer.name)
             if event is not None:
                 found.append(event)
@@ -247,7 +249,9 @@ class MadeCall:
 
     def latest_answer(self) -> Any:
         """Return the value of the latest response; None without one."""
-        response = self.answers[-1].part.function_response if self.answers else None
+        if not self.answers:
+            return None
+        response = self.answers[-1].part.function_response
         return unwrapped(response.response) if response else None
 
     def is_answered_by(self, event: Event, response: types.FunctionResponse) -> bool:

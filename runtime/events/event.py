@@ -4,6 +4,7 @@ An agent sees the events of its branch (`parent.child`) and of the branches abov
 (contract A5, Q9).
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 from pydantic import Field, model_validator
@@ -102,6 +103,14 @@ class Event(LlmResponse):
     def text(self) -> str:
         """Return the joined text parts, without thoughts."""
         return text_in(self.content)
+
+
+def index_of(events: Sequence[Event], event: Event) -> int:
+    """Return the index of this very event: others may be equal to it. Search from the end, where most are."""
+    for index in range(len(events) - 1, -1, -1):
+        if events[index] is event:
+            return index
+    raise ValueError(f"Event {event.id!r} is not among these events.")
 
 
 def child_of(branch: str | None, parent: str, child: str) -> str:

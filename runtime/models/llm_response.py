@@ -79,11 +79,11 @@ class LlmResponse(BaseModel):
 
     def get_function_calls(self) -> list[types.FunctionCall]:
         """Return the function calls in the content, in order."""
-        return [part.function_call for part in parts_in(self.content) if part.function_call]
+        return calls_in(self.content)
 
     def get_function_responses(self) -> list[types.FunctionResponse]:
         """Return the function responses in the content, in order."""
-        return [part.function_response for part in parts_in(self.content) if part.function_response]
+        return responses_in(self.content)
 
 
 def parts_in(content: types.Content | None) -> list[types.Part]:
@@ -91,6 +91,16 @@ def parts_in(content: types.Content | None) -> list[types.Part]:
     if content is None:
         return []
     return content.parts or []
+
+
+def calls_in(content: types.Content | None) -> list[types.FunctionCall]:
+    """Return the function calls in a content, in order."""
+    return [part.function_call for part in parts_in(content) if part.function_call]
+
+
+def responses_in(content: types.Content | None) -> list[types.FunctionResponse]:
+    """Return the function responses in a content, in order."""
+    return [part.function_response for part in parts_in(content) if part.function_response]
 
 
 def text_in(content: types.Content | None, separator: str = "") -> str:

@@ -7,6 +7,7 @@ model's converter can tell which parts it may send back.
 
 from runtime import types
 from runtime.errors import ModelError
+from runtime.models.llm_response import responses_in
 
 _START = "Do what the system instruction says."
 _OWN_FILE = "A file of your answer:"
@@ -61,7 +62,7 @@ def is_user_message(content: types.Content) -> bool:
 
     Function responses have the role `user`, too, but belong to their calls.
     """
-    return content.role == "user" and not any(part.function_response for part in content.parts or [])
+    return content.role == "user" and not responses_in(content)
 
 
 def part_text(part: types.Part) -> str:

@@ -8,7 +8,7 @@ from runtime.context import Context
 from runtime.errors import ConfigurationError
 from runtime.events.quotation import is_quotation
 from runtime.models.llm_request import LlmRequest
-from runtime.models.llm_response import parts_in
+from runtime.models.llm_response import calls_in, responses_in
 from runtime.plugins.base_plugin import BasePlugin
 
 Contents = list[types.Content]
@@ -45,7 +45,8 @@ class ContextFilterPlugin(BasePlugin):
         contents = llm_request.contents
         if self.num_invocations_to_keep is not None:
             starts = invocation_starts(contents)[-self.num_invocations_to_keep :]
-            contents = contents[starts[0] :] if starts else contents
+            if starts:
+                contents = contents[starts[0] :]
         if self.custom_filter is not None:
             # Models refuse contents with a call but no response.
             contents = without_unpaired_calls(self.custom_filter(list(contents)))
@@ -55,7 +56,7 @@ class ContextFilterPlugin(BasePlugin):
 def invocation_starts(contents: Contents) -> list[int]:
     """Return the positions where an invocation starts: the beginnings of consecutive contents from the user."""
     # Function responses and texts of other agents have the role `user`, too, but do not start an invocation.
-    starts = []
+    starts: list[int] = []
     position = 0
     for role, group in groupby(contents, lambda content: content.role):
         consecutive = list(group)
@@ -69,9 +70,8 @@ def without_unpaired_calls(contents: Contents) -> Contents:
     """Return the contents without calls that lack a response, or responses that lack a call."""
     # By name: generated call ids are not in the contents (contract Q3).
     kept: Contents = []
-    for index, content in enumerate(contents):
-        before = contents[index - 1] if index else None
-        after = contents[index + 1] if index + 1 < len(contents) else None
+    with_ends = [None, *contents, None]
+    for before, content, after in zip(with_ends, contents, with_ends[2:], strict=False):
         if _call_names(content) and _call_names(content) != _response_names(after):
             content = _filter_parts(content, lambda part: not part.function_call)
         if _response_names(content) and _response_names(content) != _call_names(before):
@@ -87,11 +87,11 @@ def _is_from_person(contents: Contents) -> bool:
 
 
 def _call_names(content: types.Content | None) -> list[str | None]:
-    return [part.function_call.name for part in parts_in(content) if part.function_call]
+    return [call.name for call in calls_in(content)]
 
 
 def _response_names(content: types.Content | None) -> list[str | None]:
-    return [part.function_response.name for part in parts_in(content) if part.function_response]
+    return [response.name for response in responses_in(content)]
 
 
 def _filter_parts(content: types.Content, keep: Callable[[types.Part], bool]) -> types.Content:

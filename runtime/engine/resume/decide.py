@@ -22,7 +22,7 @@ from runtime.code_executors.code_blocks import trailing_code
 from runtime.context import AgentProtocol, InvocationContext
 from runtime.engine.resume.agent_progress import entry_agent, find_latest_agent, is_own, own_events
 from runtime.events.calls import answered_ids, call_ids, is_framework_request, made_calls, response_ids
-from runtime.events.event import Event
+from runtime.events.event import Event, index_of
 from runtime.events.event_actions import EventActions
 
 
@@ -148,7 +148,7 @@ def _have_surely_run(calls: Event, log: Sequence[Event], since: Sequence[Event])
     if any(later.content or later.actions != EventActions() for later in since):
         return True
     # A message of the person is only accepted after the run.
-    messages = log[_position(log, calls) + 1 :]
+    messages = log[index_of(log, calls) + 1 :]
     return any(later.author == "user" and later.content for later in messages)
 
 
@@ -177,7 +177,7 @@ def _agent_that_continued(
     ctx: InvocationContext, log: Sequence[Event], latest: Event
 ) -> AgentProtocol | None:
     """Return the descendant that spoke or was answered after the agent's latest event, or None."""
-    since = log[_position(log, latest) + 1 :]
+    since = log[index_of(log, latest) + 1 :]
     agent = find_latest_agent(ctx.agent, since, log)
     return None if agent is ctx.agent else agent
 
@@ -192,12 +192,8 @@ def _call_event(ctx: InvocationContext, log: Sequence[Event], ids: set[str]) -> 
 
 def _own_since(calls: Event, log: Sequence[Event]) -> list[Event]:
     """Return the later events of the agent that made the calls."""
-    later = log[_position(log, calls) + 1 :]
+    later = log[index_of(log, calls) + 1 :]
     return [event for event in later if event.author == calls.author and event.branch == calls.branch]
-
-
-def _position(log: Sequence[Event], event: Event) -> int:
-    return next(position for position, candidate in enumerate(log) if candidate is event)
 
 
 def _is_open(request: Event, log: Sequence[Event]) -> bool:
