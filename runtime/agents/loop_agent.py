@@ -26,9 +26,9 @@ class LoopAgent(BaseAgent):
     max_iterations: int | None = None
 
     async def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
-        state = self._load_agent_state(ctx, LoopAgentState)
-        resumed_at = state.current_sub_agent if state else ""
-        round_number = state.times_looped if state else 0
+        state = self._load_agent_state(ctx, LoopAgentState) or LoopAgentState()
+        resumed_at = state.current_sub_agent
+        round_number = state.times_looped
         while self.sub_agents and (self.max_iterations is None or round_number < self.max_iterations):
             for agent in self._sub_agents_from(resumed_at):
                 is_resumed = agent.name == resumed_at

@@ -45,10 +45,13 @@ def route_message(root: BaseAgent, events: Sequence[Event]) -> BaseAgent:
 
 def scope_of_message(root: BaseAgent, events: Sequence[Event], message: types.Content | None) -> str | None:
     """Return the `isolation_scope` of a message of the person: that of the call it answers, or the open task's."""
-    for call_event in answered_call_events(events, message) if message else ():
-        return call_event.isolation_scope
+    answered = answered_call_events(events, message)
+    if answered:
+        return answered[0].isolation_scope
     task = open_task(root, events)
-    return task.call.id if task else None
+    if task is None:
+        return None
+    return task.call.id
 
 
 def open_task(root: BaseAgent, events: Sequence[Event]) -> MadeCall | None:
@@ -92,7 +95,9 @@ def _authors_newest_first(events: Sequence[Event]) -> Iterator[str]:
 def route_resume(root: BaseAgent, began: BaseAgent, events: Sequence[Event]) -> AgentProtocol:
     """Return the agent to resume an interrupted invocation with; the invocation began with the agent `began`."""
     agent = find_latest_agent(root, events, events)
-    return began if agent is None else entry_agent(agent, began)
+    if agent is None:
+        return began
+    return entry_agent(agent, began)
 
 
 def reason_not_resumable(root: BaseAgent, events: Sequence[Event]) -> str | None:

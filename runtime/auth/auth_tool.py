@@ -54,14 +54,18 @@ class AuthConfig(AuthModel):
         )
 
     def _fingerprint(self) -> str:
-        raw = self.raw_auth_credential
         # Only what identifies the client: a rotated secret must not lose the users' credentials.
-        identity = {
+        identity: dict[str, Any] = {
             "scheme": self.auth_scheme.model_dump(mode="json", exclude_none=True),
-            "type": raw.auth_type if raw else None,
-            "resource": raw.resource_ref if raw else None,
-            "client": raw.oauth2.client_id if raw and raw.oauth2 else None,
+            "type": None,
+            "resource": None,
+            "client": None,
         }
+        raw = self.raw_auth_credential
+        if raw:
+            identity |= {"type": raw.auth_type, "resource": raw.resource_ref}
+            if raw.oauth2:
+                identity["client"] = raw.oauth2.client_id
         return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:16]
 
 

@@ -32,7 +32,7 @@ from runtime.events.calls import find_call_event
 from runtime.events.event import Event
 from runtime.models.base_llm import BaseLlm
 from runtime.models.llm_request import DeclaredTool, LlmRequest
-from runtime.models.llm_response import NO_CONTENT, WITHOUT_ANSWER, LlmResponse
+from runtime.models.llm_response import NO_CONTENT, WITHOUT_ANSWER, LlmResponse, parts_in
 from runtime.models.rate_limit import ask
 from runtime.models.retry import collect_failed_attempts
 from runtime.run_config import ModelCall, StreamingMode
@@ -63,7 +63,9 @@ class _EventDraft:
     def add_call_ids(self, response: LlmResponse, tools: Mapping[str, DeclaredTool]) -> LlmResponse:
         """Return the response with a unique id on each call; a whole response reuses the ids of its partial events."""
         calls = response.get_function_calls()
-        fragment_ids = [] if response.partial else self.call_ids[: len(calls)]
+        fragment_ids: list[str] = []
+        if not response.partial:
+            fragment_ids = self.call_ids[: len(calls)]
         ids: list[str] = []
         for call, fragment_id in zip_longest(calls, fragment_ids):
             # Models may repeat ids. Within the session only long-running calls need a new id: an answer from outside
@@ -180,7 +182,10 @@ def _build_event(
         return draft.partial.model_copy(update={"content": content, "timestamp": _platform.now()})
     actions = draft.context.actions
     event = model_event(ctx, response, request.tools_dict, event_id=draft.event_id, actions=actions)
-    draft.partial = event if is_text else None
+    if is_text:
+        draft.partial = event
+    else:
+        draft.partial = None
     return event
 
 
@@ -206,7 +211,7 @@ def _post_process(agent: LlmAgentProtocol, context: Context, response: LlmRespon
     """
     if not response.partial and response.is_unanswered():
         return response.model_copy(update={"error_code": NO_CONTENT, "error_message": WITHOUT_ANSWER})
-    parts = response.content.parts if response.content else None
+    parts = parts_in(response.content)
     if response.partial or not parts:
         return response
     if response.error_code:
@@ -218,9 +223,13 @@ def _post_process(agent: LlmAgentProtocol, context: Context, response: LlmRespon
         response = _with_parts(response, split)
     planned = agent.planner and agent.planner.process_planning_response(context, parts)
     context.state.note_changes()
-    return _with_parts(response, planned) if planned else response
+    if planned:
+        response = _with_parts(response, planned)
+    return response
 
 
 def _with_parts(response: LlmResponse, parts: list[types.Part]) -> LlmResponse:
-    content = response.content and response.content.model_copy(update={"parts": parts})
-    return response.model_copy(update={"content": content if parts else None})
+    content: types.Content | None = None
+    if response.content and parts:
+        content = response.content.model_copy(update={"parts": parts})
+    return response.model_copy(update={"content": content})

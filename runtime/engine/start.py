@@ -69,7 +69,9 @@ async def user_message_event(
 
 def find_answered_invocation(events: Sequence[Event], message: types.Content) -> str | None:
     answered = answered_call_events(events, message)
-    return answered[0].invocation_id if answered else None
+    if not answered:
+        return None
+    return answered[0].invocation_id
 
 
 def prepare_resume(ctx: InvocationContext, root: AgentProtocol, message: types.Content | None) -> None:

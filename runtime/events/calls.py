@@ -163,8 +163,8 @@ def find_pending_call(events: Sequence[Event], call_id: str) -> "MadeCall | None
     return None
 
 
-def answered_call_events(events: Sequence[Event], message: types.Content) -> list[Event]:
-    """Return the events whose calls a user message answers."""
+def answered_call_events(events: Sequence[Event], message: types.Content | None) -> list[Event]:
+    """Return the events whose calls a user message answers; none without a message."""
     found = []
     for answer in responses_in(message):
         if answer.id:

@@ -61,7 +61,9 @@ class RewindStep:
     @property
     def last_kept(self) -> int | None:
         """Position that the next event follows; None at the beginning of the log."""
-        return self.after[-1][-1] if self.after else None
+        if not self.after:
+            return None
+        return self.after[-1][-1]
 
 
 @dataclass(frozen=True)
@@ -118,7 +120,9 @@ def find_path(
 
 
 def _extend_spans(spans: Spans, following: range) -> Spans:
-    return (*spans, following) if following else spans
+    if not following:
+        return spans
+    return (*spans, following)
 
 
 def _cut_before_first(spans: Spans, positions: Sequence[int]) -> Spans:
@@ -135,8 +139,10 @@ def undone_positions(before: Spans, after: Spans) -> Spans:
     first = _first_difference(before, after)
     if first is None:
         return ()
-    clipped = [range(max(span.start, first), span.stop) for span in before]
-    return tuple(span for span in clipped if span)
+    undone: Spans = ()
+    for span in before:
+        undone = _extend_spans(undone, range(max(span.start, first), span.stop))
+    return undone
 
 
 def _first_difference(path: Spans, other: Spans) -> int | None:
@@ -147,6 +153,7 @@ def _first_difference(path: Spans, other: Spans) -> int | None:
             return min(span.start, other_span.start)
         if span.stop != other_span.stop:
             return min(span.stop, other_span.stop)
-    shared = min(len(path), len(other))
-    longer = path if len(path) > shared else other
-    return longer[shared].start if len(longer) > shared else None
+    if len(path) == len(other):
+        return None
+    longer = max(path, other, key=len)
+    return longer[min(len(path), len(other))].start

@@ -10,6 +10,7 @@ would look up in the replaced events, so a session can be loaded from its latest
 from collections.abc import Sequence
 from typing import NamedTuple, NotRequired, TypedDict
 
+from runtime import types
 from runtime.events.allowances import ToolOfAgent, find_allowances
 from runtime.events.calls import made_calls
 from runtime.events.event import Event
@@ -84,7 +85,9 @@ def summarized_range(events: Sequence[Event], summary: int) -> EventRange | None
     exact_lasts = [index for index in lasts if events[index].timestamp == compaction.end_timestamp]
     first = min(exact_firsts or firsts, default=summary)
     last = max(exact_lasts or lasts, default=-1)
-    return EventRange(first, last) if first <= last else None
+    if first > last:
+        return None
+    return EventRange(first, last)
 
 
 def apply_summaries(events: list[Event]) -> list[Event]:
@@ -123,8 +126,10 @@ def without_superseded(events: Sequence[Event]) -> list[Event]:
     """Return the effective events, without the events replaced by the latest full summary."""
     kept = drop_rewound(events)
     index = latest_full_summary(kept)
-    span = summarized_range(kept, index) if index is not None else None
-    if index is None or span is None:
+    if index is None:
+        return kept
+    span = summarized_range(kept, index)
+    if span is None:
         return kept
     # The last replaced event stays: it marks the place of the summary in the log.
     rest = kept[span.last :]
@@ -145,17 +150,24 @@ def session_allowances(events: Sequence[Event]) -> dict[ToolOfAgent, float]:
 def last_agent_before_summary(events: Sequence[Event]) -> str | None:
     """Return the agent to answer after the range of the latest full summary, or None."""
     note = _latest_note(events)
-    return note["last_agent"] if note else None
+    if note is None:
+        return None
+    return note["last_agent"]
 
 
 def _latest_note(events: Sequence[Event]) -> SummaryNote | None:
     index = latest_full_summary(events)
-    return None if index is None else summary_note(events[index])
+    if index is None:
+        return None
+    return summary_note(events[index])
 
 
 def _ranges_by_summary(events: list[Event]) -> dict[int, EventRange | None]:
     """Return the range of each summary by its position, without summaries whose range lies within another range."""
-    ranges = {i: summarized_range(events, i) for i, event in enumerate(events) if event.actions.compaction}
+    ranges: dict[int, EventRange | None] = {}
+    for index, event in enumerate(events):
+        if event.actions.compaction:
+            ranges[index] = summarized_range(events, index)
     for index, span in list(ranges.items()):
         for other_index, other in ranges.items():
             # Of two summaries with equal ranges the later one stays.
@@ -179,5 +191,7 @@ def _answered_later(events: Sequence[Event], replaced: set[int]) -> set[int]:
 
 
 def _with_summary_content(summary: Event) -> Event:
-    compaction = summary.actions.compaction
-    return summary.model_copy(update={"content": compaction.compacted_content if compaction else None})
+    content: types.Content | None = None
+    if summary.actions.compaction:
+        content = summary.actions.compaction.compacted_content
+    return summary.model_copy(update={"content": content})

@@ -60,7 +60,9 @@ CLIENTS = LoopClients(_create_client)
 def _read(failure: Exception) -> CallFailure:
     match failure:
         case openai.APIStatusError():
-            code = "SAFETY" if failure.code == "content_filter" else None
+            code: str | None = None
+            if failure.code == "content_filter":
+                code = "SAFETY"
             return refused(failure.status_code, _words(failure), code=code, headers=failure.response.headers)
         case openai.APITimeoutError():
             return timed_out(failure)
@@ -69,8 +71,10 @@ def _read(failure: Exception) -> CallFailure:
         # A validation error means an unreadable answer, not a refused call.
         case openai.APIError() if not isinstance(failure, openai.APIResponseValidationError):
             # An error inside a stream. Some servers give it a code, which is an HTTP status.
-            status = str(field_of(failure.body, "code"))
-            return refused(int(status) if status.isdecimal() else 500, _words(failure))
+            code = str(field_of(failure.body, "code"))
+            if not code.isdecimal():
+                code = "500"
+            return refused(int(code), _words(failure))
     return not_answered(failure)
 
 
@@ -123,9 +127,8 @@ class ChatChunks:
     """Convert the chunks of a streamed answer; function calls are returned with the finish reason."""
 
     def __init__(self) -> None:
-        self._calls: list[
-            PendingCall
-        ] = []  # Emptied by a finish reason: a second one must not run them again.
+        # Emptied by a finish reason: a second one must not run the calls again.
+        self._calls: list[PendingCall] = []
         self._has_reasoning = False
         self._latest_by_index: dict[int, PendingCall] = {}
         self._refusal = ""
@@ -137,9 +140,13 @@ class ChatChunks:
         usage = _usage(chunk.usage)
         # The usage arrives in a separate chunk, after the finish reason.
         if not chunk.choices:
-            return _usage_response(chunk.model, usage) if usage else None
+            if usage is None:
+                return None
+            return _usage_response(chunk.model, usage)
         choice = chunk.choices[0]
-        parts = self._add_delta(choice.delta) if choice.delta else []
+        parts: list[types.Part] = []
+        if choice.delta:
+            parts = self._add_delta(choice.delta)
         if choice.finish_reason:
             if self._has_reasoning:
                 parts.append(_reasoning_mark())
@@ -169,10 +176,11 @@ class ChatChunks:
         """Add a piece of a call to the call it belongs to."""
         index = getattr(delta, "index", None)
         call_id = getattr(delta, "id", None)
+        call: PendingCall | None = None
         if index is not None:
             call = self._latest_by_index.get(index)
-        else:
-            call = self._calls[-1] if self._calls else None
+        elif self._calls:
+            call = self._calls[-1]
         # Some servers send no index, or the same index for each call, but a new id.
         if call is None or (call_id and call.id and call_id != call.id):
             call = PendingCall(call_id)

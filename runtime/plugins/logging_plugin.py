@@ -51,8 +51,10 @@ class LoggingPlugin(BasePlugin):
         if event.partial:
             return
         actions = event.actions.model_dump(exclude_defaults=True, exclude_none=True)
-        final = ", final" if event.is_final_response() else ""
-        line = f"event by {event.author}{final}, id {event.id}: {format_content(event.content)}"
+        author = event.author
+        if event.is_final_response():
+            author += ", final"
+        line = f"event by {author}, id {event.id}: {format_content(event.content)}"
         if actions:
             line += f"; actions {format_value(actions)}"
         _log(invocation_context, line)
@@ -61,15 +63,19 @@ class LoggingPlugin(BasePlugin):
         _log(invocation_context, "run ends")
 
     async def before_agent_callback(self, *, agent: BaseAgent, callback_context: Context) -> None:
-        branch = f" on branch {callback_context.branch}" if callback_context.branch else ""
-        _log(callback_context, f"agent {agent.name} starts{branch}")
+        line = f"agent {agent.name} starts"
+        if callback_context.branch:
+            line += f" on branch {callback_context.branch}"
+        _log(callback_context, line)
 
     async def after_agent_callback(self, *, agent: BaseAgent, callback_context: Context) -> None:
         _log(callback_context, f"agent {agent.name} ends")
 
     async def before_model_callback(self, *, callback_context: Context, llm_request: LlmRequest) -> None:
         contents = llm_request.contents
-        latest = format_content(contents[-1] if contents else None)
+        latest = "nothing"
+        if contents:
+            latest = format_content(contents[-1])
         tools = ", ".join(llm_request.tools_dict) or "none"
         asks = f"agent {callback_context.agent_name} asks model {llm_request.model}"
         _log(callback_context, f"{asks}: {len(contents)} contents, tools {tools}, latest: {latest}")
@@ -82,10 +88,11 @@ class LoggingPlugin(BasePlugin):
             line = f"model answers agent {callback_context.agent_name} with {error}"
             _log(callback_context, line, logging.ERROR)
             return
+        line = f"model answers agent {callback_context.agent_name}"
         usage = llm_response.usage_metadata
-        tokens = f" ({usage.prompt_token_count} + {usage.candidates_token_count} tokens)" if usage else ""
-        content = format_content(llm_response.content)
-        _log(callback_context, f"model answers agent {callback_context.agent_name}{tokens}: {content}")
+        if usage:
+            line += f" ({usage.prompt_token_count} + {usage.candidates_token_count} tokens)"
+        _log(callback_context, f"{line}: {format_content(llm_response.content)}")
 
     async def on_model_error_callback(
         self, *, callback_context: Context, llm_request: LlmRequest, error: Exception
@@ -144,9 +151,13 @@ def _simplify(value: object, depth: int) -> Any:
     if isinstance(value, bytes | bytearray):
         return f"<{len(value)} bytes>"
     if isinstance(value, Mapping):
-        return _simplify_mapping(value, depth) if depth else "{…}"
+        if depth == 0:
+            return "{…}"
+        return _simplify_mapping(value, depth)
     if isinstance(value, list | tuple | set | frozenset):
-        return _simplify_sequence(value, depth) if depth else "[…]"
+        if depth == 0:
+            return "[…]"
+        return _simplify_sequence(value, depth)
     return shorten(str(value))
 
 
@@ -154,8 +165,9 @@ def _simplify_mapping(fields: Mapping[Any, object], depth: int) -> dict[str, Any
     shown: dict[str, Any] = {}
     for name, value in islice(fields.items(), MAX_ITEMS):
         # Numbers under such names are harmless, such as counts of tokens.
-        is_secret = _SECRET_KEY.search(str(name)) and not isinstance(value, bool | int | float | None)
-        shown[str(name)] = "***" if is_secret else _simplify(value, depth - 1)
+        if _SECRET_KEY.search(str(name)) and not isinstance(value, bool | int | float | None):
+            value = "***"
+        shown[str(name)] = _simplify(value, depth - 1)
     if len(fields) > MAX_ITEMS:
         shown["…"] = f"{len(fields) - MAX_ITEMS} more"
     return shown
@@ -169,8 +181,10 @@ def _simplify_sequence(items: Collection[object], depth: int) -> list[Any]:
 
 
 def _format_part(part: types.Part) -> str:
+    if part.text is not None and part.thought:
+        return f"thought: {shorten(part.text)}"
     if part.text is not None:
-        return f"{'thought' if part.thought else 'text'}: {shorten(part.text)}"
+        return f"text: {shorten(part.text)}"
     if part.function_call:
         return f"call {part.function_call.name}{format_value(part.function_call.args or {})}"
     if part.function_response:

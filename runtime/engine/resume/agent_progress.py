@@ -27,7 +27,9 @@ from runtime.events.invocation_log import node_path_of
 def has_begun(ctx: InvocationContext) -> bool:
     """Return True if the agent, or a node of it, has committed an event other than a failure since its latest start."""
     # A workflow itself commits no event; the paths of its nodes' events begin with its own path or name.
-    below = f"{ctx.node_path}/" if ctx.node_path else f"{ctx.agent.name}@"
+    below = f"{ctx.agent.name}@"
+    if ctx.node_path:
+        below = f"{ctx.node_path}/"
     for event in _events_since_start(ctx):
         is_own_or_below = is_own(event, ctx) or node_path_of(event).startswith(below)
         # A failure may have come before the agent's first event, in its callbacks.
@@ -76,7 +78,9 @@ def find_latest_start(events: Sequence[Event]) -> int:
     requests: set[str] = set()
     made = MadeCalls()
     for position, event in enumerate(events):
-        answered = response_ids(event) & start_of_call.keys() if event.author == "user" else set()
+        answered: set[str] = set()
+        if event.author == "user":
+            answered = response_ids(event) & start_of_call.keys()
         if answered:
             pending_starts = [start_of_call[call_id] for call_id in answered if made.waits(call_id)]
             # An answer to a pending call resumes the work that made the call. Without a pending call the agents have
@@ -136,8 +140,7 @@ def find_latest_agent(
 
 def _names_that_continue(event: Event, log: Sequence[Event]) -> list[str]:
     if event.author == "user":
-        answered = answered_call_events(log, event.content) if event.content else []
-        return [call_event.author for call_event in answered]
+        return [call_event.author for call_event in answered_call_events(log, event.content)]
     # The author has to ask the person about its other calls before the transfer takes place.
     if event.actions.transfer_to_agent and not event.actions.asks_person():
         return [event.actions.transfer_to_agent]
