@@ -138,7 +138,7 @@ class RunConfig(_IgnoredSettings):
             is committed. For an agent that runs as a tool, this is the event with the tool's answer.
         choose_model: returns the model for the next call of an LLM agent, from the session's state; None for the
             agent's own model.
-        check_agent: callback with each agent, also one that runs as a tool, before it runs or goes on. An agent for
+        check_agent: callback with each agent, also one that runs as a tool, before it runs or resumes. An agent for
             which it raises does not run.
         stage_wait: takes over the waits of workflows, whose calls are then answered from outside; None: the process
             waits.

@@ -38,7 +38,9 @@ class Plan:
     @property
     def log(self) -> list[Event]:
         """The event of the previous summary, if there is one, and the events to summarize."""
-        return [self.previous, *self.events] if self.previous else self.events
+        if self.previous is None:
+            return self.events
+        return [self.previous, *self.events]
 
     @property
     def start(self) -> float:
@@ -111,8 +113,11 @@ def invocation_ids_of(events: Sequence[Event]) -> list[str]:
 
 
 def last_invocations(events: Sequence[Event], count: int) -> Sequence[Event]:
+    """Return the events from the beginning of the last invocations on; all events if none has content."""
     ids = invocation_ids_of(events)[-count:]
-    return events[index_of_invocation(events, ids[0]) :] if ids else events
+    if not ids:
+        return events
+    return events[index_of_invocation(events, ids[0]) :]
 
 
 def _end_of_ended_invocations(log: list[Event], ended: str | None) -> int:

@@ -16,7 +16,6 @@ import json
 from base64 import urlsafe_b64decode
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 from operator import is_
 from typing import Any
 
@@ -134,8 +133,9 @@ def rebuild(
     """
 
     def text(name: Json) -> Json:
-        found = texts.get(name) if name else None
-        return None if found is None else json.loads(found)
+        if not name or name not in texts:
+            return None
+        return json.loads(texts[name])
 
     contents: list[Json] = []
     for piece in record.get("contents", [[0, len(derived)]]):
@@ -201,15 +201,14 @@ def _pieces(
     if positions == list(range(len(derived))):
         return None
     pieces: list[Json] = []
-    numbered = enumerate(positions)
-    # Neighbours that are neighbours in the log have the same difference between both positions.
-    for difference, group in groupby(numbered, lambda item: None if item[1] is None else item[1] - item[0]):
-        items = list(group)
-        if difference is None:
-            pieces += [keep(sent[index]) for index, _position in items]
+    for content, position in zip(sent, positions, strict=True):
+        if position is None:
+            pieces.append(keep(content))
+        elif pieces and isinstance(pieces[-1], list) and pieces[-1][1] == position:
+            # The neighbour in the log of the content before.
+            pieces[-1][1] = position + 1
         else:
-            first = items[0][0] + difference
-            pieces.append([first, first + len(items)])
+            pieces.append([position, position + 1])
     return pieces
 
 

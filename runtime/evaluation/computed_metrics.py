@@ -56,8 +56,10 @@ def rouge_1(text: str, expected: str) -> float:
     found = Counter(_words(text))
     wanted = Counter(_words(expected))
     common = (found & wanted).total()
+    if not common:
+        return 0.0
     # The harmonic mean, with both denominators reduced.
-    return 2 * common / (found.total() + wanted.total()) if common else 0.0
+    return 2 * common / (found.total() + wanted.total())
 
 
 def _words(text: str) -> list[str]:
@@ -68,10 +70,12 @@ def _words(text: str) -> list[str]:
 def _space_out(char: str) -> str:
     """Return the character with spaces where a word begins or ends; a space for characters outside of words."""
     # Marks, such as accents, belong to the letter before them.
-    if char.isascii() or unicodedata.category(char).startswith("M"):
-        return char if char.isalnum() or not char.isascii() else " "
+    if unicodedata.category(char).startswith("M"):
+        return char
     if not char.isalnum():
         return " "
+    if char.isascii():
+        return char
     script = unicodedata.name(char, "").partition(" ")[0]
     if script in COUNTED_BY_CHARACTER:
         return f" {char} "
@@ -82,8 +86,9 @@ def _space_out(char: str) -> str:
 
 def _stem(word: str) -> str:
     # Porter's stemmer is for English.
-    is_stemmed = word.isascii() and MAX_UNSTEMMED_LENGTH < len(word) <= MAX_STEMMED_LENGTH
-    return str(_stem_word(word)) if is_stemmed else word
+    if word.isascii() and MAX_UNSTEMMED_LENGTH < len(word) <= MAX_STEMMED_LENGTH:
+        return str(_stem_word(word))
+    return word
 
 
 class ToolTrajectory(Metric):
@@ -162,7 +167,10 @@ class CustomMetric(Metric):
         expected: Sequence[Invocation],
         scenario: ConversationScenario | None = None,
     ) -> MetricResult:
-        reference = None if scenario else list(expected)
+        # A conversation with a simulated user has no expected one.
+        reference: list[Invocation] | None = None
+        if scenario is None:
+            reference = list(expected)
         found = await self._call(list(actual), reference, scenario)
         if not isinstance(found, EvaluationResult):
             raise EvaluationError(f"The function of {self.name} gave no EvaluationResult. Return one.")
@@ -179,4 +187,6 @@ class CustomMetric(Metric):
             return await self._function(metric, *arguments)
         # In a thread: a function may take long, and others run on the loop.
         found = await asyncio.to_thread(self._function, metric, *arguments)
-        return await found if inspect.isawaitable(found) else found
+        if inspect.isawaitable(found):
+            return await found
+        return found

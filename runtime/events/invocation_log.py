@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from runtime.events.calls import REQUEST_INPUT, MadeCall, MadeCalls
+from runtime.events.calls import REQUEST_INPUT, MadeCall, MadeCalls, events_of_invocation
 from runtime.events.event import Event
 from runtime.events.node_info import NodeInfo, is_at_or_below
 
@@ -78,7 +78,7 @@ class InvocationLog:
         """Read the session's events that were committed since the last call."""
         if len(events) == self._position:
             return
-        new = [event for event in events[self._position :] if event.invocation_id == self._invocation_id]
+        new = events_of_invocation(events[self._position :], self._invocation_id)
         self._position = len(events)
         known_calls = len(self.made.in_order)
         self.events += new
@@ -95,7 +95,8 @@ class InvocationLog:
 
     def ended_below(self, path: str) -> Sequence[str]:
         """Return the paths of the complete runs directly below `path`, in the order of their ends."""
-        return self._ended_below[path] if path in self._ended_below else ()
+        # No `[path]`: it would add an entry for each path that somebody asks for.
+        return self._ended_below.get(path, ())
 
     def pending_calls(self, path: str) -> list[MadeCall]:
         """Return the long-running calls of the run, and of the runs below, that wait for their answers."""
@@ -120,11 +121,15 @@ class InvocationLog:
             record.retry_at = info.retry_at or 0.0
         if info.has_ended:
             record.has_ended = True
-            record.output = record.message if info.message_as_output else event.output
+            record.output = event.output
+            if info.message_as_output:
+                record.output = record.message
             record.route = event.actions.route
             self._ended_below[path.rpartition("/")[0]].append(path)
 
 
 def node_path_of(event: Event) -> str:
     """Return the path of the run that an event belongs to; empty for none."""
-    return event.node_info.path if event.node_info else ""
+    if event.node_info is None:
+        return ""
+    return event.node_info.path

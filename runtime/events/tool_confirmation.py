@@ -74,7 +74,7 @@ def default_hint(tool_name: str) -> str:
 
 
 def own_hint(request_args: Mapping[str, Any]) -> str:
-    """Return the words of the tool itself in a confirmation request; empty if the framework asks."""
+    """Return the hint that the tool gave in a confirmation request; empty for the framework's default hint."""
     hint = str(question_in(request_args).get("hint") or "")
     tool_name = str(call_to_confirm(request_args).get("name") or "")
     return "" if hint == default_hint(tool_name) else hint

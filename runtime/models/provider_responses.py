@@ -43,7 +43,9 @@ class PendingCall:
 def count_of(usage: object, name: str) -> int:
     """Return a token count of a provider's usage; 0 if it is missing or null."""
     value = getattr(usage, name, None)
-    return value if isinstance(value, int) else 0
+    if not isinstance(value, int):
+        return 0
+    return value
 
 
 def response_of(
@@ -54,7 +56,9 @@ def response_of(
     sources: types.GroundingMetadata | None = None,
 ) -> types.GenerateContentResponse:
     """Return a piece of an answer, or the whole answer."""
-    content = types.Content(role="model", parts=parts) if parts else None
+    content: types.Content | None = None
+    if parts:
+        content = types.Content(role="model", parts=parts)
     candidate = types.Candidate(content=content, finish_reason=finish_reason, grounding_metadata=sources)
     return types.GenerateContentResponse(candidates=[candidate], usage_metadata=usage, model_version=model)
 
@@ -112,7 +116,9 @@ class CitedSources:
     def add_parts(self, parts: Iterable[types.Part]) -> None:
         """Take the next parts of the answer."""
         for part in parts:
-            kind = None if part.thought_signature or part.text is None else bool(part.thought)
+            kind: bool | None = None
+            if part.text is not None and not part.thought_signature:
+                kind = bool(part.thought)
             if kind is not None and not part.text:
                 continue
             if not self._joins_texts or kind is None or kind != self._kind:
@@ -181,7 +187,9 @@ def text_field(value: object, *names: str) -> str:
 def list_field(value: object, name: str) -> list[object]:
     """Return the items of the list in a field; none if it has no list."""
     items = field_of(value, name)
-    return items if isinstance(items, list) else []
+    if not isinstance(items, list):
+        return []
+    return items
 
 
 def _bytes_of(text: str) -> int:

@@ -139,12 +139,15 @@ class StreamedAnswer:
             parts = [part for part in parts if not part.function_call]
             if not parts:
                 raise failure
-        self._candidate.content = types.Content(role="model", parts=parts) if parts else None
+        self._candidate.content = None
+        if parts:
+            self._candidate.content = types.Content(role="model", parts=parts)
         if self._citations:
             self._candidate.citation_metadata = types.CitationMetadata(citations=self._citations)
-        has_answer = bool(parts) or self._candidate.finish_reason is not None
         # Without a candidate, `LlmResponse.create` reports a refusal or an empty response.
-        self._response.candidates = [self._candidate] if has_answer else None
+        self._response.candidates = None
+        if parts or self._candidate.finish_reason is not None:
+            self._response.candidates = [self._candidate]
         response = LlmResponse.create(self._response)
         if failure is not None:
             response.error_code = failure.code
@@ -168,8 +171,7 @@ class StreamedAnswer:
 
     def _join_texts(self) -> None:
         if self._texts:
-            thought = True if self._is_thought else None
-            self._parts.append(types.Part(text="".join(self._texts), thought=thought))
+            self._parts.append(types.Part(text="".join(self._texts), thought=self._is_thought or None))
             self._texts = []
 
 

@@ -88,7 +88,9 @@ class InMemorySessionService(BaseSessionService):
         config = config or GetSessionConfig()
         selected = _select_events(self._sessions[key].events, config)
         # For a new invocation the events are shared: copying a long history would take longer than the invocation.
-        session.events = selected if config.without_superseded else deep_copy(selected)
+        session.events = selected
+        if not config.without_superseded:
+            session.events = deep_copy(selected)
         return session
 
     async def list_sessions(self, *, app_name: str, user_id: str | None = None) -> ListSessionsResponse:
@@ -100,7 +102,9 @@ class InMemorySessionService(BaseSessionService):
 
     async def initial_state(self, *, app_name: str, user_id: str, session_id: str) -> dict[str, Any]:
         stored = self._sessions.get((app_name, user_id, session_id))
-        return deep_copy(stored.initial_state) if stored else {}
+        if stored is None:
+            return {}
+        return deep_copy(stored.initial_state)
 
     @asynccontextmanager
     async def exclusive_writer(
@@ -125,7 +129,9 @@ class InMemorySessionService(BaseSessionService):
 
     def _warn_of_writer(self, key: _Key) -> None:
         stored = self._sessions.get(key)
-        latest = stored.events[-1].invocation_id if stored and stored.events else "another invocation"
+        latest = "another invocation"
+        if stored and stored.events:
+            latest = stored.events[-1].invocation_id
         logger.warning(
             "An invocation has waited %s s for session %r: %s has not ended. If the loop over its run_async was left "
             "early, for example by break, read run_async inside contextlib.aclosing, which closes it.",
@@ -137,7 +143,7 @@ class InMemorySessionService(BaseSessionService):
     async def _store(self, session: Session, event: Event) -> None:
         stored = self._sessions.get((session.app_name, session.user_id, session.id))
         if stored is None:
-            raise SessionNotFoundError(f"Session {session.id!r} was deleted meanwhile.")
+            raise SessionNotFoundError(f"Session {session.id!r} was deleted before this event was stored.")
         stored.events.append(deep_copy(event))
         stored.last_update_time = update_time(event)
         if event.actions.state_delta:
@@ -175,5 +181,6 @@ def _select_events(events: list[Event], config: GetSessionConfig) -> list[Event]
     if config.after_timestamp is not None:
         events = [event for event in events if event.timestamp >= config.after_timestamp]
     if config.num_recent_events is not None:
-        events = events[-config.num_recent_events :] if config.num_recent_events > 0 else []
+        begin = max(0, len(events) - config.num_recent_events)
+        events = events[begin:]
     return events

@@ -36,8 +36,12 @@ class OutputSchema:
     def __init__(self, given: Any, owner: str) -> None:
         self.given = given
         self._owner = owner
-        self._declared = _as_schema(given, owner) if isinstance(given, dict | types.Schema) else None
-        self._adapter = _adapter_of_schema(self._declared) if self._declared else adapter_of(given, owner)
+        self._declared: types.Schema | None = None
+        if isinstance(given, dict | types.Schema):
+            self._declared = _as_schema(given, owner)
+            self._adapter = _adapter_of_schema(self._declared)
+        else:
+            self._adapter = adapter_of(given, owner)
 
     @cached_property
     def schema(self) -> types.Schema:
@@ -119,7 +123,9 @@ def _core_schema(schema: types.Schema) -> CoreSchema:
         core = core_schema.literal_schema(schema.enum)
     else:
         core = _typed_core_schema(schema)
-    return core_schema.nullable_schema(core) if schema.nullable else core
+    if schema.nullable:
+        return core_schema.nullable_schema(core)
+    return core
 
 
 def _typed_core_schema(schema: types.Schema) -> CoreSchema:
@@ -127,7 +133,7 @@ def _typed_core_schema(schema: types.Schema) -> CoreSchema:
         case types.Type.OBJECT:
             return _object_core_schema(schema)
         case types.Type.ARRAY:
-            items = _core_schema(schema.items) if schema.items else core_schema.any_schema()
+            items = _core_schema(schema.items or types.Schema())
             return core_schema.list_schema(items, min_length=schema.min_items, max_length=schema.max_items)
         case types.Type.STRING:
             return core_schema.str_schema(
@@ -146,7 +152,9 @@ def _typed_core_schema(schema: types.Schema) -> CoreSchema:
 
 
 def _as_int(bound: float | None) -> int | None:
-    return None if bound is None else int(bound)
+    if bound is None:
+        return None
+    return int(bound)
 
 
 def _object_core_schema(schema: types.Schema) -> CoreSchema:

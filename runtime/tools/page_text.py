@@ -1,8 +1,8 @@
 """Text of a web page for a model: its title, its text, and the addresses of its links.
 
 A page may be hostile, so the time is linear in its length: each construct is read once, to its end. Like a browser, the
-reader drops what follows a tag, a comment or a script without an end. Python's own parser would search for the end of
-each of them anew. Knowledge bases read uploaded pages by `read_file.py`, alone in a restricted process.
+reader drops what follows a tag, a comment or a script without an end. Python's own parser would search for the end
+of each of them again. Knowledge bases read uploaded pages by `read_file.py`, alone in a restricted process.
 """
 
 import re

@@ -112,7 +112,9 @@ class SkillToolset(BaseToolset):
         self._discovery_mode = discovery_mode
         self._additional: list[BaseTool | BaseToolset] = []
         for tool in additional_tools:
-            self._additional.append(tool if isinstance(tool, BaseTool | BaseToolset) else FunctionTool(tool))
+            if not isinstance(tool, BaseTool | BaseToolset):
+                tool = FunctionTool(tool)
+            self._additional.append(tool)
         self._tools: list[BaseTool] = [
             LoadSkillTool(self),
             LoadSkillResourceTool(self),
@@ -177,7 +179,10 @@ class SkillToolset(BaseToolset):
             sentences.append(_FIND)
         if SearchSkillsTool in offered:
             sentences.append(_SEARCH)
-        sentences.append(_RUN if RunSkillScriptTool in offered else _RUN_NOT)
+        if RunSkillScriptTool in offered:
+            sentences.append(_RUN)
+        else:
+            sentences.append(_RUN_NOT)
         instruction = " ".join(sentences)
         if self.tool_name_prefix:
             for tool in self._tools:
@@ -187,7 +192,10 @@ class SkillToolset(BaseToolset):
         llm_request.append_instructions([instruction])
 
     def setup_problems(self) -> list[SetupProblem]:
-        return [problem for toolset in self._toolsets() for problem in toolset.setup_problems()]
+        problems: list[SetupProblem] = []
+        for toolset in self._toolsets():
+            problems += toolset.setup_problems()
+        return problems
 
     async def close(self) -> None:
         for toolset in self._toolsets():
@@ -366,23 +374,30 @@ class RunSkillScriptTool(FunctionTool):
         argv = [path, *_arguments(args)]
         code = _SCRIPT_RUNNER.format(given=json.dumps({"argv": argv, "files": _encode_files(skill)}))
         result = await executor.execute_code_async(tool_context.invocation, CodeExecutionInput(code))
-        if result.exit_code is None:
-            is_failed = bool(result.stderr)
-        else:
+        # An executor that runs no process has no exit code.
+        is_failed = bool(result.stderr)
+        if result.exit_code is not None:
             is_failed = result.exit_code != 0
+        status = "success"
+        if is_failed:
+            status = "error"
         return {
             "skill_name": skill.name,
             "file_path": file_path,
             "stdout": result.stdout,
             "stderr": result.stderr,
-            "status": "error" if is_failed else "success",
+            "status": status,
         }
 
 
 def _tools_of_read_skills(context: ReadonlyContext) -> set[str]:
     """Return the names of the tools that the skills which the agent has read gave to it."""
     prefix = _STATE_KEY.format(agent=context.agent_name, skill="")
-    return {name for key in context.state if key.startswith(prefix) for name in context.state[key] or ()}
+    names: set[str] = set()
+    for key in context.state:
+        if key.startswith(prefix):
+            names.update(context.state[key] or ())
+    return names
 
 
 def _arguments(args: dict[str, Any] | list[str] | None) -> list[str]:
@@ -397,8 +412,9 @@ def _arguments(args: dict[str, Any] | list[str] | None) -> list[str]:
 def _encode_files(skill: Skill) -> dict[str, str]:
     encoded = {}
     for path, content in skill.resources.by_path().items():
-        data = content.encode() if isinstance(content, str) else content
-        encoded[path] = base64.b64encode(data).decode()
+        if isinstance(content, str):
+            content = content.encode()
+        encoded[path] = base64.b64encode(content).decode()
     return encoded
 
 

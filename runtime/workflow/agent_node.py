@@ -38,21 +38,25 @@ class AgentNode(BaseNode):
         return isinstance(self.agent, LlmAgent) and self.agent.mode == "task"
 
     async def _run_impl(self, *, ctx: NodeContext, node_input: Any) -> AsyncGenerator[Any, None]:
-        message = None if node_input is None else as_content(node_input)
-        sees_history = "include_contents" in self.agent.model_fields_set
         call = NodeCall(
-            ctx.node_path,
-            input=node_input,
-            # The message that began the invocation is in the history already.
-            message=None if sees_history and message is ctx.user_content else message,
-            sees_history=sees_history,
-            state_schema=ctx.invocation.node.state_schema if ctx.invocation.node else None,
+            ctx.node_path, input=node_input, sees_history="include_contents" in self.agent.model_fields_set
         )
-        invocation = replace(self._invocation(ctx), node=call, user_content=message or ctx.user_content)
+        user_content = ctx.user_content
+        if node_input is not None:
+            user_content = as_content(node_input)
+            # The message that began the invocation is in the history already.
+            if not call.sees_history or user_content is not ctx.user_content:
+                call = replace(call, message=user_content)
+        if ctx.invocation.node:
+            call = replace(call, state_schema=ctx.invocation.node.state_schema)
+        invocation = replace(self._invocation(ctx), node=call, user_content=user_content)
         async with aclosing(self.agent.run_async(invocation)) as events:
             async for event in events:
                 yield event
-        yield self._result_of_task(ctx) if self.is_task else self._output(ctx)
+        if self.is_task:
+            yield self._result_of_task(ctx)
+        else:
+            yield self._output(ctx)
 
     def _invocation(self, ctx: NodeContext) -> InvocationContext:
         """Return the context of the agent's call."""
@@ -60,7 +64,7 @@ class AgentNode(BaseNode):
         return replace(ctx.invocation, agent=self.agent, resuming=resuming)
 
     def _is_answered(self, ctx: NodeContext) -> bool:
-        """Return True if the person has answered the node's question, and the agent has not gone on yet."""
+        """Return True if the person has answered the node's question, and the agent has not continued yet."""
         if not ctx.resume_inputs:
             return False
         for event in reversed(ctx.invocation.events()):

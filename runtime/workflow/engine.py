@@ -99,8 +99,9 @@ class WorkflowEngine:
                 break
             except Exception as error:
                 failed_attempts = record.failed_attempts + 1
-                retry = run.node.retry_config
-                delay = retry.delay_after(failed_attempts, error) if retry else None
+                delay: float | None = None
+                if run.node.retry_config:
+                    delay = run.node.retry_config.delay_after(failed_attempts, error)
                 # Another attempt would give a second output again.
                 if delay is None or isinstance(error, SeveralOutputsError):
                     self._ctx.scope.note_failure(error, self._ctx.agent.name, run.path)
@@ -368,7 +369,7 @@ class ChildRuns:
         if use_sub_branch:
             segment = f"{child.name}@{run_id}"
             branch = f"{branch}.{segment}" if branch else segment
-        # A task, because the others go on when one of several waits for an answer.
+        # A task, because the others continue when one of several waits for an answer.
         task = asyncio.create_task(self._run_node(NodeRun(child, path, node_input, branch), slots))
         self._tasks[path] = task
         record = await task

@@ -207,13 +207,18 @@ class FunctionNode(BaseNode):
             yield await self._func(**arguments)
         else:
             result = await run_in_tool_thread(self._func, **arguments)
+            # A plain function may return a coroutine or a future.
             yield await result if inspect.isawaitable(result) else result
 
     def _arguments(self, ctx: NodeContext, node_input: Any) -> dict[str, Any]:
         arguments: dict[str, Any] = {}
         context_names = self._context_names
         binds_input = self.parameter_binding == "node_input"
-        values: Mapping[str, Any] = self._fields_of(node_input) if binds_input else ctx.state
+        values: Mapping[str, Any] = ctx.state
+        source = "state"
+        if binds_input:
+            values = self._fields_of(node_input)
+            source = "input"
         for name, parameter in self._parameters.items():
             if name in context_names:
                 arguments[name] = ctx
@@ -224,10 +229,9 @@ class FunctionNode(BaseNode):
             elif name in values:
                 arguments[name] = self._convert(parameter, values[name])
             elif parameter.default is _EMPTY:
-                place = "input" if binds_input else "state"
                 raise NodeDataError(
-                    f"Node {self.name!r} needs {name!r}, which is not in the {place}. Let an earlier node write it, or "
-                    "give the parameter a default."
+                    f"Node {self.name!r} needs {name!r}, which is not in the {source}. Let an earlier node write it, "
+                    "or give the parameter a default."
                 )
         return arguments
 

@@ -14,7 +14,7 @@ from runtime.workflow.errors import NodeWaitsError
 from runtime.workflow.node_context import UNLIMITED, NodeContext
 
 _WAITS = object()
-"""In place of the output of an item that waits for an answer: the other items go on."""
+"""In place of the output of an item that waits for an answer: the other items continue."""
 
 
 class ParallelWorker(BaseNode):

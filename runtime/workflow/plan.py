@@ -107,7 +107,7 @@ class Plan:
     def _end(self, path: str, record: RunRecord) -> None:
         name = name_of_run(path)
         queue = self._queues.get(name)
-        # A path that is not expected: the graph has changed since. What still fits goes on.
+        # A path that is not expected: the graph has changed since. What still fits continues.
         if queue is None or not queue.inputs or queue.first_path != path:
             return
         _, branch = queue.inputs.popleft()

@@ -67,14 +67,14 @@ class ToolNode(AgentNode):
         Raises:
             NodeDataError: the tool has several parameters and the input is no object.
         """
-        declaration = self._tool._get_declaration()
-        schema = declaration.parameters if declaration else None
-        names = list(schema.properties or ()) if schema else []
-        required = list(schema.required or ()) if schema else []
+        schema = self._parameters()
+        names = list(schema.properties or ())
         if isinstance(node_input, types.Content):
             node_input = text_in(node_input)
-        if isinstance(node_input, str) and len(names) != 1:
-            node_input = fit(node_input, _ARGUMENTS, f"The input of node {self.name!r}") if names else {}
+        if isinstance(node_input, str) and not names:
+            node_input = {}
+        elif isinstance(node_input, str) and len(names) > 1:
+            node_input = fit(node_input, _ARGUMENTS, f"The input of node {self.name!r}")
         if isinstance(node_input, BaseModel):
             node_input = node_input.model_dump()
         if node_input is None:
@@ -86,9 +86,18 @@ class ToolNode(AgentNode):
                     f"{type(node_input).__name__}. Let the node before it return a dict."
                 )
             node_input = {names[0]: node_input}
-        missing = {name: ctx.state[name] for name in required if name not in node_input and name in ctx.state}
+        missing: dict[str, Any] = {}
+        for name in schema.required or ():
+            if name not in node_input and name in ctx.state:
+                missing[name] = ctx.state[name]
         arguments: dict[str, Any] = as_json({**missing, **node_input})
         return arguments
+
+    def _parameters(self) -> types.Schema:
+        declaration = self._tool._get_declaration()
+        if declaration is None or declaration.parameters is None:
+            return types.Schema()
+        return declaration.parameters
 
     def result(self, ctx: NodeContext) -> Any:
         """Return the latest response to the call; None without one."""

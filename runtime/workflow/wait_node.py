@@ -67,7 +67,7 @@ class WaitNode(ToolNode):
 
     @property
     def needs_slot(self) -> bool:
-        """Return False: others may run meanwhile."""
+        """Return False: a node that only waits takes no slot from others."""
         return False
 
     async def _run_impl(self, *, ctx: NodeContext, node_input: Any) -> AsyncGenerator[Any, None]:
@@ -78,7 +78,9 @@ class WaitNode(ToolNode):
         result = self.result(ctx)
         if isinstance(result, dict) and result.get("status") == ResponseStatus.CANCELLED:
             raise NodeWaitsError
-        yield text_in(node_input) if isinstance(node_input, types.Content) else node_input
+        if isinstance(node_input, types.Content):
+            node_input = text_in(node_input)
+        yield node_input
 
     def _end(self) -> datetime:
         """Return the end of a wait that begins now."""

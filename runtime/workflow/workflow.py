@@ -94,10 +94,14 @@ class Workflow(BaseAgent):
 
     async def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
         path = self._path(ctx)
-        given = ctx.user_content if ctx.node is None or ctx.node.input is None else ctx.node.input
+        given: Any = ctx.user_content
+        if ctx.node is not None and ctx.node.input is not None:
+            given = ctx.node.input
         workflow_input = fit(given, self._input_adapter, f"The input of workflow {self.name!r}")
         plan = Plan(self._graph, self.name, path, workflow_input, ctx.branch)
-        schema = self.state_schema or (ctx.node.state_schema if ctx.node else None)
+        schema = self.state_schema
+        if schema is None and ctx.node is not None:
+            schema = ctx.node.state_schema
         engine = WorkflowEngine(ctx, plan, schema, self.max_concurrency)
         async with aclosing(engine.events()) as events:
             async for event in events:
@@ -137,4 +141,6 @@ def _agents_of(node: BaseNode) -> list[BaseAgent]:
         return _agents_of(node.worker)
     if isinstance(node, FunctionNode) and node.gate is not None:
         return _agents_of(node.gate)
-    return [node.agent] if isinstance(node, AgentNode) else []
+    if isinstance(node, AgentNode):
+        return [node.agent]
+    return []

@@ -76,9 +76,14 @@ async def given_answers(context: Context) -> tuple[InputResponses | None, str | 
         return None, None
     if asked.sample:
         sample = await answer_of_model(context, asked.sample)
-        return ({asked.key: sample}, asked.state) if sample else (None, None)
-    values = confirmation.payload if isinstance(confirmation.payload, dict) else {}
-    fields = {name: values[name] for name in asked.fields if name in values}
+        if sample is None:
+            return None, None
+        return {asked.key: sample}, asked.state
+    fields: dict[str, Any] = {}
+    if isinstance(confirmation.payload, dict):
+        for name in asked.fields:
+            if name in confirmation.payload:
+                fields[name] = confirmation.payload[name]
     answer = ElicitResult(action="decline")
     if confirmation.confirmed:
         try:
@@ -89,14 +94,16 @@ async def given_answers(context: Context) -> tuple[InputResponses | None, str | 
 
 
 def why_declined(context: Context) -> str | None:
-    """Return why the call does not go on if the person has declined what it needs and the server cannot be told."""
+    """Return why the call cannot continue: the person declined what it needs, and the server cannot be told."""
     asked = _answered_question(context)
     confirmation = context.tool_confirmation
     if asked is None or (confirmation and confirmation.confirmed):
         return None
     if asked.sample:
         return NOT_ALLOWED
-    return NOT_OPENED if asked.key == _REFUSAL else None
+    if asked.key == _REFUSAL:
+        return NOT_OPENED
+    return None
 
 
 def ask_person(context: Context, server_name: str, result: InputRequiredResult) -> bool:
@@ -111,13 +118,17 @@ def ask_person(context: Context, server_name: str, result: InputRequiredResult) 
             properties = schema.get("properties")
             if not isinstance(properties, dict):
                 properties = {}
-            fields = {name: _beginning(property_) for name, property_ in properties.items() if name != _ASKED}
+            fields: dict[str, Any] = {}
+            for name, property_ in properties.items():
+                if name != _ASKED:
+                    fields[name] = _beginning(property_)
             form = _Question(key=key, fields=list(fields), state=state)
             return _ask(context, _attribute(server_name, message), form, fields)
         case ElicitRequest(params=ElicitRequestURLParams() as page):
             if not page.url.startswith(_WEB):
                 return False
-            return _ask(context, _attribute(server_name, _words_of(page)), _Question(key=key, state=state))
+            words = _attribute(server_name, _text_with_address(page))
+            return _ask(context, words, _Question(key=key, state=state))
         case CreateMessageRequest(params=sample):
             prompt = prompt_of(context, sample)
             if prompt is None:
@@ -137,7 +148,7 @@ def ask_to_open_pages(context: Context, server_name: str, error: MCPError) -> bo
         return False
     if not pages or not all(page.url.startswith(_WEB) for page in pages):
         return False
-    words = "\n".join(map(_words_of, pages))
+    words = "\n".join(map(_text_with_address, pages))
     return _ask(context, _attribute(server_name, words), _Question(key=_REFUSAL))
 
 
@@ -168,7 +179,7 @@ def _attribute(server_name: str, message: str) -> str:
     return f"{server_name} asks: {message}"
 
 
-def _words_of(page: ElicitRequestURLParams) -> str:
+def _text_with_address(page: ElicitRequestURLParams) -> str:
     return f"{page.message} {page.url}"
 
 

@@ -106,9 +106,14 @@ def challenge_of(verifier: str) -> dict[str, str | None]:
 def with_query(url: str, query: dict[str, str | None]) -> str:
     """Return the URL with these parameters, in place of its own with the same names; leave out empty values."""
     parts = urlsplit(url)
-    kept = [(key, value) for key, value in parse_qsl(parts.query, keep_blank_values=True) if key not in query]
-    new = [(key, value) for key, value in query.items() if value]
-    return parts._replace(query=urlencode(kept + new)).geturl()
+    pairs: list[tuple[str, str]] = []
+    for key, own_value in parse_qsl(parts.query, keep_blank_values=True):
+        if key not in query:
+            pairs.append((key, own_value))
+    for key, value in query.items():
+        if value:
+            pairs.append((key, value))
+    return parts._replace(query=urlencode(pairs)).geturl()
 
 
 async def request_token(
@@ -127,13 +132,16 @@ async def request_token(
     token = answer.get("access_token")
     if not isinstance(token, str) or not token:
         raise ExchangeError("The authorization server's answer has no access token.")
+    expires_at: int | None = None
     seconds = _seconds(answer.get("expires_in"))
+    if seconds is not None:
+        expires_at = int(time.time()) + seconds
     return OAuth2Auth(
         access_token=token,
         # Without rotation, the server expects the same refresh token again.
         refresh_token=_text(answer.get("refresh_token")) or client.refresh_token,
         scope=_text(answer.get("scope")) or client.scope,
-        expires_at=None if seconds is None else int(time.time()) + seconds,
+        expires_at=expires_at,
     )
 
 

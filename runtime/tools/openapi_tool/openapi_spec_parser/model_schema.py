@@ -122,8 +122,10 @@ class _Converter:
     def _plain(self, node: Json, path: tuple[str, ...], depth: int) -> Json:
         kinds = _types_of(node)
         converted: Json = {}
-        if kinds:
-            converted["type"] = kinds[0] if len(kinds) == 1 else kinds
+        if len(kinds) == 1:
+            converted["type"] = kinds[0]
+        elif kinds:
+            converted["type"] = kinds
         for key, value in node.items():
             if (key in _TEXTS and isinstance(value, str)) or (key in _NUMBERS and _is_number(value)):
                 converted[key] = value
@@ -167,8 +169,11 @@ class _Converter:
 def _types_of(node: Json) -> list[str]:
     """Return the types that a schema allows; infer the type of a schema without `type` from its other fields."""
     given = node.get("type")
-    named = given if isinstance(given, list) else [given]
-    kinds = [kind for kind in dict.fromkeys(str(name).lower() for name in named) if kind in _TYPES]
+    kinds: list[str] = []
+    for name in given if isinstance(given, list) else [given]:
+        kind = str(name).lower()
+        if kind in _TYPES and kind not in kinds:
+            kinds.append(kind)
     if not kinds and as_object(node.get("properties")):
         kinds = ["object"]
     if not kinds and "items" in node:
@@ -179,7 +184,9 @@ def _types_of(node: Json) -> list[str]:
 
 
 def _choices(node: Json) -> list[Any]:
-    values = [node["const"]] if "const" in node else as_list(node.get("enum"))
+    values = as_list(node.get("enum"))
+    if "const" in node:
+        values = [node["const"]]
     choices = []
     for value in values:
         if isinstance(value, str | int | float):

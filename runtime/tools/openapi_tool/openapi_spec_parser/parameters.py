@@ -90,7 +90,9 @@ def read_parameters(
     names = []
     for parameter in parameters:
         name = parameter.original_name
-        names.append(name if preserve_names and name else argument_name(name, parameter.location))
+        if not name or not preserve_names:
+            name = argument_name(name, parameter.location)
+        names.append(name)
     unique = unique_argument_names(names)
     return [replace(item, name=name) for item, name in zip(parameters, unique, strict=True)], body
 
@@ -103,6 +105,8 @@ def _read_parameter(node: Json) -> ApiParameter | None:
         return None
     style = as_text(node.get("style")) or _DEFAULT_STYLES[location]
     explode = node.get("explode")
+    if not isinstance(explode, bool):
+        explode = style == "form"
     content = as_object(node.get("content"))
     described = node
     if content:
@@ -115,7 +119,7 @@ def _read_parameter(node: Json) -> ApiParameter | None:
         required=location == "path" or node.get("required") is True,
         description=as_text(node.get("description")),
         style=style,
-        explode=explode if isinstance(explode, bool) else style == "form",
+        explode=explode,
         allow_reserved=node.get("allowReserved") is True,
         is_json=bool(content),
     )
