@@ -30,8 +30,10 @@ ToGenai = Callable[[Part], types.Part | Sequence[types.Part] | None]
 def to_a2a(part: types.Part) -> Part | None:
     """Return the part as A2A sends it; None for an empty part and for a kind that A2A does not support."""
     if part.text:
-        metadata = {ADK_THOUGHT: True} if part.thought else {}
-        return with_metadata(Part(text=valid_text(part.text)), metadata)
+        text = Part(text=valid_text(part.text))
+        if part.thought:
+            text.metadata.update({ADK_THOUGHT: True})
+        return text
     if part.inline_data and part.inline_data.data is not None:
         blob = part.inline_data
         return _file_part(blob.mime_type, blob.display_name, raw=blob.data)
@@ -56,7 +58,7 @@ def to_genai(part: Part) -> types.Part | None:
             return types.Part(inline_data=blob)
         # As text: a model refuses a file whose address its provider cannot fetch.
         case "url" if part.url:
-            return types.Part(text=f"{part.filename}: {part.url}" if part.filename else part.url)
+            return types.Part(text=": ".join(filter(None, [part.filename, part.url])))
         # As text: neither users nor models read JSON objects in a content.
         case "data" if metadata_of(part).get(ADK_TYPE) not in (FUNCTION_CALL, FUNCTION_RESPONSE):
             return types.Part(text=f"```json\n{json_of(part)}\n```")
@@ -68,7 +70,9 @@ def converted_by(convert: Callable[[F], T | Sequence[T] | None], part: F) -> lis
     made = convert(part)
     if made is None:
         return []
-    return list(made) if isinstance(made, Sequence) else [made]
+    if isinstance(made, Sequence):
+        return list(made)
+    return [made]
 
 
 def data_part(value: dict[str, Any], metadata: dict[str, Any] | None = None) -> Part:
@@ -100,9 +104,11 @@ def function_call_in(part: Part) -> types.FunctionCall | None:
     name = data.get("name")
     call_id = data.get("id")
     args = data.get("args")
+    if not isinstance(args, dict):
+        args = {}
     if not isinstance(name, str) or not isinstance(call_id, str):
         return None
-    return types.FunctionCall(id=call_id, name=name, args=args if isinstance(args, dict) else {})
+    return types.FunctionCall(id=call_id, name=name, args=args)
 
 
 def function_call_part(call: types.FunctionCall) -> Part:

@@ -38,12 +38,17 @@ def walk(agent: BaseAgent) -> Iterator[BaseAgent]:
     yield from agent.descendants()
 
 
+def walk_trees(root: BaseAgent) -> Iterator[BaseAgent]:
+    """Yield the agents of the tree and of agents used as tools, without repetition."""
+    for tree in trees_of(root):
+        yield from walk(tree)
+
+
 def agents_named(root: BaseAgent, name: str) -> Iterator[BaseAgent]:
     """Yield the agents with this name in all trees of an app."""
-    for tree in trees_of(root):
-        for agent in walk(tree):
-            if agent.name == name:
-                yield agent
+    for agent in walk_trees(root):
+        if agent.name == name:
+            yield agent
 
 
 def check_names(root: BaseAgent, *, is_resumable: bool) -> None:
@@ -67,18 +72,19 @@ def check_names(root: BaseAgent, *, is_resumable: bool) -> None:
 
 def tools_of(agent: BaseAgent) -> list[BaseTool | BaseToolset]:
     """Return the agent's tools and toolsets, without querying the toolsets, which may need a network."""
-    return agent.canonical_tool_sources if isinstance(agent, LlmAgent) else []
+    if not isinstance(agent, LlmAgent):
+        return []
+    return agent.canonical_tool_sources
 
 
 def toolsets_of(root: BaseAgent) -> Iterable[BaseToolset]:
     """Return the toolsets of the tree and of agents used as tools, without repetition."""
     # By `id()`: toolsets need not be hashable, and several agents may share a toolset.
     toolsets: dict[int, BaseToolset] = {}
-    for tree in trees_of(root):
-        for agent in walk(tree):
-            for tool in tools_of(agent):
-                if isinstance(tool, BaseToolset):
-                    toolsets[id(tool)] = tool
+    for agent in walk_trees(root):
+        for tool in tools_of(agent):
+            if isinstance(tool, BaseToolset):
+                toolsets[id(tool)] = tool
     return toolsets.values()
 
 
@@ -102,15 +108,23 @@ async def answered_by_of_tool(root: BaseAgent, agent_name: str, tool_name: str) 
     if tool_name in FRAMEWORK_CALLS | REMOTE_QUESTIONS:
         return PERSON
     agent = next((agent for agent in walk(root) if agent.name == agent_name), None)
-    sources = tools_of(agent) if agent else []
+    if agent is None:
+        return SITE
+    sources = tools_of(agent)
     for source in sources:
-        tools = await source.get_tools_with_prefix() if isinstance(source, BaseToolset) else [source]
+        tools: list[BaseTool] = []
+        if isinstance(source, BaseToolset):
+            # One after another: a server that cannot be reached is asked only if no tool before has the name.
+            tools = await source.get_tools_with_prefix()
+        else:
+            tools.append(source)
         for tool in tools:
             if tool.name == tool_name:
                 return tool.answered_by
     # Only the session knows the names of its client's tools. A call of a tool that the agent does not have is one.
-    has_client_tools = any(isinstance(source, ClientToolset) for source in sources)
-    return PERSON if has_client_tools else SITE
+    if any(isinstance(source, ClientToolset) for source in sources):
+        return PERSON
+    return SITE
 
 
 def _path(agent: BaseAgent) -> str:

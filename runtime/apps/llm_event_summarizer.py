@@ -55,9 +55,12 @@ class LlmEventSummarizer(BaseEventsSummarizer):
         Raises:
             ModelError: the model call failed.
         """
-        conversation = "\n".join(line for event in events for line in _lines(event))
-        if not conversation:
+        lines: list[str] = []
+        for event in events:
+            lines += _lines(event)
+        if not lines:
             return None
+        conversation = "\n".join(lines)
         # Not `str.format`: template and conversation may contain braces.
         prompt = self._template.replace(PLACEHOLDER, conversation)
         content = types.Content(role="user", parts=[types.Part(text=prompt)])

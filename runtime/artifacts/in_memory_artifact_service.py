@@ -56,16 +56,23 @@ class InMemoryArtifactService(BaseArtifactService):
 
     def _find(self, key: Key, version: int | None) -> tuple[types.Part, ArtifactVersion] | None:
         versions = self._versions.get(key, [])
-        index = len(versions) - 1 if version is None else version
-        return versions[index] if 0 <= index < len(versions) else None
+        if version is None:
+            version = len(versions) - 1
+        if 0 <= version < len(versions):
+            return versions[version]
+        return None
 
 
 def _mime_type(artifact: types.Part) -> str | None:
     if artifact.inline_data is not None:
         return artifact.inline_data.mime_type
-    return None if artifact.text is None else "text/plain"
+    if artifact.text is not None:
+        return "text/plain"
+    return None
 
 
 def _key(app_name: str, user_id: str, session_id: str, filename: str) -> Key:
-    # An empty session id: files of the user are the same in all sessions.
-    return (app_name, user_id, "" if filename.startswith(USER_PREFIX) else session_id, filename)
+    # Files of the user are the same in all sessions.
+    if filename.startswith(USER_PREFIX):
+        session_id = ""
+    return app_name, user_id, session_id, filename

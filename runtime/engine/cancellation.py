@@ -111,16 +111,17 @@ class CancellableRun:
             stored: the session's events as they are stored now; `ctx` may lack the last one.
         """
         stored_ids = {event.id for event in stored}
-        texts = [
-            streamed for event_id, streamed in self._streamed_texts.items() if event_id not in stored_ids
-        ]
-        events = []
-        for streamed in texts:
-            text = "".join(streamed.pieces)
-            events.append(interrupted_event(streamed.author, ctx.invocation_id, text, branch=streamed.branch))
+        events: list[Event] = []
+        for event_id, streamed in self._streamed_texts.items():
+            if event_id not in stored_ids:
+                text = "".join(streamed.pieces)
+                events.append(
+                    interrupted_event(streamed.author, ctx.invocation_id, text, branch=streamed.branch)
+                )
+        has_text = bool(events)
         events += seal_events(stored, ctx.invocation_id, SEAL_REASON)
         # Without a text nothing would mark the invocation as interrupted.
-        if not texts:
+        if not has_text:
             events.append(interrupted_event(ctx.agent.name, ctx.invocation_id))
         return events
 

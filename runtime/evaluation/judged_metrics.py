@@ -5,6 +5,7 @@ tools and people, so every instruction says that it is to be judged and never ob
 own, such as `Safety`, is a rubric that no criterion has to write: it shares the code of the rubrics.
 """
 
+from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any, ClassVar, Literal
 
@@ -183,11 +184,14 @@ class RubricsMetric(_JudgedMetric):
             properties.append({"rubric_id": rubric.rubric_id, "property": text})
         material = {**material, "properties": properties}
         answers = await self._judge.verdicts(self.instruction, material, _PropertyVerdicts)
-        all_verdicts = [verdict for answer in answers for verdict in answer.verdicts]
+        verdicts_on: defaultdict[str, list[_PropertyVerdict]] = defaultdict(list)
+        for answer in answers:
+            for verdict in answer.verdicts:
+                verdicts_on[verdict.rubric_id].append(verdict)
         total = 0.0
         scores = []
         for rubric in rubrics:
-            verdicts = [verdict for verdict in all_verdicts if verdict.rubric_id == rubric.rubric_id]
+            verdicts = verdicts_on[rubric.rubric_id]
             if not verdicts:
                 raise EvaluationError(f"The judge model gave no verdict on the rubric {rubric.rubric_id!r}.")
             is_fulfilled, reason = majority(verdicts, "yes")

@@ -19,8 +19,12 @@ _MARK = re.compile(r"<(?=\s*+(?:/\s*+)?quotation)", re.IGNORECASE)
 
 def quote_parts(author: str, parts: list[types.Part]) -> list[types.Part]:
     """Return the agent's parts as quotations in a user message; an empty list if there are only thoughts."""
-    quoted = [quotation for part in parts for quotation in _quote_part(author, part)]
-    return [types.Part(text=HEADING), *quoted] if quoted else []
+    quoted: list[types.Part] = []
+    for part in parts:
+        quoted += _quote_part(author, part)
+    if not quoted:
+        return []
+    return [types.Part(text=HEADING), *quoted]
 
 
 def is_quotation(content: types.Content) -> bool:

@@ -6,6 +6,7 @@ was before the earlier rewind. `effective_path` decides on positions; this modul
 """
 
 from collections.abc import Sequence
+from itertools import chain
 
 from runtime.events.allowances import withdrawn_tool
 from runtime.events.effective_path import EffectivePath, Rewind, find_path
@@ -48,7 +49,7 @@ def drop_rewound(events: Sequence[Event]) -> list[Event]:
         return list(events)
     kept: list[Event] = []
     rewound_times: set[float] = set()
-    effective = {index for span in path.spans for index in span}
+    effective = set(chain.from_iterable(path.spans))
     for index, event in enumerate(events):
         if event.actions.rewind_before_invocation_id is not None:
             continue
@@ -76,7 +77,10 @@ def rewinds_past_start(events: Sequence[Event]) -> bool:
 
 def index_of_invocation(events: Sequence[Event], invocation_id: str) -> int:
     """Return the index of the invocation's first event; `len(events)` when the invocation has none."""
-    return next((i for i, event in enumerate(events) if event.invocation_id == invocation_id), len(events))
+    for index, event in enumerate(events):
+        if event.invocation_id == invocation_id:
+            return index
+    return len(events)
 
 
 def _summarizes_rewound(event: Event, rewound_times: set[float]) -> bool:

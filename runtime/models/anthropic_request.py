@@ -55,10 +55,10 @@ def _tools(config: types.GenerateContentConfig, model: str, is_thinking: bool) -
     functions = functions_of(config, model)
     if not functions:
         return {}
-    tools = [
-        {"name": function.name, "description": function.description, "input_schema": function.parameters}
-        for function in functions
-    ]
+    tools: list[Json] = []
+    for function in functions:
+        declaration = {"name": function.name, "description": function.description}
+        tools.append({**declaration, "input_schema": function.parameters})
     choice = choice_of(config)
     # While it thinks, Claude cannot be forced to call a function.
     forced = choice == "none" or (choice == "any" and not is_thinking)

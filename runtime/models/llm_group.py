@@ -39,7 +39,10 @@ class LlmGroup(BaseLlm):
         )
 
     def setup_problems(self) -> list[SetupProblem]:
-        return [problem for model in self.models for problem in model.setup_problems()]
+        problems: list[SetupProblem] = []
+        for model in self.models:
+            problems += model.setup_problems()
+        return problems
 
 
 def as_models(models: Iterable[BaseLlm | str]) -> list[BaseLlm]:

@@ -7,7 +7,7 @@ import pytest
 
 from runtime.agents.base_agent import BaseAgent
 from runtime.agents.llm_agent import LlmAgent
-from runtime.agents.tree import trees_of, walk
+from runtime.agents.tree import walk_trees
 from runtime.apps.app import App
 from runtime.testing.agent_runner import AgentRunner
 from runtime.testing.matchers import EventMatcher, outline
@@ -21,7 +21,7 @@ def scripted_model(monkeypatch: pytest.MonkeyPatch) -> ScriptModel:
     def script(agent: BaseAgent | App, *turns: Turn) -> ScriptedModel:
         model = ScriptedModel(turns=list(turns))
         root = agent.root_agent if isinstance(agent, App) else agent
-        for member in (member for tree in trees_of(root) for member in walk(tree)):
+        for member in walk_trees(root):
             if isinstance(member, LlmAgent):
                 # Restored at the end of the test: agents are objects of modules, shared by all tests.
                 monkeypatch.setattr(member, "model", model)

@@ -66,10 +66,10 @@ class FinishTaskTool(AnswerTool):
 
 def finishes_task(event: Event) -> bool:
     """Return True if the event holds the accepted result of a task."""
-    responses = event.get_function_responses()
-    return any(
-        answer.name == FINISH_TASK and answer.response == {"result": TASK_COMPLETED} for answer in responses
-    )
+    for answer in event.get_function_responses():
+        if answer.name == FINISH_TASK and answer.response == {"result": TASK_COMPLETED}:
+            return True
+    return False
 
 
 class TaskAgentTool(AgentTool):
@@ -123,7 +123,7 @@ class TaskAgentTool(AgentTool):
             branch=child_of(ctx.branch, ctx.agent.name, name),
             resuming=any(event.invocation_id == ctx.invocation_id for event in own),
             node=NodeCall(
-                child_path(ctx.node.path if ctx.node else f"{ctx.agent.name}@1", self.name, call_id),
+                child_path(ctx.node_path or f"{ctx.agent.name}@1", self.name, call_id),
                 message=message,
                 isolation_scope=call_id,
             ),
@@ -132,8 +132,10 @@ class TaskAgentTool(AgentTool):
     def _result_in(self, events: list[Event]) -> Any:
         """Return the result that the agent's events hold; None while it waits."""
         if self.is_task:
-            ends = [event.actions for event in events if finishes_task(event)]
-            return ends[-1].set_model_response if ends else None
+            for event in reversed(events):
+                if finishes_task(event):
+                    return event.actions.set_model_response
+            return None
         own = [event for event in events if event.author != "user"]
         # The last call: it waits itself, or for an agent that it has called.
         if any(made.is_pending for made in made_calls(events)) or (own and own[-1].get_function_calls()):

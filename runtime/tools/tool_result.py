@@ -126,7 +126,10 @@ def take_files(result: Any, tool_name: str, call_id: str | None) -> tuple[Any, l
 def files_in(response: object) -> list[ArtifactReference]:
     """Return the files described in a function response. A name or version that no file can have is left out."""
     if isinstance(response, list):
-        return [file for item in response for file in files_in(item)]
+        files: list[ArtifactReference] = []
+        for item in response:
+            files += files_in(item)
+        return files
     if not isinstance(response, dict):
         return []
     match response:

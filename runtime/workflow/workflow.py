@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from itertools import chain
 from typing import Any
 
 from pydantic import BaseModel, Field, PrivateAttr, TypeAdapter
@@ -64,7 +65,7 @@ class Workflow(BaseAgent):
         for node in self._graph.nodes.values():
             if self.state_schema is not None and isinstance(node, FunctionNode):
                 _check_parameters(node, self.state_schema)
-        self.sub_agents = [agent for node in self._graph.nodes.values() for agent in _agents_of(node)]
+        self.sub_agents = list(chain.from_iterable(map(_agents_of, self._graph.nodes.values())))
         super().model_post_init(context)
 
     def clone(self, update: dict[str, Any] | None = None) -> BaseAgent:

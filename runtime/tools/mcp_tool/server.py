@@ -97,8 +97,9 @@ def connection_of(
 async def release(holder: object) -> None:
     """Give up the holder's connections; close connections of the running event loop without another holder."""
     loop = asyncio.get_running_loop()
-    held = [(key, entry) for key, entry in _entries.items() if key.loop is loop and holder in entry.holders]
-    for key, entry in held:
+    for key, entry in list(_entries.items()):
+        if key.loop is not loop or holder not in entry.holders:
+            continue
         entry.holders.discard(holder)
         if not entry.holders:
             del _entries[key]
@@ -161,14 +162,18 @@ class McpServer:
             MCPError: the server answered with an error, or did not answer in time.
         """
         headers = await self._headers_of(context)
-        token = await self._headers.token(context) if self._wants_sign_in else {}
+        token: Headers = {}
+        if self._wants_sign_in:
+            token = await self._headers.token(context)
         # Without a token, then with the kept token, then with a renewed token.
         for _ in range(2):
             try:
                 return await self._send({**headers, **token}, send)
             except SignInNeededError as error:
                 self._wants_sign_in = True
-                token = await self._headers.token(context, refused=token) if error.wants_token else {}
+                if not error.wants_token:
+                    raise
+                token = await self._headers.token(context, refused=token)
                 if not token:
                     raise
         return await self._send({**headers, **token}, send)
@@ -195,7 +200,10 @@ class McpServer:
 
     async def list_tools(self, context: ReadonlyContext | None) -> list[Tool]:
         async def send(client: Client) -> list[Tool]:
-            return [tool async for page in _read_pages(client.list_tools) for tool in page.tools]
+            tools: list[Tool] = []
+            async for page in _read_pages(client.list_tools):
+                tools += page.tools
+            return tools
 
         return await self._list(context, send)
 
@@ -205,9 +213,10 @@ class McpServer:
         async def send(client: Client) -> list[Resource]:
             if client.server_capabilities.resources is None:
                 return []
-            return [
-                resource async for page in _read_pages(client.list_resources) for resource in page.resources
-            ]
+            resources: list[Resource] = []
+            async for page in _read_pages(client.list_resources):
+                resources += page.resources
+            return resources
 
         return await self._list(context, send)
 
@@ -217,11 +226,10 @@ class McpServer:
         Raises:
             ValueError: the server has no such resource.
         """
-        resources = await self.list_resources(context)
-        found = next((resource for resource in resources if resource.name == name), None)
-        if found is None:
-            raise ValueError(f"The MCP server {self.name!r} has no resource {name!r}.")
-        return found
+        for resource in await self.list_resources(context):
+            if resource.name == name:
+                return resource
+        raise ValueError(f"The MCP server {self.name!r} has no resource {name!r}.")
 
     async def read_resource(
         self, resource: Resource, context: ReadonlyContext | None
