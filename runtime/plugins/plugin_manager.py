@@ -45,7 +45,9 @@ class PluginManager:
         Raises:
             PluginError: a hook raised. The message names the plugin and the hook.
         """
-        for plugin in self._implementing(hook) if self.plugins else ():
+        if not self.plugins:
+            return None
+        for plugin in self._implementing(hook):
             try:
                 answer = await call(getattr(plugin, hook), **kwargs)
             except Exception as error:

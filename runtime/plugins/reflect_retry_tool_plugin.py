@@ -89,14 +89,18 @@ class ReflectAndRetryToolPlugin(BasePlugin):
         # No await between reading and writing the count, so that parallel calls cannot interleave.
         failures = tool_context.state.get(self._count_key(tool), 0) + 1
         tool_context.state[self._count_key(tool)] = failures
-        exceeded = failures > self.max_retries
-        if exceeded and self.throw_exception_if_retry_exceeded:
-            return None
-        advice = _stop_advice(tool) if exceeded else _retry_advice(failures, self.max_retries)
+        advice = _retry_advice(failures, self.max_retries)
+        if failures > self.max_retries:
+            if self.throw_exception_if_retry_exceeded:
+                return None
+            advice = _stop_advice(tool)
+        error_type = "ToolError"
+        if isinstance(error, Exception):
+            error_type = type(error).__name__
         args_json = json_text(args)
         return {
             "response_type": REFLECT_AND_RETRY_RESPONSE_TYPE,
-            "error_type": type(error).__name__ if isinstance(error, Exception) else "ToolError",
+            "error_type": error_type,
             "error_details": str(error),
             "retry_count": min(failures, self.max_retries),
             "reflection_guidance": f"The call of `{tool.name}` with {args_json} failed: {error}\n{advice}",

@@ -65,7 +65,9 @@ def node(node_like: Any = None, **settings: Unpack[NodeSettings]) -> Any:
             name=made.name, description=made.description, worker=made, max_parallel_workers=limit
         )
 
-    return make if node_like is None else make(node_like)
+    if node_like is None:
+        return make
+    return make(node_like)
 
 
 def build_node(node_like: Any, **settings: Any) -> BaseNode:
@@ -151,14 +153,18 @@ class EdgeParser:
                     yield Edge(from_node=from_node, to_node=to_node, route=route)
 
     def _starts(self, element: Any) -> list[BaseNode]:
-        members = element if isinstance(element, tuple) else (element,)
-        return [self._builder.build(member) for member in members]
+        if not isinstance(element, tuple):
+            return [self._builder.build(element)]
+        return [self._builder.build(member) for member in element]
 
     def _ends(self, element: Any) -> list[BaseNode]:
         """Return the nodes of an element that has one after it in its chain."""
         if not isinstance(element, dict):
             return self._starts(element)
-        nodes = []
+        nodes: list[BaseNode] = []
         for targets in element.values():
-            nodes += [node for node in self._starts(targets) if node not in nodes]
+            for node in self._starts(targets):
+                # Several routes may lead to one node. The graph refuses a second edge from this node to the next.
+                if node not in nodes:
+                    nodes.append(node)
         return nodes

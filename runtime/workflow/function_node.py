@@ -160,7 +160,8 @@ class FunctionNode(BaseNode):
     def clone(self) -> BaseNode:
         """Return a node with a copy of the gate, which has an agent."""
         copied = self.model_copy()
-        copied._gate = cast("ToolNode", self._gate.clone()) if self._gate else None
+        if self._gate:
+            copied._gate = cast("ToolNode", self._gate.clone())
         return copied
 
     def with_settings(self, settings: Mapping[str, Any]) -> "FunctionNode":
@@ -198,6 +199,7 @@ class FunctionNode(BaseNode):
                     yield item
         elif form is _Form.GENERATOR:
             generator = self._func(**arguments)
+            # With `_END`, because a StopIteration cannot pass through the future of a thread.
             try:
                 while (item := await run_in_tool_thread(partial(next, generator, _END))) is not _END:
                     yield item

@@ -38,6 +38,7 @@ def fit(value: Any, adapter: TypeAdapter[Any] | None, subject: str) -> Any:
     """
     if adapter is None:
         return value
+    # A node may want the message itself, which can have files.
     if isinstance(value, types.Content) and adapter.core_schema.get("cls") is not types.Content:
         value = text_in(value)
     try:
@@ -113,12 +114,14 @@ def stored_route(route: Any, node_name: str) -> Any:
         NodeDataError: the route is no text, number or boolean. An event with it could not be read again.
     """
     if isinstance(route, list | tuple):
-        return [_stored_value(one, node_name) for one in route]
+        return [_stored_value(member, node_name) for member in route]
     return _stored_value(route, node_name)
 
 
 def _stored_value(route: Any, node_name: str) -> Any:
-    value = route.value if isinstance(route, Enum) else route
+    value = route
+    if isinstance(route, Enum):
+        value = route.value
     if value is not None and not isinstance(value, bool | int | str):
         raise NodeDataError(
             f"Node {node_name!r} chose the route {value!r}. Routes are texts, numbers or booleans."
@@ -130,5 +133,7 @@ def as_content(value: Any) -> types.Content:
     """Return an input as a message of the user: a text as it is, other values as JSON."""
     if isinstance(value, types.Content):
         return value
-    text = value if isinstance(value, str) else json.dumps(as_json(value), ensure_ascii=False)
+    text = value
+    if not isinstance(value, str):
+        text = json.dumps(as_json(value), ensure_ascii=False)
     return types.Content(role="user", parts=[types.Part(text=text)])

@@ -40,6 +40,7 @@ class ParallelWorker(BaseNode):
             slots = asyncio.Semaphore(self.max_parallel_workers)
 
         async def run(number: int, item: Any) -> Any:
+            # The slots are taken for each attempt: an item that waits for its next attempt must not hold up others.
             try:
                 return await ctx.run_child_node(
                     self.worker, item, str(number), use_sub_branch=True, slots=slots

@@ -135,6 +135,7 @@ def progress_of(
                 graph = agent.graph
         first, first_event = own[0]
         walk = _Walk(first_event.invocation_id, is_running, jobs)
+        # Nothing is stored when a workflow begins: it begins after the event before its first one.
         began_at = events[max(0, first - 1)].timestamp
         progress = NodeProgress(name_of_run(path), path, input=message, began_at=began_at)
         progress.children = walk.children(graph, path, _with_answers(own, answers), progress)

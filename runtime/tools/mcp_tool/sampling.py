@@ -33,7 +33,9 @@ def prompt_of(context: Context, params: CreateMessageRequestParams) -> str | Non
     """Return what the model would read; None if it is more than texts, or the agent has no model."""
     if params.tools or not isinstance(context.invocation.agent, HasModel):
         return None
-    lines = [params.system_prompt] if params.system_prompt else []
+    lines: list[str] = []
+    if params.system_prompt:
+        lines.append(params.system_prompt)
     for message in params.messages:
         texts = [block.text for block in message.content_as_list if isinstance(block, TextContent)]
         if len(texts) != len(message.content_as_list):
@@ -63,6 +65,7 @@ async def answer_of_model(context: Context, params: CreateMessageRequestParams) 
     response = await ask_for_whole(
         model, LlmRequest(model=model.model, contents=_contents(params), config=config)
     )
+    # The event with the tool's response adds up the usage of these (contract T13).
     if response.usage_metadata:
         context.child_responses.append(response)
     answer = TextContent(type="text", text=text_in(response.content))

@@ -114,7 +114,9 @@ def _url(endpoint: OperationEndpoint, given: Given, query: Sequence[tuple[str, s
     path = "/".join(segments).lstrip("/")
     url = f"{base.rstrip('/')}/{path}"
     query_text = "&".join(filter(None, pairs))
-    return f"{url}?{query_text}" if query_text else url
+    if not query_text:
+        return url
+    return f"{url}?{query_text}"
 
 
 def _segment(template: str, texts: Mapping[str, str]) -> str:
@@ -134,7 +136,9 @@ def encode_body(body: ApiBody, value: Any) -> tuple[str, bytes] | None:
     """
     kind = body.media_type.split(";")[0].strip()
     if is_json(kind):
-        content_type = "application/json" if "*" in kind else body.media_type
+        content_type = body.media_type
+        if "*" in kind:
+            content_type = "application/json"
         return content_type, json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")
     if kind == "application/x-www-form-urlencoded":
         return kind, _form(body, as_object(value)).encode()
@@ -150,9 +154,10 @@ def _form(body: ApiBody, fields: dict[str, Any]) -> str:
         style = as_text(encoding.get("style")) or "form"
         explode = encoding.get("explode", style == "form") is True
         # An object in a form has no style by default; JSON keeps its fields together.
-        is_plain = not isinstance(value, dict) or "style" in encoding
+        if isinstance(value, dict) and "style" not in encoding:
+            value = json_text(value)
         field = ApiParameter("", str(name), "body", style=style, explode=explode)
-        pairs += query_pairs(field, value if is_plain else text_or_json(value))
+        pairs += query_pairs(field, value)
     return "&".join(f"{name}={value}" for name, value in pairs)
 
 
@@ -176,10 +181,12 @@ def _multipart(body: ApiBody, fields: dict[str, Any]) -> tuple[str, bytes] | Non
 def _part(
     name: str, value: Any, schema: dict[str, Any], content_type: str | None
 ) -> tuple[str | None, bytes, str | None]:
-    is_file = schema.get("format") in ("binary", "base64") or "contentMediaType" in schema
+    filename: str | None = None
+    if schema.get("format") in ("binary", "base64") or "contentMediaType" in schema:
+        filename = name
     if not content_type and isinstance(value, dict | list):
         content_type = "application/json"
-    return name if is_file else None, text_or_json(value).encode("utf-8", "replace"), content_type
+    return filename, text_or_json(value).encode("utf-8", "replace"), content_type
 
 
 def text_or_json(value: object) -> str:
@@ -197,9 +204,10 @@ def percent_encoded(text: str, safe: str = "") -> str:
 def path_text(parameter: ApiParameter, value: Any) -> str:
     """Return the text for a placeholder of a path: styles simple, label and matrix."""
     name = percent_encoded(parameter.original_name)
+    if parameter.style == "label" and parameter.explode:
+        return "." + _join_value(value, True, percent_encoded, ".")
     if parameter.style == "label":
-        separator = "." if parameter.explode else ","
-        return "." + _join_value(value, parameter.explode, percent_encoded, separator)
+        return "." + _join_value(value, False, percent_encoded)
     if parameter.style != "matrix":
         return _join_value(value, parameter.explode, percent_encoded)
     if parameter.explode and isinstance(value, list):
@@ -212,7 +220,9 @@ def path_text(parameter: ApiParameter, value: Any) -> str:
 def query_pairs(parameter: ApiParameter, value: Any) -> list[tuple[str, str]]:
     """Return names and values of a query or of a form: styles form, spaceDelimited, pipeDelimited, deepObject."""
     name = percent_encoded(parameter.original_name)
-    kept = RESERVED.replace("&", "") if parameter.allow_reserved else ""
+    kept = ""
+    if parameter.allow_reserved:
+        kept = RESERVED.replace("&", "")
 
     def encode(text: str) -> str:
         return percent_encoded(text, kept)
@@ -242,6 +252,10 @@ def _join_value(value: Any, explode: bool, encode: Encode, separator: str = ",")
         return separator.join(encode(text_or_json(item)) for item in value)
     if not isinstance(value, dict):
         return encode(text_or_json(value))
-    between = "=" if explode else separator
-    members = [encode(str(key)) + between + encode(text_or_json(item)) for key, item in value.items()]
+    between = separator
+    if explode:
+        between = "="
+    members: list[str] = []
+    for key, item in value.items():
+        members.append(encode(str(key)) + between + encode(text_or_json(item)))
     return separator.join(members)
