@@ -3,12 +3,13 @@
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO, Any, Self
 from zipfile import ZIP_DEFLATED, ZipFile
 
+from sessions_app.asgi.artifact_files import CHUNK_BYTES
 from sessions_app.errors import ConflictError
 
 MANIFEST = "manifest.json"
@@ -82,6 +83,18 @@ class Archive:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with path.open("xb") as file:
             yield file
+
+
+def is_as_listed(archive: ZipFile, entry: Mapping[str, Any]) -> bool:
+    """True if a file of an archive has the size and SHA-256 of its entry in the manifest."""
+    digest = hashlib.sha256()
+    left = entry["size"]
+    with archive.open(entry["name"]) as file:
+        # A small file may unpack to gigabytes: no more is read than one chunk after the size in the manifest.
+        while left >= 0 and (chunk := file.read(CHUNK_BYTES)):
+            digest.update(chunk)
+            left -= len(chunk)
+    return bool(left == 0 and digest.hexdigest() == entry["sha256"])
 
 
 def as_json(value: Any) -> bytes:

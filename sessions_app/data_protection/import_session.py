@@ -9,7 +9,6 @@ An archive may come from elsewhere, and a small one can unpack to gigabytes. So 
 unpacked: `MAX_JSON_BYTES` limits what is read into memory, and the person's limit holds for files.
 """
 
-import hashlib
 import json
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,15 +21,16 @@ from django.db import DataError, IntegrityError, connection, transaction
 
 from runtime.sessions.state import ScopedState
 from sessions_app.base.actors import SITE, Act, ActionKind
-from sessions_app.data_protection.archive import MANIFEST
+from sessions_app.data_protection.archive import MANIFEST, is_as_listed
 from sessions_app.errors import ConflictError, InvalidInputError
 from sessions_app.history.evidence.integrity import HASH_OF_BODIES
 from sessions_app.models import Artifact, Session, SessionAct, SessionFigures, UserState
 from sessions_app.secrets.masking import MASK
 from sessions_app.store.artifact_service import check_artifact_size
 
-CHUNK = 1 << 16
 MAX_JSON_BYTES = 100_000_000
+FILE_FIELDS = ("filename", "version", "mime_type", "part_kind", "size", "sha256", "created_at")
+"""Columns of a file that the archive has."""
 
 
 @dataclass(frozen=True)
@@ -77,23 +77,13 @@ def _check_manifest(archive: ZipFile) -> None:
     if MANIFEST not in archive.namelist():
         raise InvalidInputError(f"The archive has no {MANIFEST}: the export did not end.")
     # The manifest is the last file of an export.
-    listed = {file["name"]: (file["size"], file["sha256"]) for file in _json(archive, MANIFEST)["files"]}
+    listed = {file["name"]: file for file in _json(archive, MANIFEST)["files"]}
     stored = set(archive.namelist()) - {MANIFEST}
     if odd := sorted(stored.symmetric_difference(listed)):
         raise InvalidInputError(f"The manifest and the files of the archive differ: '{odd[0]}'.")
-    for name, expected in listed.items():
-        if _measure(archive, name) != expected:
+    for name, entry in listed.items():
+        if not is_as_listed(archive, entry):
             raise InvalidInputError(f"'{name}' does not have the size and SHA-256 that the manifest names.")
-
-
-def _measure(archive: ZipFile, name: str) -> tuple[int, str]:
-    digest = hashlib.sha256()
-    size = 0
-    with archive.open(name) as file:
-        while chunk := file.read(CHUNK):
-            digest.update(chunk)
-            size += len(chunk)
-    return size, digest.hexdigest()
 
 
 def _json(archive: ZipFile, name: str) -> Any:
@@ -186,10 +176,7 @@ def _store_files(archive: ZipFile, session: Session) -> None:
         size += archive.getinfo(row["path"]).file_size
     check_artifact_size(session.user_id, size)
     for row in rows:
-        fields = {
-            name: row[name]
-            for name in ("filename", "version", "mime_type", "part_kind", "size", "sha256", "created_at")
-        }
+        fields = {name: row[name] for name in FILE_FIELDS}
         with archive.open(row["path"]) as file:
             Artifact.objects.create(
                 app_name=session.app_name,

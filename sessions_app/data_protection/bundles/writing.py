@@ -47,20 +47,18 @@ def write_bundle(case: CaseFile, reader: User, target: Path) -> str:
         reader: the user as whom the records are written.
 
     Raises:
-        ConflictError: a session went on or was erased meanwhile.
+        ConflictError: a session had new events or was erased while the bundle was written.
         InvalidInputError: the newest signed root does not have the signature of the key.
     """
     items = list(case.items.order_by("pk"))
-    sessions = {
-        session.pk: session
-        for session in Session.objects.select_related("user").filter(
-            pk__in=[item.session_id for item in items]
-        )
-    }
+    sessions = Session.objects.select_related("user").in_bulk([item.session_id for item in items])
     for found in sessions.values():
         open_pack(found)
-    key = load_public_key(Path(conf().roots_public_key)) if conf().roots_place else None
-    proofs = _proofs_of(items, sessions, Proofs(conf().roots_place, key)) if key else {}
+    key = None
+    proofs: dict[int, dict[str, Any] | None] = {}
+    if conf().roots_place:
+        key = load_public_key(Path(conf().roots_public_key))
+        proofs = _proofs_of(items, sessions, Proofs(conf().roots_place, key))
     with Archive(target) as archive:
         archive.write_json("case.json", _case_json(case, items, sessions, key))
         archive.write("verify.html", [verifying_page()])
