@@ -25,7 +25,9 @@ def tool_name(tool: BaseTool | BaseToolset) -> str:
         return f"{type(tool).__name__} (lists its tools at run time)"
     if isinstance(tool, AgentTool):
         return f"{tool.name} (agent)"
-    return f"{tool.name} (long-running)" if tool.is_long_running else tool.name
+    if tool.is_long_running:
+        return f"{tool.name} (long-running)"
+    return tool.name
 
 
 def tool_line(tool: BaseTool | BaseToolset) -> str:
@@ -70,8 +72,12 @@ def type_text(schema: types.Schema) -> str:
         return " | ".join(dict.fromkeys(map(type_text, schema.any_of)))
     if schema.enum:
         return " | ".join(f'"{value}"' for value in schema.enum)
-    name = schema.type.value.lower() if schema.type else "any value"
-    return f"{name} of {type_text(schema.items)}" if schema.items else name
+    name = "any value"
+    if schema.type:
+        name = schema.type.value.lower()
+    if schema.items:
+        return f"{name} of {type_text(schema.items)}"
+    return name
 
 
 def _agents_below(agent: BaseAgent, indent: str) -> Iterator[tuple[str, BaseAgent]]:

@@ -99,8 +99,12 @@ def explain_tool(tool: BaseTool | BaseToolset) -> Iterator[Row]:
     if declaration is None:
         yield "", "changes the request; the model does not call it as a function"
         return
-    inner = tool.tool if isinstance(tool, ToolAsJob) else tool
-    source = _source_of(inner.func) if isinstance(inner, FunctionTool) else None
+    inner: BaseTool = tool
+    if isinstance(tool, ToolAsJob):
+        inner = tool.tool
+    source = None
+    if isinstance(inner, FunctionTool):
+        source = _source_of(inner.func)
     if source:
         yield "defined in", f"line {source.line} of {source.file}"
     yield from _explain_description(declaration.description or "", type(tool).__name__, source)
@@ -113,7 +117,9 @@ def explain_tool(tool: BaseTool | BaseToolset) -> Iterator[Row]:
 
 
 def _explain_description(text: str, kind: str, source: FunctionSource | None) -> Iterator[Row]:
-    own = description_of(docstring_of(source.function)) if source else ""
+    own = ""
+    if source:
+        own = description_of(docstring_of(source.function))
     added = text.removeprefix(own).strip()
     if source and not own:
         yield "warning", "no docstring: the model has only the name to decide by"
@@ -126,15 +132,19 @@ def _explain_description(text: str, kind: str, source: FunctionSource | None) ->
 def _explain_parameter(
     name: str, schema: types.Schema, is_required: bool, source: FunctionSource | None
 ) -> Iterator[Row]:
-    is_own = source is not None and name in source.parameters
-    origin = source.declared_type(name) if source and is_own else "declared by the tool"
+    if source and name not in source.parameters:
+        source = None
+    origin = "declared by the tool"
+    place = ""
+    if source:
+        origin = source.declared_type(name)
+        place = f"  ({source.origin_of(name)})"
     yield f"  {name}", f"{type_text(schema)}, {'required' if is_required else 'optional'}  ({origin})"
     if schema.description:
-        place = f"  ({source.origin_of(name)})" if source and is_own else ""
         yield "", f"{' '.join(schema.description.split())}{place}"
     else:
         yield "", "no description"
-    if source and is_own and source.parameters[name].annotation is inspect.Parameter.empty:
+    if source and source.parameters[name].annotation is inspect.Parameter.empty:
         yield "warning", f"{name!r} has no type: the model is told that any value fits"
 
 

@@ -36,7 +36,10 @@ class Command(BaseCommand):
                 self.stdout.write(f"(no app)  {module_name}")
                 continue
             self.stdout.write(f"{app.name}  {module_name}")
-            for line in explain(app) if options["name"] else _app_lines(app):
+            lines = _app_lines(app)
+            if options["name"]:
+                lines = explain(app)
+            for line in lines:
                 self.stdout.write(line)
         problems = list(problems_of(modules))
         for problem in problems:
@@ -57,7 +60,9 @@ def _find_app(name: str, modules: list[tuple[str, App | Exception]]) -> tuple[st
         CommandError: there is no such app or module.
     """
     for module_name, app in modules:
-        known = {app.name} if isinstance(app, App) else {module_name, module_name.removesuffix(".agents")}
+        known = {module_name, module_name.removesuffix(".agents")}
+        if isinstance(app, App):
+            known = {app.name}
         if name in known:
             return module_name, app
     names = ", ".join(app.name for _, app in modules if isinstance(app, App))

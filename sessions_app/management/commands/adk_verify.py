@@ -68,12 +68,15 @@ class Command(SiteCommand):
         if options["app"]:
             sessions = sessions.filter(app_name=options["app"])
         self._impossible: set[str] = set()
-        definitions = self._check_definitions()
-        beyond = self._check_role_privileges()
+        definitions = self._write_lines(
+            f"{name}: not as this version defines it" for name in changed_definitions()
+        )
+        beyond = self._write_lines(f"role {right}: beyond deploy/roles.sql" for right in excess_privileges())
         checked, flawed, changed = self._check(sessions)
         self._tell_of_sessions_written_again(sessions)
         if not (options["session"] or options["app"]):
-            changed += self._check_holds()
+            liftings = self._found(changed_liftings)
+            changed += self._write_lines(f"legal hold {pk}: not as it was lifted" for pk in liftings)
             self._tell_of_erasures_without_tombstone()
             self._tell_of_erased_people()
             self._tell_of_later_ends()
@@ -95,19 +98,13 @@ class Command(SiteCommand):
             raise CommandError(summary)
         self.stdout.write(summary)
 
-    def _check_definitions(self) -> int:
-        """Return the number of changed functions and tables; write a line for each."""
-        changed = changed_definitions()
-        for name in changed:
-            self.stdout.write(f"{name}: not as this version defines it")
-        return len(changed)
-
-    def _check_role_privileges(self) -> int:
-        """Return the number of rights of processes that they should not have; write a line for each."""
-        beyond = excess_privileges()
-        for right in beyond:
-            self.stdout.write(f"role {right}: beyond deploy/roles.sql")
-        return len(beyond)
+    def _write_lines(self, lines: Iterable[str]) -> int:
+        """Write the lines; return their number."""
+        count = 0
+        for line in lines:
+            self.stdout.write(line)
+            count += 1
+        return count
 
     def _check(self, sessions: QuerySet[Session]) -> tuple[int, int, int]:
         """Return the numbers of sessions, of changed logs, and of ends that were changed; write a line for each."""
@@ -115,15 +112,18 @@ class Command(SiteCommand):
         checked = flawed = changed = 0
         while batch := list(islice(ids, SESSIONS_PER_QUERY)):
             checked += len(batch)
-            for flaw in [*self._found(check_logs, batch), *self._found(check_packs, batch)]:
-                flawed += 1
-                self.stdout.write(f"session {flaw.session_id}, event {flaw.seq}: {flaw.problem}")
-            for session_id, invocation_id in self._found(changed_ends, batch):
-                changed += 1
-                self.stdout.write(f"session {session_id}, invocation {invocation_id}: not as it ended")
-            for session_id, job_id in self._found(changed_jobs, batch):
-                changed += 1
-                self.stdout.write(f"session {session_id}, job {job_id}: not as it ended")
+            flaws = [*self._found(check_logs, batch), *self._found(check_packs, batch)]
+            flawed += self._write_lines(
+                f"session {flaw.session_id}, event {flaw.seq}: {flaw.problem}" for flaw in flaws
+            )
+            changed += self._write_lines(
+                f"session {session_id}, invocation {invocation_id}: not as it ended"
+                for session_id, invocation_id in self._found(changed_ends, batch)
+            )
+            changed += self._write_lines(
+                f"session {session_id}, job {job_id}: not as it ended"
+                for session_id, job_id in self._found(changed_jobs, batch)
+            )
         return checked, flawed, changed
 
     def _found(self, check: Callable[..., Iterable[T]], *args: Any) -> list[T]:
@@ -141,16 +141,12 @@ class Command(SiteCommand):
             self._impossible.add(check.__name__)
             return []
 
-    def _check_holds(self) -> int:
-        """Return the number of holds whose lifting was changed; write a line for each."""
-        changed = self._found(changed_liftings)
-        for pk in changed:
-            self.stdout.write(f"legal hold {pk}: not as it was lifted")
-        return len(changed)
-
     def _check_bundle(self, path: Path, public_key: Path | None) -> None:
         """Write what holds of the bundle and what does not, and whether this site has sealed it."""
-        sha256, findings = check_bundle(path, load_public_key(public_key) if public_key else None)
+        key = None
+        if public_key:
+            key = load_public_key(public_key)
+        sha256, findings = check_bundle(path, key)
         seal = CaseEntry.objects.filter(kind=EntryKind.SEAL, sha256=sha256).first()
         words = f"The number of the seal is {sha256}: this site has sealed no such case file."
         if seal:
