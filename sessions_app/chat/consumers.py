@@ -16,12 +16,13 @@ from runtime.errors import AdkError
 from sessions_app.asgi.protocol import AsgiScope, Receive, Send
 from sessions_app.chat import protocol
 from sessions_app.chat.connection import TabConnection
-from sessions_app.chat.frame_handlers import begin_session, count_frame, handle_frame
+from sessions_app.chat.frame_handlers import count_frame, handle_frame, handle_message
 from sessions_app.chat.protocol import AnyClientFrame, Hello, Message, Ping
 from sessions_app.chat.server_frames import PongFrame
 from sessions_app.errors import InvalidInputError, LimitExceededError, TooLargeError
 from sessions_app.process.failures import log_unexpected
 from sessions_app.process.pool import UNAVAILABLE
+from sessions_app.use_cases import NewChat
 
 
 class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # Channels has no type hints
@@ -107,11 +108,15 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # Channels ha
             if not await connection.is_signed_in():
                 await self._sender.end(protocol.CLOSE_NOT_SIGNED_IN)
                 return
-            if viewer.is_new and isinstance(frame, Message) and frame.replaces is None:
-                app = connection.new_app
-                await begin_session(frame, connection.user, viewer.session_id, app, connection.network)
-                viewer.begin()
-            await handle_frame(frame, connection.actor, viewer.session_id)
+            if isinstance(frame, Message):
+                new_chat = None
+                if viewer.is_new:
+                    new_chat = NewChat(
+                        viewer.session_id, connection.new_app, connection.network, on_created=viewer.begin
+                    )
+                await handle_message(frame, connection.actor, viewer.session_id, new_chat)
+            else:
+                await handle_frame(frame, connection.actor, viewer.session_id)
         except (AdkError, *UNAVAILABLE):
             raise  # `receive` answers an AdkError; `dispatch` closes the socket while PostgreSQL is away.
         except Exception as error:

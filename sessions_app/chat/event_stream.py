@@ -24,7 +24,7 @@ from sessions_app.base import actors
 from sessions_app.base.client_address import client_address, client_network
 from sessions_app.chat import protocol
 from sessions_app.chat.connection import TabConnection
-from sessions_app.chat.frame_handlers import begin_session, count_frame, handle_frame
+from sessions_app.chat.frame_handlers import count_frame, handle_frame, handle_message
 from sessions_app.chat.protocol import AnyClientFrame, Hello, Message, Ping
 from sessions_app.chat.server_frames import PongFrame, notice_frame
 from sessions_app.conf import conf
@@ -34,6 +34,7 @@ from sessions_app.process.pool import UNAVAILABLE
 from sessions_app.process.threads import wait_until_set
 from sessions_app.rendering.session_view import SITE_READER
 from sessions_app.sessions.ownership import User, own_session_or_404
+from sessions_app.use_cases import NewChat
 
 BYTES_PER_CHARACTER = 4
 """Maximum number of bytes of a character in UTF-8."""
@@ -150,19 +151,23 @@ async def frames(request: HttpRequest, session_id: UUID) -> HttpResponse:
 
 
 async def _handle(frame: AnyClientFrame, request: HttpRequest, user: User, session_id: UUID) -> HttpResponse:
+    by = actors.person(user, client_address(request))
     new_app = request.GET.get("new", "")
     match frame:
         case Hello():
             raise InvalidInputError("A hello frame opens a websocket. Open the event stream instead.")
         case Ping():
             return _reply(PongFrame().json(), HTTPStatus.OK)
-        case Message(replaces=None) if new_app:
-            await begin_session(frame, user, session_id, new_app, client_network(request))
-    reply = await handle_frame(frame, actors.person(user, client_address(request)), session_id)
-    if reply is None:
-        return HttpResponse(status=HTTPStatus.NO_CONTENT)
-    # The reply to a message has neither text nor times, so no reader's language or time zone is needed.
-    return _reply(notice_frame(reply, SITE_READER), HTTPStatus.OK)
+        case Message():
+            new_chat = None
+            if new_app:
+                new_chat = NewChat(session_id, new_app, client_network(request))
+            notice = await handle_message(frame, by, session_id, new_chat)
+            # The notice has neither text nor times, so no reader's language or time zone is needed.
+            return _reply(notice_frame(notice, SITE_READER), HTTPStatus.OK)
+        case _:
+            await handle_frame(frame, by, session_id)
+            return HttpResponse(status=HTTPStatus.NO_CONTENT)
 
 
 def _reply(frame: str, status: int) -> HttpResponse:

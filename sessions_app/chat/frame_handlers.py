@@ -17,49 +17,43 @@ from sessions_app.limits import quotas
 from sessions_app.limits.rates import rates
 from sessions_app.live.notices import InvocationNotice
 from sessions_app.sessions.ownership import User
+from sessions_app.use_cases import NewChat
 
 
-async def begin_session(
-    first: protocol.Message, user: User, session_id: UUID, app_name: str, network: str
-) -> None:
-    """Create the session of a new chat, before its first message is handled. Idempotent.
-
-    Raises:
-        AdkError: the message is refused; no session is created.
-    """
-    files = [(file.name, file.version) for file in first.files]
-    await use_cases.begin_session(
-        user, session_id, app_name, first.id, first.text, files, network, first.model
-    )
-
-
-@singledispatch
-async def handle_frame(
-    frame: protocol.ClientFrame, by: UserActor, session_id: UUID
-) -> InvocationNotice | None:
-    """Call the use case of a frame. Return a reply for the tab; None for most frames.
+async def handle_message(
+    frame: protocol.Message, by: UserActor, session_id: UUID, new_chat: NewChat | None
+) -> InvocationNotice:
+    """Send the message of a frame, or edit an earlier one. Return a reply for the tab.
 
     Websockets ignore the reply: their viewer is in this process and gets the same notice from the hub. A tab with an
     event stream may have its viewer in another process, which may miss the notice.
 
+    Args:
+        new_chat: session to create for the message; None if it exists.
+
     Raises:
         AdkError: the use case refuses the frame.
     """
-    raise NotImplementedError(f"Register a handler for {type(frame).__name__} frames.")
-
-
-@handle_frame.register
-async def _message(frame: protocol.Message, by: UserActor, session_id: UUID) -> InvocationNotice:
     files = [(file.name, file.version) for file in frame.files]
     if frame.replaces is None:
         admitted = await use_cases.send_message(
-            by, session_id, frame.id, frame.text, files, model=frame.model
+            by, new_chat or session_id, frame.id, frame.text, files, model=frame.model
         )
     else:
         admitted = await use_cases.edit_message(
             by, session_id, frame.id, frame.text, frame.replaces, files, model=frame.model
         )
     return InvocationNotice(admitted.invocation_id, frame.id, admitted.status)
+
+
+@singledispatch
+async def handle_frame(frame: protocol.ClientFrame, by: UserActor, session_id: UUID) -> None:
+    """Call the use case of a frame other than a message.
+
+    Raises:
+        AdkError: the use case refuses the frame.
+    """
+    raise NotImplementedError(f"Register a handler for {type(frame).__name__} frames.")
 
 
 @handle_frame.register

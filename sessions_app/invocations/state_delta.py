@@ -46,16 +46,18 @@ def as_given_json(delta: Mapping[str, Any]) -> dict[str, Any]:
     return stored
 
 
-async def validated_delta(session: Session, delta: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Return the changes of the session's and the person's state to store with a message or an answer.
+async def validated_delta(
+    app_name: str, user_id: Any, session_id: UUID | None, delta: Mapping[str, Any] | None
+) -> dict[str, Any]:
+    """Return the changes of the session's and the user's state to store with a message or an answer.
 
-    Raise as `check_change`, and a TooLargeError when the changes are too long.
+    Takes and raises the same as `check_change`; also raises a TooLargeError if the changes are too long.
     """
     if not delta:
         return {}
     with refusing_deep_values(DELTA):
         changes: dict[str, Any] = storable_values(dict(delta))
-    await check_change(session.app_name, session.user_id, session.pk, changes)
+    await check_change(app_name, user_id, session_id, changes)
     if len(json.dumps(changes)) > conf().frame_limit:
         raise TooLargeError(
             f"The state delta has more than {conf().frame_limit} characters. Store less.", field=DELTA

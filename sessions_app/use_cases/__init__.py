@@ -19,6 +19,7 @@ from sessions_app.use_cases.files import remove_upload, upload_bytes, upload_fil
 from sessions_app.use_cases.jobs import answer_job, cancel_job, cancel_schedule
 from sessions_app.use_cases.linked_accounts import ForeignAccount, link_account, unlink_account
 from sessions_app.use_cases.messages import (
+    NewChat,
     cancel,
     edit_message,
     give_feedback,
@@ -28,7 +29,6 @@ from sessions_app.use_cases.messages import (
     switch_alternative,
 )
 from sessions_app.use_cases.sessions import (
-    begin_session,
     change_session,
     create_session,
     edit_session,

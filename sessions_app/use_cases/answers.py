@@ -52,7 +52,7 @@ async def answer_call(
         # A form's answer is completed from the stored call: the browser need not send the arguments back.
         response = response.response_to(call.args)
     await check_may_answer(by.user, session, call, response, for_site=for_site)
-    delta = await validated_delta(session, state_delta)
+    delta = await validated_delta(session.app_name, session.user_id, session.pk, state_delta)
     return await queue_answer(session, call, response, by=by, state_delta=delta)
 
 

@@ -4,7 +4,8 @@ Requests are safe to repeat: browsers and programs send them again after a lost 
 of its sender, and a unique constraint lets one invocation start for it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
@@ -28,17 +29,33 @@ from sessions_app.live.process import live
 from sessions_app.models import Session
 from sessions_app.process.threads import in_thread
 from sessions_app.sessions import feedback
-from sessions_app.sessions.agent_access import own_usable_session
+from sessions_app.sessions.agent_access import own_usable_session, usable_app
 from sessions_app.sessions.list import changes
-from sessions_app.sessions.ownership import User, own_session
+from sessions_app.sessions.ownership import NO_SESSION, User, own_session
 from sessions_app.store import uploads
 from sessions_app.store.sql.invocation_queue import Admitted, NewInvocation
 from sessions_app.store.uploads import FileName
+from sessions_app.use_cases.sessions import create_session
+
+
+@dataclass(frozen=True)
+class NewChat:
+    """Session that a first message creates, if it does not exist yet.
+
+    Attributes:
+        network: network of the client, for its quota; empty without a client.
+        on_created: called when the session exists, before the invocation starts.
+    """
+
+    session_id: UUID
+    app_name: str
+    network: str = ""
+    on_created: Callable[[], None] | None = None
 
 
 async def send_message(
     by: UserActor,
-    session_id: UUID,
+    chat: UUID | NewChat,
     client_id: str,
     text: str,
     files: Sequence[FileName] = (),
@@ -50,7 +67,8 @@ async def send_message(
     """Queue a message and start its invocation. Idempotent: a repeated client id starts nothing.
 
     Args:
-        files: uploads of the session.
+        chat: id of the user's session, or the session to begin. A message that is refused for its own sake begins none.
+        files: uploads of the session. In a new chat, their upload has created the session.
         state_delta: state changes to commit with the message.
         model: see `choice_of_model`.
         invocation_id: id of the invocation; a new id by default.
@@ -60,19 +78,29 @@ async def send_message(
             the model is not offered.
         AgentClosedError: the user may not use the app.
         PermissionDeniedError: the state delta changes state of the app.
-        NotFoundError: the user has no such session, or the session no such upload.
+        NotFoundError: the user has no such session, or the session no such upload; or see `create_session`.
         ConflictError: another message is being answered, and the app's queue policy is `reject`.
-        LimitExceededError: too many messages of the user are queued.
+        LimitExceededError: too many messages of the user are queued; or see `create_session`.
     """
     client_ids.refuse_reserved(client_id)
     text = validated_text(text, has_files=bool(files))
     delta = {}
+    session = None
+    if isinstance(chat, NewChat):
+        session_id = chat.session_id
+        # All checks come first: a refused message must not leave an empty session.
+        await usable_app(by.user, chat.app_name)
+        delta = await _state_changes(chat.app_name, by, None, state_delta, model)
+        session = await _begin_session(by.user, chat, has_files=bool(files))
+    else:
+        session_id = chat
+        # If all apps are open, a message of text only needs no query here: the statement that queues it checks the
+        # owner.
+        if files or state_delta or model is not None or conf().closes_apps:
+            session = await own_usable_session(by.user, session_id)
+            delta = await _state_changes(session.app_name, by, session_id, state_delta, model)
     parts = [types.Part(text=text)] if text else []
-    # If all apps are open, a message of text only needs no query here: the statement that queues it checks the owner.
-    if files or state_delta or model is not None or conf().closes_apps:
-        session = await own_usable_session(by.user, session_id)
-        choice = choice_of_model(session.app_name, model)
-        delta = await validated_delta(session, {**(state_delta or {}), **choice})
+    if session is not None and files:
         parts += [reference.as_part() for reference in await in_thread(uploads.references_to, session, files)]
     new = NewInvocation(
         session_id,
@@ -86,6 +114,33 @@ async def send_message(
     )
     queued = await worker().start(new, obeys_queue_policy=True)
     return queued.admitted
+
+
+async def _begin_session(user: User, chat: NewChat, *, has_files: bool) -> Session:
+    if has_files:
+        try:
+            session = await own_usable_session(user, chat.session_id)
+        except NotFoundError as error:
+            message = "The files of the message are no longer here. Attach them again."
+            raise NotFoundError(message) from error
+    else:
+        session = await create_session(user, chat.app_name, chat.network, session_id=chat.session_id)
+    if session.app_name != chat.app_name:  # Two first messages may race, each with an app of its own.
+        raise NotFoundError(NO_SESSION)
+    if chat.on_created:
+        chat.on_created()
+    return session
+
+
+async def _state_changes(
+    app_name: str,
+    by: UserActor,
+    session_id: UUID | None,
+    state_delta: Mapping[str, Any] | None,
+    model: str | None,
+) -> dict[str, Any]:
+    changed = {**(state_delta or {}), **choice_of_model(app_name, model)}
+    return await validated_delta(app_name, by.user_pk, session_id, changed)
 
 
 async def edit_message(
@@ -112,8 +167,7 @@ async def edit_message(
     text = validated_text(text, has_files=bool(files))
     session = await own_usable_session(by.user, session_id)
     await in_thread(uploads.references_to, session, files)
-    await validated_delta(session, state_delta)
-    choice_of_model(session.app_name, model)
+    await _state_changes(session.app_name, by, session_id, state_delta, model)
     try:
         await rewind_before(session, replaces, by)
     except (ConflictError, NotFoundError):

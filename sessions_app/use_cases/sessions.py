@@ -7,11 +7,9 @@ from uuid import UUID, uuid4
 
 from runtime.errors import AlreadyExistsError
 from sessions_app.agent_apps import registry
-from sessions_app.base import client_ids
 from sessions_app.base.actors import UserActor
 from sessions_app.conf import conf
 from sessions_app.errors import LimitExceededError, NotFoundError, SecondPersonError
-from sessions_app.invocations.chosen_model import choice_of_model
 from sessions_app.limits import quotas
 from sessions_app.limits.rates import rates
 from sessions_app.live.process import live
@@ -21,8 +19,6 @@ from sessions_app.sessions.agent_access import may_use, usable_app
 from sessions_app.sessions.list import changes
 from sessions_app.sessions.ownership import User, own_session, own_session_row
 from sessions_app.store.session_service import DjangoSessionService
-from sessions_app.store.uploads import FileName
-from sessions_app.use_cases.messages import validated_text
 
 
 async def create_session(
@@ -55,34 +51,6 @@ async def may_create_session(user: User, app_name: str, session_id: UUID) -> boo
     if app_name not in registry.apps() or not await may_use(user.pk, app_name):
         return False
     return not await in_thread(Session.objects.filter(pk=session_id).exists)
-
-
-async def begin_session(
-    user: User,
-    session_id: UUID,
-    app_name: str,
-    client_id: str,
-    text: str,
-    files: Sequence[FileName] = (),
-    network: str = "",
-    model: str | None = None,
-) -> None:
-    """Create a session for its first message, which the caller sends next. Idempotent.
-
-    Raises:
-        InvalidInputError: the message cannot be sent; no session is created.
-        NotFoundError: the message has files, and the session that their upload creates does not exist; or see
-            `create_session`.
-        LimitExceededError: see `create_session`.
-    """
-    # Before the session is created: a refused message must not leave an empty session.
-    client_ids.refuse_reserved(client_id)
-    validated_text(text, has_files=bool(files))
-    choice_of_model(app_name, model)
-    if not files:
-        await create_session(user, app_name, network, session_id=session_id)
-    elif not await in_thread(Session.objects.owned_by(user).filter(pk=session_id).exists):
-        raise NotFoundError("The files of the message are no longer here. Attach them again.")
 
 
 async def count_new_session(user: User, network: str) -> None:

@@ -74,20 +74,22 @@ class AgentOfCaller:
             own = rows.filter(session=session, session__user=user.pk, session__deleted_at=None)
             if begun := await in_thread(own.filter(client_id=client_id).first):
                 return await load_task(begun)  # A repeated message must not store its files again.
-        elif not session_id:  # With files, the first upload creates the session.
-            network = self.caller.network
-            await use_cases.begin_session(user, session, self.app_name, client_id, text, network=network)
-        new_app = "" if session_id else self.app_name
+        network = self.caller.network
+        new_app = ""
+        chat: UUID | use_cases.NewChat = session
+        if not session_id:
+            new_app = self.app_name
+            chat = use_cases.NewChat(session, new_app, network)
         names = []
         for number, file in enumerate(files):
             # Derived, too: the message may come again while its files are being stored.
             upload_id = unguessable_id(f"sessions_app.{self.protocol}", f"{words} {number}")
             name = await use_cases.upload_bytes(
-                user, session, file.name, file.data, self.caller.network, new_app=new_app, upload_id=upload_id
+                user, session, file.name, file.data, network, new_app=new_app, upload_id=upload_id
             )
             names.append(name)
         by = self.caller.actor_for(user)
-        admitted = await use_cases.send_message(by, session, client_id, text, names)
+        admitted = await use_cases.send_message(by, chat, client_id, text, names)
         return await load_task(await in_thread(rows.get, invocation_id=admitted.invocation_id))
 
     async def answer(self, task: SiteTask, answers: Iterable[Answer]) -> SiteTask:

@@ -169,14 +169,14 @@ class _Request:
         check_file_count(len(files))
         network = caller.network
         delta = await self._state_changes(session)
-        if session is None:  # A refused message must not leave an empty thread.
-            await usable_app(self.user, self.app_name)
-            await check_change(self.app_name, self.user.pk, None, delta)
-        if session is None and not files:
-            await use_cases.begin_session(
-                self.user, self.session_id, self.app_name, client_id, text, network=network
-            )
-        new_app = self.app_name if session is None else ""
+        new_app = ""
+        chat: UUID | use_cases.NewChat = self.session_id
+        if session is None:
+            new_app = self.app_name
+            chat = use_cases.NewChat(self.session_id, new_app, network)
+            # The first upload creates the thread: a message that is refused later would leave it empty.
+            await usable_app(self.user, new_app)
+            await check_change(new_app, self.user.pk, None, delta)
         names: list[FileName] = []
         for number, data in enumerate(files, start=1):
             names.append(
@@ -184,15 +184,13 @@ class _Request:
                     self.user, self.session_id, f"file-{number}", data, network, new_app=new_app
                 )
             )
-        # Between two requests for a new thread, the other may have created it, with another app.
-        await self._find_session()
         admitted = await use_cases.send_message(
             caller.actor_for(self.user),
-            self.session_id,
+            chat,
             client_id,
             text,
             names,
-            state_delta=delta or None,
+            state_delta=delta,
             invocation_id=self._invocation_id(message),
         )
         await self._add_root(admitted.invocation_id)

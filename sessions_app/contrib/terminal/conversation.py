@@ -18,6 +18,7 @@ from sessions_app.live.updates import EndUpdate, Update
 from sessions_app.models import Session
 from sessions_app.sessions.ownership import User, own_session
 from sessions_app.store.sql.event_log import SessionStatus, session_status
+from sessions_app.use_cases import NewChat
 
 DELETED = "The conversation was deleted."
 
@@ -50,14 +51,16 @@ class Conversation:
         return cls(user, app_name, session)
 
     async def send(self, text: str) -> str:
-        """Send a message; return the id of its invocation. Raises the same as `begin_session` and `send_message`."""
-        client_id = uuid4().hex
+        """Send a message; return the id of its invocation. Raises the same as `send_message`."""
+        chat: UUID | NewChat = self.session_id
         if self.is_new:
-            await use_cases.begin_session(self.user, self.session_id, self.app_name, client_id, text)
-            self.is_new = False
-            self._has_begun.set()
-        admitted = await use_cases.send_message(person(self.user), self.session_id, client_id, text)
+            chat = NewChat(self.session_id, self.app_name, on_created=self._begin)
+        admitted = await use_cases.send_message(person(self.user), chat, uuid4().hex, text)
         return admitted.invocation_id
+
+    def _begin(self) -> None:
+        self.is_new = False
+        self._has_begun.set()
 
     async def session(self) -> Session:
         return await own_session(self.user, self.session_id)

@@ -294,7 +294,7 @@ async def test_a_frame_that_fails_is_logged_under_the_reference_that_the_person_
     async def fail(*args: Any) -> None:
         raise RuntimeError("broken")
 
-    monkeypatch.setattr(event_stream, "handle_frame", fail)
+    monkeypatch.setattr(event_stream, "handle_message", fail)
     response = await StreamTab(browser, session.pk).post(type="message", id="m1", text="hi")
     frame = json.loads(response.content)
     assert (response.status_code, frame["code"], frame["in_reply_to"]) == (500, "internal", "m1")

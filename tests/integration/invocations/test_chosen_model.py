@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from django.contrib.auth.models import User
@@ -84,8 +85,10 @@ async def test_a_model_that_is_not_offered_is_refused(person: User, session: Ses
         await use_cases.send_message(actors.person(person), session.pk, "1", "Hello", model=model)
     assert str(error.value) == refusal
     before = await Session.objects.acount()
+    new_chat = use_cases.NewChat(uuid4(), "desk")
+    by = actors.person(person)
     with pytest.raises(InvalidInputError, match="is not offered"):
-        await use_cases.begin_session(person, session.pk, "desk", "1", "Hello", model=model)
+        await use_cases.send_message(by, new_chat, "1", "Hello", model=model)
     assert await Session.objects.acount() == before
     assert not await Event.objects.filter(session=session).aexists()
 

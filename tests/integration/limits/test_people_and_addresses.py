@@ -23,6 +23,7 @@ from redis import Redis
 from runtime.agents import LlmAgent
 from runtime.apps import App
 from sessions_app import use_cases
+from sessions_app.base import actors
 from sessions_app.conf import conf
 from sessions_app.errors import LimitExceededError
 from sessions_app.limits import shared_redis
@@ -297,12 +298,13 @@ async def test_new_sessions_are_limited_for_a_person_and_for_an_address(
         max_new_sessions_per_user=4, max_new_sessions_per_address=2
     )  # a refused one counts for the person
     for network, is_refused in (("a", False), ("a", False), ("a", True), ("b", False), ("c", True)):
-        begin = use_cases.begin_session(person, uuid4(), "echo", "m1", "Hello", network=network)
+        by = actors.person(person)
+        first = use_cases.send_message(by, use_cases.NewChat(uuid4(), "echo", network), "m1", "Hello")
         if is_refused:
             with pytest.raises(LimitExceededError, match="chats were begun here within an hour"):
-                await begin
+                await first
         else:
-            await begin
+            await first
     assert await Session.objects.acount() == 3
 
 
