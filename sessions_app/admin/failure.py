@@ -28,6 +28,7 @@ from sessions_app.admin.framework.base import SESSION_COLUMNS_WITHOUT_TEXT, Sess
 from sessions_app.admin.framework.columns import shown_column
 from sessions_app.admin.framework.confirmed_action import GO_BACK, ReasonForm, Wording, confirmation_page
 from sessions_app.admin.framework.figure_filters import FailedToolFilter
+from sessions_app.admin.framework.figure_table import Cell, FigureTable
 from sessions_app.admin.framework.filters import ValueFilter
 from sessions_app.admin.framework.keyset_list import KeysetAdmin
 from sessions_app.admin.framework.links import call_link, list_url
@@ -187,7 +188,7 @@ def is_resolved(known: FailureCause, last_seen: date) -> bool:
     return known.resolved_on is not None and last_seen <= known.resolved_on
 
 
-def _rejections(request: HttpRequest, days: list[date]) -> list[dict[str, Any]]:
+def _rejections(request: HttpRequest, days: list[date]) -> FigureTable:
     """Return how many calls of each tool people have rejected: today, in 7 days and in all of the days."""
     figures = sums_within_remits(request, DayFigure.objects.all())
     rejected = figures.filter(metric=DayMetric.REJECTIONS, day__gte=days[0])
@@ -197,10 +198,10 @@ def _rejections(request: HttpRequest, days: list[date]) -> list[dict[str, Any]]:
     rows = []
     for tool, numbers in sorted(by_tool.items())[:MAX_GROUPS]:
         in_week = sum(numbers[day] for day in days[-7:])
-        rows.append(
-            {"tool": tool, "today": numbers[days[-1]], "in_week": in_week, "in_days": numbers.total()}
-        )
-    return rows
+        counts = (numbers[days[-1]], in_week, numbers.total())
+        rows.append([Cell(tool), *[Cell(str(count)) for count in counts]])
+    headings = (_("Tool"), _("Today"), _("7 days"), gettext("%d days") % DAYS)
+    return FigureTable(headings, rows)
 
 
 def _rows_of(

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
+from urllib.parse import urlencode
 
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
@@ -22,6 +23,7 @@ from runtime.errors import AdkError
 from runtime.events.answer_rules import SITE, STAFF
 from sessions_app.admin.framework.base import SessionRowAdmin
 from sessions_app.admin.framework.confirmed_action import ReasonForm
+from sessions_app.admin.framework.figure_table import Cell, FigureTable
 from sessions_app.admin.framework.filters import AppFilter
 from sessions_app.admin.framework.keyset_list import KeysetAdmin
 from sessions_app.admin.framework.links import session_url
@@ -156,16 +158,21 @@ class AnswerRequestAdmin(RecordedActsMixin, SessionRowAdmin, KeysetAdmin):
             "reason_form": ReasonForm(auto_id="decide-%s"),
         }
         if not request.GET and self.has_view_permission(request):
-            context["groups"] = self._groups(request)
+            groups = self._groups(request)
+            context["groups"] = groups if groups.rows else None
         return super().changelist_view(request, context)
 
-    def _groups(self, request: HttpRequest) -> list[dict[str, object]]:
+    def _groups(self, request: HttpRequest) -> FigureTable:
         """Return the tools of the oldest requests, with the number of these and the age of the oldest."""
         rows = self.get_queryset(request).order_by(*self.ordering).values_list("tool_name", "asked_at")
         times: dict[str, list[datetime]] = {}
         for tool, asked_at in rows[:MAX_GROUPED]:
             times.setdefault(tool, []).append(asked_at)
-        return [{"tool": tool, "number": len(asked), "age": _age(asked[0])} for tool, asked in times.items()]
+        groups = []
+        for tool, asked in times.items():
+            of_tool = f"?{urlencode({TOOL_FILTER: tool})}"
+            groups.append([Cell(tool, of_tool), Cell(str(len(asked))), Cell(_age(asked[0]))])
+        return FigureTable((_("Tool"), _("Waiting"), _("Oldest")), groups)
 
     def change_view(self, request: HttpRequest, object_id: str, *args: Any, **kwargs: Any) -> HttpResponse:
         self.require_reading(request)

@@ -4,14 +4,15 @@ Apps have their figures of days. People have their use of today, which limits re
 because a figure of a day names nobody.
 """
 
-from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Any
 
 from django.contrib.auth import get_user_model
 from django.db.models import F, Q, QuerySet, Sum
 from django.http import HttpRequest
+from django.utils.translation import gettext as _
 
+from sessions_app.admin.framework.figure_table import Cell, FigureTable
 from sessions_app.admin.framework.permissions import (
     REMIT_OF_SESSION,
     REMIT_OF_USER,
@@ -27,18 +28,11 @@ DAYS = 30
 MAX_ROWS = 15
 
 
-@dataclass(frozen=True)
-class CostRow:
-    """An app or a person with tokens and cost."""
+def load_costs(request: HttpRequest) -> list[tuple[str, str, FigureTable]]:
+    """Return the tables of apps and people with most cost within the remits of the user, for today and `DAYS` days.
 
-    name: str
-    tokens: str
-    cost: str
-    url: str
-
-
-def load_costs(request: HttpRequest) -> dict[str, list[CostRow]]:
-    """Return the rows of apps and people with most cost within the remits of the user, for today and `DAYS` days."""
+    Each with its key and its title.
+    """
     today = local_day()
     first = today - timedelta(days=DAYS - 1)
     links = OverviewLinks(request)
@@ -49,12 +43,15 @@ def load_costs(request: HttpRequest) -> dict[str, list[CostRow]]:
     figures = SessionFigures.objects.filter(session__updated_at__gte=links.start_of(first))
     of_people = within_remits(request, figures, REMIT_OF_SESSION).values(who=F(f"session__user__{name}"))
     summed = of_people.annotate(all_tokens=Sum("tokens"), all_cost=Sum("cost"))
-    return {
-        "apps_today": _rows(_of_apps(request, today, today), links, "app_name", today, today),
-        "apps": _rows(_of_apps(request, first, today), links, "app_name", first, today),
-        "people_today": _rows(used_today, links, "user", today, today),
-        "people": _rows(summed, links, "user", first, today),
-    }
+    in_days = _("%d days") % DAYS
+    apps_today = _table(_of_apps(request, today, today), links, "app_name", today, today)
+    apps = _table(_of_apps(request, first, today), links, "app_name", first, today)
+    return [
+        ("apps-today", _("Apps, today"), apps_today),
+        ("apps", f"{_('Apps')}, {in_days}", apps),
+        ("people-today", _("People, today"), _table(used_today, links, "user", today, today)),
+        ("people", f"{_('People')}, {in_days}", _table(summed, links, "user", first, today)),
+    ]
 
 
 def _of_apps(request: HttpRequest, first: date, last: date) -> QuerySet[Any, Any]:
@@ -66,12 +63,14 @@ def _of_apps(request: HttpRequest, first: date, last: date) -> QuerySet[Any, Any
     )
 
 
-def _rows(
+def _table(
     sums: QuerySet[Any, Any], links: OverviewLinks, parameter: str, first: date, last: date
-) -> list[CostRow]:
+) -> FigureTable:
     """Return the rows with most cost, and of those without a price with most tokens."""
     rows = []
     for row in sums.order_by("-all_cost", "-all_tokens", "who")[:MAX_ROWS]:
-        url = links.sessions_of(first, last, **{parameter: row["who"]})
-        rows.append(CostRow(row["who"], f"{round(row['all_tokens']):,}", format_cost(row["all_cost"]), url))
-    return rows
+        name = Cell(row["who"], links.sessions_of(first, last, **{parameter: row["who"]}))
+        tokens = Cell(f"{round(row['all_tokens']):,}")
+        rows.append([name, tokens, Cell(format_cost(row["all_cost"]))])
+    heading = _("App") if parameter == "app_name" else _("Person")
+    return FigureTable((heading, _("Tokens"), _("Cost")), rows, nothing=_("No model was called."))

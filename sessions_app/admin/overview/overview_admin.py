@@ -12,10 +12,12 @@ from django.db.models.functions import Greatest
 from django.http import HttpRequest, HttpResponse
 from django.urls import URLPattern
 from django.utils.formats import date_format
+from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
 from sessions_app.admin.framework.base import ReadOnlyAdmin
+from sessions_app.admin.framework.figure_table import Cell, FigureTable, isolated
 from sessions_app.admin.framework.links import session_url
 from sessions_app.admin.framework.permissions import (
     REMIT_OF_SESSION,
@@ -65,19 +67,11 @@ class OverviewAdmin(ReadOnlyAdmin):
     def costs_view(self, request: HttpRequest) -> HttpResponse:
         """Return the apps and people that cost most."""
         self.require_reading(request)
-        costs = load_costs(request)
-        in_days = _("%d days") % DAYS
-        tables = [
-            ("apps-today", _("Apps, today"), _("App"), costs["apps_today"]),
-            ("apps", f"{_('Apps')}, {in_days}", _("App"), costs["apps"]),
-            ("people-today", _("People, today"), _("Person"), costs["people_today"]),
-            ("people", f"{_('People')}, {in_days}", _("Person"), costs["people"]),
-        ]
         return self.show(
             request,
             "admin/sessions_app/costs.html",
             _("Cost by app and person"),
-            tables=tables,
+            tables=load_costs(request),
             number_of_days=DAYS,
         )
 
@@ -103,14 +97,13 @@ class Overview:
 
     tiles: list[Tile]
     outcomes: list[Tile]
-    tools: list[dict[str, Any]]
-    models: list[dict[str, Any]]
-    sessions: list[dict[str, Any]]
-    people: list[dict[str, Any]]
+    tools: FigureTable
+    models: FigureTable
+    sessions: FigureTable
+    people: FigureTable
     plots: list[tuple[str, SafeString]]
-    counts_people: bool
     shows_days: bool
-    days: list[dict[str, Any]]
+    days: FigureTable
 
 
 def load_overview(request: HttpRequest) -> Overview:
@@ -130,9 +123,8 @@ def load_overview(request: HttpRequest) -> Overview:
         sessions=load_costly_sessions(request),
         people=_people(request, last, links),
         plots=_plots(days),
-        counts_people=counts_people,
         shows_days=has_some_whole_app(request),
-        days=[_day_row(day, amounts, links) for day, amounts in reversed(days.items())],
+        days=_days(days, links, counts_people=counts_people),
     )
 
 
@@ -162,7 +154,7 @@ def _outcomes_of(today: DayAmounts, day: date, links: OverviewLinks) -> list[Til
     ]
 
 
-def _tools(today: DayAmounts, all_days: DayAmounts, day: date, links: OverviewLinks) -> list[dict[str, Any]]:
+def _tools(today: DayAmounts, all_days: DayAmounts, day: date, links: OverviewLinks) -> FigureTable:
     """Return the tools with most failures: by today's failures, then by all."""
     now = today.by_name(DayMetric.FAILURES)
     before = all_days.by_name(DayMetric.FAILURES)
@@ -170,34 +162,54 @@ def _tools(today: DayAmounts, all_days: DayAmounts, day: date, links: OverviewLi
     all_calls = all_days.by_name(DayMetric.CALLS)
     # Errors without a tool have no name; they are in the list of failures.
     names = sorted(filter(None, before), key=lambda name: (-now[name], -before[name], name))
+    first = day - timedelta(days=DAYS - 1)
     rows = []
     for name in names[:MAX_ROWS]:
-        row = {
-            "name": name, "failures": _number(now[name]), "calls": _number(calls[name]),
-            "all_failures": _number(before[name]), "all_calls": _number(all_calls[name]),
-            "url": links.failures_of(day, day, name),
-            "all_url": links.failures_of(day - timedelta(days=DAYS - 1), day, name),
-        }  # fmt: skip
+        row = [
+            Cell(name),
+            Cell(_number(now[name]), links.failures_of(day, day, name)),
+            Cell(_number(calls[name])),
+            Cell(_number(before[name]), links.failures_of(first, day, name)),
+            Cell(_number(all_calls[name])),
+        ]
         rows.append(row)
-    return rows
+    headings = (
+        _("Tool"),
+        _("Failures today"),
+        _("Calls today"),
+        _("Failures in %d days") % DAYS,
+        _("Calls in %d days") % DAYS,
+    )
+    return FigureTable(headings, rows, nothing=_("No tool has failed."))
 
 
-def _models(today: DayAmounts, all_days: DayAmounts, day: date, links: OverviewLinks) -> list[dict[str, Any]]:
+def _models(today: DayAmounts, all_days: DayAmounts, day: date, links: OverviewLinks) -> FigureTable:
     """Return tokens and cost by agent and model, in the order of their tokens."""
     tokens = today.of(DayMetric.TOKENS)
     cost = today.of(DayMetric.COST)
     all_cost = all_days.of(DayMetric.COST)
+    first = day - timedelta(days=DAYS - 1)
     rows = []
     for key, all_tokens in all_days.of(DayMetric.TOKENS).most_common(MAX_ROWS):
         agent, model = key
-        row = {
-            "agent": agent, "model": model, "tokens": _number(tokens[key]), "cost": format_cost(cost[key]),
-            "all_tokens": _number(all_tokens), "all_cost": _cost_or_why_not(all_cost[key], model),
-            "url": links.sessions_of(day, day, agent=agent),
-            "all_url": links.sessions_of(day - timedelta(days=DAYS - 1), day, agent=agent),
-        }  # fmt: skip
+        row = [
+            Cell(agent),
+            Cell(isolated(model)),
+            Cell(_number(tokens[key]), links.sessions_of(day, day, agent=agent)),
+            Cell(format_cost(cost[key])),
+            Cell(_number(all_tokens), links.sessions_of(first, day, agent=agent)),
+            Cell(_cost_or_why_not(all_cost[key], model)),
+        ]
         rows.append(row)
-    return rows
+    headings = (
+        _("Agent"),
+        _("Model"),
+        _("Tokens today"),
+        _("Cost today"),
+        _("Tokens in %d days") % DAYS,
+        _("Cost in %d days") % DAYS,
+    )
+    return FigureTable(headings, rows, nothing=_("No model was called."))
 
 
 def _price_note(day: DayAmounts) -> str:
@@ -215,24 +227,27 @@ def _cost_or_why_not(cost: float, model: str) -> str:
     return format_cost(cost)
 
 
-def _people(request: HttpRequest, day: date, links: OverviewLinks) -> list[dict[str, Any]]:
+def _people(request: HttpRequest, day: date, links: OverviewLinks) -> FigureTable:
     """Return the people with the largest used shares of their budgets today; nothing without a budget."""
     budgets = {"tokens": conf().max_tokens_per_user, "cost": conf().max_cost_per_user}
     # By the larger share, so people near either budget come first.
     shares = [F(name) * Value(1 / budget, FloatField()) for name, budget in budgets.items() if budget]
+    headings = (_("Person"), _("Tokens"), _("Cost"), _("Of the budget"))
     if not shares:
-        return []
+        return FigureTable(headings, ())
     largest = Greatest(*shares, Value(0.0), output_field=FloatField())
     used = within_remits(request, PersonUsage.objects.filter(day=day), REMIT_OF_USER)
     people = []
     for usage in used.annotate(share=largest).select_related("user").order_by("-share")[:MAX_SERIES]:
         name = usage.user.get_username()
-        person = {
-            "name": name, "tokens": _number(usage.tokens), "cost": format_cost(usage.cost),
-            "share": round(100 * usage.share), "url": links.sessions_of(day, day, user=name),
-        }  # fmt: skip
+        person = [
+            Cell(name, links.sessions_of(day, day, user=name)),
+            Cell(_number(usage.tokens)),
+            Cell(format_cost(usage.cost)),
+            Cell(_bar(round(100 * usage.share))),
+        ]
         people.append(person)
-    return people
+    return FigureTable(headings, people)
 
 
 def _plots(days: Mapping[date, DayAmounts]) -> list[tuple[str, SafeString]]:
@@ -271,19 +286,42 @@ def _series(days: list[DayAmounts], metric: DayMetric) -> dict[str, list[float]]
     return series
 
 
-def _day_row(day: date, amounts: DayAmounts, links: OverviewLinks) -> dict[str, Any]:
+def _days(days: dict[date, DayAmounts], links: OverviewLinks, *, counts_people: bool) -> FigureTable:
+    """Return the figures of each day, the newest first."""
+    rows = []
+    for day, amounts in reversed(days.items()):
+        row = _day_row(day, amounts, links)
+        if counts_people:
+            row.insert(1, Cell(_number(amounts.total(DayMetric.PEOPLE))))
+        rows.append(row)
+    headings = [
+        _("Day"),
+        _("Invocations"),
+        _("Failed"),
+        _("First word, median"),
+        _("95%"),
+        _("Failed calls"),
+        _("Tokens"),
+        _("Cost"),
+    ]
+    if counts_people:
+        headings.insert(1, _("People"))
+    return FigureTable(headings, rows)
+
+
+def _day_row(day: date, amounts: DayAmounts, links: OverviewLinks) -> list[Cell]:
     outcomes = amounts.by_name(DayMetric.INVOCATIONS)
     failed = InvocationStatus.FAILED
-    return {
-        "day": day,
-        "sessions_url": links.sessions_of(day, day),
-        "people": _number(amounts.total(DayMetric.PEOPLE)),
-        "invocations": _number(sum(outcomes.values())), "invocations_url": links.invocations_of(day),
-        "failed": _number(outcomes[failed]), "failed_url": links.invocations_of(day, status__exact=failed),
-        "first_word": _first_word(amounts, 0.5), "first_word_95": _first_word(amounts, 0.95),
-        "failures": _number(_tool_failures(amounts)), "failures_url": links.failures_of(day, day),
-        "tokens": _number(amounts.total(DayMetric.TOKENS)), "cost": format_cost(amounts.total(DayMetric.COST)),
-    }  # fmt: skip
+    return [
+        Cell(date_format(day), links.sessions_of(day, day)),
+        Cell(_number(sum(outcomes.values())), links.invocations_of(day)),
+        Cell(_number(outcomes[failed]), links.invocations_of(day, status__exact=failed)),
+        Cell(_first_word(amounts, 0.5)),
+        Cell(_first_word(amounts, 0.95)),
+        Cell(_number(_tool_failures(amounts)), links.failures_of(day, day)),
+        Cell(_number(amounts.total(DayMetric.TOKENS))),
+        Cell(format_cost(amounts.total(DayMetric.COST))),
+    ]
 
 
 def _tool_failures(amounts: DayAmounts) -> float:
@@ -304,8 +342,13 @@ def _number(amount: float) -> str:
     return f"{round(amount):,}"
 
 
-def load_costly_sessions(request: HttpRequest) -> list[dict[str, Any]]:
-    """Return rows of sessions within the remits of the user, the most expensive first, in one query.
+def _bar(percentage: int) -> SafeString:
+    meter = '<meter class="audit-progress" max="100" high="80" value="{0}" aria-hidden="true"></meter> {0}%'
+    return format_html(meter, percentage)
+
+
+def load_costly_sessions(request: HttpRequest) -> FigureTable:
+    """Return the sessions within the remits of the user, the most expensive first, in one query.
 
     Staff without the right to read texts get keys instead of titles, which are part of conversations.
     """
@@ -321,17 +364,18 @@ def load_costly_sessions(request: HttpRequest) -> list[dict[str, Any]]:
     rows = []
     for row in shown[:MAX_SESSIONS]:
         session = row.session
-        values = {
-            "url": "",
-            "name": session.key,
-            "app": session.app_name,
-            "person": session.user.get_username(),
-            "tokens": _number(row.tokens),
-            "cost": format_cost(row.cost),
-        }
+        url = ""
         if may_open:
-            values["url"] = session_url(session.pk)
+            url = session_url(session.pk)
+        name = session.key
         if may_read and session.title:
-            values["name"] = session.title
+            name = session.title
+        values = [
+            Cell(name, url),
+            Cell(isolated(session.app_name)),
+            Cell(isolated(session.user.get_username())),
+            Cell(_number(row.tokens)),
+            Cell(format_cost(row.cost)),
+        ]
         rows.append(values)
-    return rows
+    return FigureTable((_("Session"), _("App"), _("Person"), _("Tokens"), _("Cost")), rows)
