@@ -93,7 +93,9 @@ def count_mine(request: HttpRequest) -> str:
     """Return how many open requests the user may answer, for the menu; empty without any."""
     open_requests = within_remits(request, AnswerRequest.objects.open(), REMIT_OF_SESSION)
     number = len(answerable(request, open_requests).values_list("pk")[: MAX_COUNTED + 1])
-    return f"{MAX_COUNTED}+" if number > MAX_COUNTED else str(number or "")
+    if number > MAX_COUNTED:
+        return f"{MAX_COUNTED}+"
+    return str(number or "")
 
 
 @admin.register(AnswerRequest)
@@ -130,8 +132,10 @@ class AnswerRequestAdmin(RecordedActsMixin, SessionRowAdmin, KeysetAdmin):
             columns[place_of("of_session")] = self.of_session_key
         if tool := request.GET.get(TOOL_FILTER):
             of_tool = self.get_queryset(request).filter(tool_name=tool).select_related("job")
-            calls = StoredCall.of_all(list(of_tool.order_by(*self.ordering)[:1]))
-            names = [name for call in calls.values() for name in call.values]
+            oldest = of_tool.order_by(*self.ordering)[:1]
+            names: list[str] = []
+            for call in StoredCall.of_all(list(oldest)).values():
+                names += call.values
             columns[place_of("kind_badge") : place_of("told")] = [
                 _argument_column(name) for name in names[:MAX_ARGUMENTS]
             ]
@@ -139,10 +143,13 @@ class AnswerRequestAdmin(RecordedActsMixin, SessionRowAdmin, KeysetAdmin):
 
     def complete_rows(self, request: HttpRequest, rows: list[Any], query: str) -> None:
         """Add to the rows whether the user may decide them, and the arguments of their calls."""
-        calls = StoredCall.of_all(rows) if request.GET.get(TOOL_FILTER) else {}
         for row in rows:
             row.is_decidable = row.is_yes_or_no and not _reason_not_allowed(request, row)
-            row.call_values = calls[row.pk].values if row.pk in calls else {}
+        # Only the list of one tool has columns for arguments: the tools of other lists have different ones.
+        if request.GET.get(TOOL_FILTER):
+            calls = StoredCall.of_all(rows)
+            for row in rows:
+                row.call_values = calls[row.pk].values
 
     def get_urls(self) -> list[URLPattern]:
         return [
@@ -159,7 +166,8 @@ class AnswerRequestAdmin(RecordedActsMixin, SessionRowAdmin, KeysetAdmin):
         }
         if not request.GET and self.has_view_permission(request):
             groups = self._groups(request)
-            context["groups"] = groups if groups.rows else None
+            if groups.rows:
+                context["groups"] = groups
         return super().changelist_view(request, context)
 
     def _groups(self, request: HttpRequest) -> FigureTable:
@@ -177,7 +185,9 @@ class AnswerRequestAdmin(RecordedActsMixin, SessionRowAdmin, KeysetAdmin):
     def change_view(self, request: HttpRequest, object_id: str, *args: Any, **kwargs: Any) -> HttpResponse:
         self.require_reading(request)
         row = self.get_object(request, object_id)
-        return self._page(request, row) if row else self._report_gone(request)
+        if row is None:
+            return self._report_gone(request)
+        return self._page(request, row)
 
     def answer_view(self, request: HttpRequest, object_id: int) -> HttpResponse:
         """Give the posted answer, and redirect to the inbox."""
@@ -231,7 +241,9 @@ class AnswerRequestAdmin(RecordedActsMixin, SessionRowAdmin, KeysetAdmin):
         for error in errors[:MAX_ERRORS]:
             messages.error(request, error)
         if given := len(rows) - len(errors):
-            words = _("Approved: %(number)d") if answer else _("Rejected: %(number)d")
+            words = _("Rejected: %(number)d")
+            if answer:
+                words = _("Approved: %(number)d")
             messages.success(request, words % {"number": given})
 
     def _give(self, request: HttpRequest, row: AnswerRequest, answer: JobAnswer, reason: str) -> str:
