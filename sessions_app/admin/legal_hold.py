@@ -34,6 +34,7 @@ class LegalHoldAdmin(ConfirmedActionAdmin, KeysetAdmin):
     """Holds, newest first."""
 
     action = ActionKind.LIFT
+    takes_turns = True
     wording = Wording(
         link=gettext_lazy("Lift…"),
         title=gettext_lazy("Lift the legal hold?"),

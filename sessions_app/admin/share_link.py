@@ -22,6 +22,7 @@ class ShareLinkAdmin(ConfirmedActionAdmin, KeysetAdmin, SessionRowAdmin):
     """Share links, newest first, without their tokens: staff read a session on its page in the admin."""
 
     action = ActionKind.REVOKE
+    takes_turns = True
     wording = revoke_wording(
         gettext_lazy("Revoke the share link?"), gettext_lazy("The share link is revoked.")
     )

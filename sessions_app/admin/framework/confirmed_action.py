@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 from django import forms
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
+from django.db import transaction
 from django.db.models import Model
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import URLPattern
@@ -94,12 +95,15 @@ class ConfirmedActionAdmin(RecordedActsMixin):
     Attributes:
         action: kind of the recorded act, and last segment of the action's URL.
         reason_form: form with a field `reason`.
+        takes_turns: True if `act` writes to the database only. Of two requests for a row at once, the second then finds
+            why the action is no longer possible.
     """
 
     change_form_template = "admin/sessions_app/confirmed_action/change_form.html"
     action: ActionKind
     wording: Wording
     reason_form: ClassVar[type[forms.Form]] = ReasonForm
+    takes_turns: ClassVar[bool] = False
 
     @abstractmethod
     def has_action_permission(self, request: HttpRequest) -> bool:
@@ -139,7 +143,14 @@ class ConfirmedActionAdmin(RecordedActsMixin):
         if not self.has_action_permission(request):
             raise PermissionDenied
         row = self.get_row(request, object_id)
-        return_url = self._return_url(request, object_id)
+        if not self.takes_turns:
+            return self._confirm(request, row)
+        with transaction.atomic():
+            row.refresh_from_db(from_queryset=self.model._base_manager.select_for_update(no_key=True))
+            return self._confirm(request, row)
+
+    def _confirm(self, request: HttpRequest, row: Any) -> HttpResponse:
+        return_url = self._return_url(request, str(row.pk))
         if reason_against := self.why_not(row):
             messages.warning(request, reason_against)
             return HttpResponseRedirect(return_url)

@@ -10,10 +10,12 @@ from django.contrib.auth.models import Permission, User
 from django.test import Client
 from django.urls import reverse
 
+from sessions_app.base import actors
 from sessions_app.data_protection.erase import ErasureOrder, erase_session, erase_user
 from sessions_app.errors import LegalHoldError
 from sessions_app.models import LegalHold, Session, StaffAct, Tombstone
 from sessions_app.process.threads import in_thread
+from sessions_app.sessions.sharing import make_link
 from sessions_app.store.erasing import delete_session_row
 from tests.integration.data_protection.people import person_with_rows
 from tests.integration.locks import blocked, held
@@ -150,6 +152,25 @@ def test_staff_set_and_lift_a_hold(ada: User, client: Client) -> None:
     assert (hold.lifted_by, hold.lift_reason) == (user, "The case is closed.")
     erase_user(ada.pk, ORDER)
     assert not Session.objects.exists()
+
+
+async def test_two_people_at_once_lift_a_hold_and_revoke_a_link_once(ada: User, client: Client) -> None:
+    session = await Session.objects.afirst()
+    assert session is not None
+    hold = await LegalHold.objects.acreate(user=ada, reason="A court asked.")
+    link = await in_thread(make_link, session, actors.person(ada))
+    await in_thread(staff, client, "lift_legalhold", "view_legalhold", "revoke_sharelink", "view_sharelink")
+    for kind, action, row in (("legalhold", "lift", hold), ("sharelink", "revoke", link)):
+        url = reverse(f"admin:sessions_app_{kind}_{action}", args=[row.pk])
+        # Both have read the row before either of them changes it.
+        async with held(f"SELECT FROM sessions_app_{kind} FOR UPDATE"):
+            posts = [
+                asyncio.create_task(in_thread(client.post, url, {"reason": reason}))
+                for reason in ("The case is closed.", "It is over.")
+            ]
+            await blocked(2)
+        assert [(await post).status_code for post in posts] == [302, 302]
+        assert await StaffAct.objects.filter(subject_kind=kind, subject_id=str(row.pk)).acount() == 1
 
 
 async def test_a_hold_on_a_person_is_set_when_the_erasure_of_a_session_has_ended(
