@@ -319,6 +319,8 @@ def _record(delivery: WebhookDelivery, attempt: DeliveryAttempt) -> None:
     if not attempt.error:
         row.update(**outcome, next_at=None, delivered_at=Now())
         return
+    # A process that was stopped for longer than its claim reports late: another attempt counts, or has delivered it.
+    row = row.filter(attempts=delivery.attempts, delivered_at=None)
     # If anything was delivered since this event, the address works, and only this event is refused.
     others = WebhookDelivery.objects.filter(webhook=delivery.webhook_id)
     is_refused_alone = others.filter(delivered_at__gt=delivery.created_at).exists()

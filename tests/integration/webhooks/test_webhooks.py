@@ -246,6 +246,25 @@ async def test_a_delivery_whose_process_died_is_made_again(
     assert receiver.requests[0][0]["webhook-id"] == receiver.requests[1][0]["webhook-id"]
 
 
+async def test_a_late_failure_does_not_repeat_what_another_process_has_delivered(
+    key: dict[str, str], receiver: Receiver
+) -> None:
+    await stage(await make_hook(key, receiver.port), 1)
+    gate = receiver.is_answering
+    gate.clear()
+    late = asyncio.create_task(deliver_due())
+    await wait_for_requests(receiver, 1)
+    await make_due()
+    receiver.is_answering = asyncio.Event()
+    receiver.is_answering.set()
+    assert await deliver_due() == 1
+    receiver.answers = ["500 Oops"]
+    gate.set()
+    assert await late == 1
+    row = await WebhookDelivery.objects.aget()
+    assert (row.response_status, row.error, row.next_at) == (204, "", None)
+
+
 async def stage(hook: dict[str, Any], count: int) -> None:
     """Stage `count` deliveries to the webhook, which are due."""
     payload = {"type": "test", "timestamp": "", "data": {}}
