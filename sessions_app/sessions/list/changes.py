@@ -56,12 +56,18 @@ def change_session(session: Session, change: str, title: str, by: Actor) -> None
     if change == DELETE:
         refuse_if_held(LegalHold.objects.of_session(session.pk, session.user_id))
     values = _new_title(title) if change == RENAME else _VALUES[change]
+    row = Session.objects.filter(pk=session.pk)
     # One transaction: an act must not be recorded for a change that finds no row.
     with transaction.atomic():
         if action := _ACTIONS.get(change):
             SessionAct.objects.record(session.pk, Act(by, action, ("session", str(session.pk))))
-        if not Session.objects.filter(pk=session.pk).update(**values):
+            is_changed = row.filter(deleted_at__isnull=change == DELETE).update(**values)
+        else:
+            is_changed = row.update(**values)
+        if not is_changed and not row.exists():
             raise NotFoundError(GONE)
+        if not is_changed:  # Another request was faster.
+            transaction.set_rollback(True)
 
 
 def change_together(

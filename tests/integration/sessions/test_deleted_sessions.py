@@ -84,6 +84,21 @@ def test_a_session_is_deleted_together_with_the_act_or_not_at_all(person: User, 
     assert not SessionAct.objects.exists()
 
 
+async def test_a_deletion_and_a_restoration_at_once_with_its_like_leave_one_act_each(
+    person: User, loop_end: None
+) -> None:
+    session = await Session.objects.acreate(app_name="reports", user=person, key="k")
+    for change in ("delete", "restore"):
+        async with held("SELECT FROM sessions_app_session FOR UPDATE"):
+            changes = [
+                asyncio.create_task(use_cases.change_session(actors.person(person), session.pk, change))
+                for _ in range(2)
+            ]
+            await blocked(2)
+        await asyncio.gather(*changes)
+        assert await SessionAct.objects.filter(action=change).acount() == 1
+
+
 def test_a_message_to_a_deleted_session_is_refused_until_the_session_is_restored(
     person: User, job: ToolJob
 ) -> None:
