@@ -31,6 +31,7 @@ from sessions_app.admin.framework.permissions import (
 from sessions_app.admin.framework.staff_records import RecordedActsMixin
 from sessions_app.contrib.knowledge.documents import (
     check_file,
+    delete_base,
     delete_with_versions,
     passages_of,
     upload_file,
@@ -90,6 +91,9 @@ class KnowledgeBaseAdmin(RecordedActsMixin):
         if not has_whole_app(request, obj.app_name):
             raise PermissionDenied
         super().save_model(request, obj, form, change)
+
+    def delete_model(self, request: HttpRequest, obj: KnowledgeBase) -> None:
+        delete_base(obj)
 
     @admin.display(description="Apps", ordering="app_name")
     def apps(self, base: KnowledgeBase) -> str:

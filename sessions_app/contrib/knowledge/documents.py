@@ -7,7 +7,7 @@ from typing import Any
 from celery import current_app
 from django.core.files.uploadedfile import UploadedFile
 from django.db import transaction
-from django.db.models import Count, F, Max, Q
+from django.db.models import Count, F, Max, Q, QuerySet
 from django.db.models.functions import Now
 
 from sessions_app.contrib.knowledge.read_file import READERS
@@ -68,10 +68,24 @@ def delete_with_versions(document: KnowledgeDocument) -> bool:
         locked = KnowledgeDocument.objects.select_for_update().filter(pk=document.pk).first()
         if locked is None:
             return False
-        # Locked, too: Django reads the rows to delete first, and a worker that reads a file could add passages.
-        list(locked.versions.select_for_update().order_by("pk").values_list("pk"))
+        _lock_versions(KnowledgeVersion.objects.filter(document=locked))
         locked.delete()
     return True
+
+
+def delete_base(base: KnowledgeBase) -> None:
+    """Delete a base with its documents and their files."""
+    with transaction.atomic():
+        # Until the commit nobody adds a document to the locked base, or a version to a locked document.
+        list(KnowledgeBase.objects.select_for_update().filter(pk=base.pk))
+        list(base.documents.select_for_update().order_by("pk").values_list("pk"))
+        _lock_versions(KnowledgeVersion.objects.filter(document__base=base))
+        base.delete()
+
+
+def _lock_versions(versions: QuerySet[KnowledgeVersion]) -> None:
+    # Django reads the rows to delete first, and a worker that reads a file could add passages.
+    list(versions.select_for_update(of=("self",)).order_by("pk").values_list("pk"))
 
 
 def passages_of(version: KnowledgeVersion) -> tuple[int, int]:

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 from django.db import connection
+from django.test import Client
+from django.urls import reverse
 from django.utils import timezone
 
 from sessions_app.contrib.knowledge import publishing, read_file, reading
@@ -239,6 +241,23 @@ async def test_a_document_is_deleted_while_a_worker_stores_its_passages(sent: li
     assert await deleting
     assert await KnowledgePassage.objects.acount() == 0
     assert not await in_thread(delete_with_versions, version.document)
+
+
+@pytest.mark.usefixtures("loop_end")
+async def test_a_base_is_deleted_while_a_worker_stores_the_passages_of_a_document(
+    sent: list[int], admin_client: Client
+) -> None:
+    base = await in_thread(make_base)
+    version = await in_thread(upload, base)
+    page = reverse("admin:sessions_app_knowledgebase_delete", args=[base.pk])
+    async with held("LOCK TABLE sessions_app_knowledgepassage IN SHARE ROW EXCLUSIVE MODE"):
+        reading_it = asyncio.create_task(in_thread(read_version, version.pk))
+        await blocked(1)
+        deleting = asyncio.create_task(in_thread(admin_client.post, page, {"post": "yes"}))
+        await blocked(2)
+    await reading_it
+    assert (await deleting).status_code == 302
+    assert await KnowledgePassage.objects.acount() == await KnowledgeVersion.objects.acount() == 0
 
 
 def test_an_older_version_that_is_late_does_not_replace_a_newer_one() -> None:
