@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -18,6 +17,7 @@ from tests.browser.chat_page import ChatPage
 from tests.browser.model import Model
 from tests.browser.outside.service import Service
 from tests.browser.program import NO_BROWSER, find_browser
+from tests.noon import ZONE_AT_NOON
 from tests.stack.outages import Web
 from tests.stack.stack import Stack
 
@@ -36,12 +36,6 @@ PERSON, STAFF = "demo", "admin"
 OWN_ADDRESS = re.compile(r"https?://(?:127\.0\.0\.1|localhost)[:/]|data:|blob:|about:|file:")
 HAS_CLOCK_OF_TEST = "!String(setTimeout).includes('[native code]')"
 """True if the test has installed a clock, which all later pages of the browser context would have."""
-
-
-def zone_at_noon() -> str:
-    """Return a time zone in which it is about noon: at midnight times get a date, and in the morning tasks are due."""
-    ahead = 12 - datetime.now(UTC).hour
-    return f"Etc/GMT{-ahead:+d}"  # these names have the sign of POSIX
 
 
 class OpenTab(Protocol):
@@ -83,7 +77,8 @@ def browser(foreign_requests: list[str]) -> Iterator[Browser]:
         chromium = playwright.chromium.launch(
             args=CHROMIUM_OPTIONS,
             executable_path=found.get("executable_path"),
-            env={**os.environ, "TZ": zone_at_noon()},
+            # At midnight times get a date, and in the morning tasks are due.
+            env={**os.environ, "TZ": ZONE_AT_NOON},
         )
 
         def record(asked: Request) -> None:

@@ -32,6 +32,7 @@ from tests.background_work import end_background_work
 from tests.embedded_sentences import vector_of
 from tests.integration.otlp_collector import Collector
 from tests.model_server import ModelServer
+from tests.noon import ZONE_AT_NOON
 
 WriteFolder = Callable[..., Path]
 
@@ -49,6 +50,12 @@ def request_forgotten() -> Iterator[None]:
     yield
     translation.deactivate()
     timezone.deactivate()
+
+
+@pytest.fixture
+def at_noon(settings: Settings) -> None:
+    """Let the site be in a time zone in which midnight does not pass during a test."""
+    settings.TIME_ZONE = ZONE_AT_NOON
 
 
 @pytest.fixture

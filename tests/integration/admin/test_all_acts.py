@@ -32,7 +32,7 @@ from sessions_app.models import (
 from tests.integration.admin.audit_rows import HOSTILE, append_event, make_artifact, read, sign_in
 from tests.integration.admin.test_large_lists import statements_of
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon")]
 URL = "/admin/sessions_app/staffact/all/"
 SOURCES = (
     "staffact", "staffaccess", "accountact", "sessionact", "artifact", "invocation", "tombstone", "event", "session",

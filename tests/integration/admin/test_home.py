@@ -39,7 +39,7 @@ from tests.integration.admin.audit_rows import (
 )
 from tests.integration.admin.test_large_lists import statements_of
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_noon")]
 HOME = "/admin/"
 MODELS = ("answerrequest", "dayfigure", "failure", "session", "invocation", "tooljob")
 

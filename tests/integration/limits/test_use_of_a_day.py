@@ -26,11 +26,12 @@ from sessions_app.store.sql.invocation_queue import NewInvocation
 from tests.fakes import ScriptedModel, call
 from tests.integration.limits.words_app import ask, using
 from tests.integration.locks import blocked, held
+from tests.noon import ZONE_AT_NOON
 from tests.served_agents import Served
 
-pytestmark = pytest.mark.usefixtures("loop_end")
+pytestmark = pytest.mark.usefixtures("loop_end", "at_noon")
 Configure = Callable[..., None]
-TOKENS = "You have used today's 1000 tokens. Try again after midnight (UTC)."
+TOKENS = f"You have used today's 1000 tokens. Try again after midnight ({ZONE_AT_NOON})."
 
 
 class EndlessModel(BaseLlm):
@@ -107,7 +108,7 @@ async def test_the_cost_of_a_day_is_limited(person: User, model: ScriptedModel, 
     model.turns = [using(499), using(1)]
     assert await ask(person) == ("completed", "")
     assert await ask(person) == ("completed", "")
-    sentence = "Today's limit of cost, 0.5, is reached. Try again after midnight (UTC)."
+    sentence = f"Today's limit of cost, 0.5, is reached. Try again after midnight ({ZONE_AT_NOON})."
     assert await ask(person) == ("failed", sentence)
 
 

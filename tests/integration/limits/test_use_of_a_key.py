@@ -20,8 +20,9 @@ from sessions_app.models import ApiKey, Invocation, KeyUsage, PersonUsage
 from tests.fakes import ScriptedModel
 from tests.integration.limits.words_app import ask, using
 from tests.integration.locks import blocked, held
+from tests.noon import ZONE_AT_NOON
 
-pytestmark = pytest.mark.usefixtures("loop_end")
+pytestmark = pytest.mark.usefixtures("loop_end", "at_noon")
 
 
 async def new_key(person: User, tokens_per_day: int) -> UserActor:
@@ -66,8 +67,8 @@ async def test_a_repeated_message_of_a_spent_key_is_told_its_invocation(
     await worker().wait_until_idle()
     rows: list[Any] = [row async for row in Invocation.objects.filter(session=session).order_by("pk")]
     assert [row.status for row in rows] == ["completed", "failed"]
-    assert (
-        rows[1].error_message == "The API key has used its tokens of today. Try again after midnight (UTC)."
+    assert rows[1].error_message == (
+        f"The API key has used its tokens of today. Try again after midnight ({ZONE_AT_NOON})."
     )
 
 
