@@ -374,7 +374,7 @@ def _sign_in_service(config: AuthConfig) -> str:
         return ""
     client = config.raw_auth_credential.oauth2 if config.raw_auth_credential else None
     page = (client and client.auth_uri) or ""
-    if client is None or client.redirect_uri or "redirect_uri" in page or not _is_web_address(page):
+    if client is None or client.redirect_uri or "redirect_uri" in page or not is_web_address(page):
         return ""
     return _host(page)
 
@@ -413,7 +413,7 @@ def _form_of(config: AuthConfig) -> CredentialForm:
             )
         return CredentialForm(gettext("A token is needed"), [token], constants)
     link = (raw and raw.oauth2 and raw.oauth2.auth_uri) or ""
-    if not _is_web_address(link):
+    if not is_web_address(link):
         return CredentialForm(gettext("Your permission is needed"))
     constants = [("authType", scheme.type_.value)]
     label_of_address = gettext("Address of the page to which you were sent afterwards")
@@ -426,7 +426,8 @@ def _answer_text(answer: Any) -> str:
     return one_line(" · ".join(lines.split("\n")))
 
 
-def _is_web_address(address: str) -> bool:
+def is_web_address(address: str) -> bool:
+    """Return True if a person can be sent to the address."""
     # The address comes from a tool: with another scheme, such as `javascript:`, the link would run a script.
     try:
         parts = urlsplit(address)

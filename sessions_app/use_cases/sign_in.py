@@ -30,6 +30,7 @@ from sessions_app.limits.rates import rates
 from sessions_app.models import AnswerRequest, Session
 from sessions_app.models.answer_request import RequestKind
 from sessions_app.process.threads import in_thread
+from sessions_app.rendering.questions import is_web_address
 from sessions_app.secrets.credential_encryption import decrypt, encrypt
 from sessions_app.secrets.digests import digest_of
 from sessions_app.sessions.agent_access import own_usable_session
@@ -152,6 +153,10 @@ async def _begin(session: Session, config: AuthConfig, redirect_uri: str) -> Sig
     raw = config.raw_auth_credential
     if raw is None or raw.oauth2 is None or not raw.oauth2.auth_uri:
         raise InvalidInputError("This question has no sign-in. Answer it in its form.")
+    if not is_web_address(raw.oauth2.auth_uri):
+        raise InvalidInputError(
+            "The page of this sign-in has no address that can be opened. Tell those who made the agent."
+        )
     return begin_on_page(raw.oauth2, redirect_uri)
 
 

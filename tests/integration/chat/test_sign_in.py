@@ -30,7 +30,8 @@ from starlette.responses import JSONResponse, Response
 
 from runtime.agents import LlmAgent
 from runtime.auth import AuthConfig, AuthCredential, OAuth2Auth
-from runtime.auth.auth_schemes import ProtectedResource
+from runtime.auth.auth_schemes import OAuth2, OAuthFlows, ProtectedResource
+from runtime.tools import ToolContext
 from runtime.tools.mcp_tool import McpToolset, StreamableHTTPConnectionParams
 from runtime.tools.mcp_tool.sign_in import begin_sign_in
 from runtime.tools.openapi_tool import OpenAPIToolset
@@ -357,6 +358,25 @@ async def test_nobody_begins_the_sign_in_of_another_person_or_from_another_site(
     assert (await other.get(page)).status_code == 404
     assert (await browser.get(page, headers={"Sec-Fetch-Site": "cross-site"})).status_code == 403
     assert service.clients == {}
+
+
+@pytest.mark.parametrize("address", ["https://[bad", "javascript:alert(1)"])
+async def test_a_page_without_an_address_that_can_be_opened_is_refused_in_words(
+    person: User, browser: AsyncClient, served: Served, address: str
+) -> None:
+    def look_up(tool_context: ToolContext) -> str:
+        """Look up an order."""
+        client = OAuth2Auth(client_id="notes", client_secret=SECRET_OF_SITE, auth_uri=address)
+        credential = AuthCredential(auth_type="oauth2", oauth2=client)
+        scheme = OAuth2(flows=OAuthFlows())
+        tool_context.request_credential(AuthConfig(auth_scheme=scheme, raw_auth_credential=credential))
+        return "asked"
+
+    served(LlmAgent(name="clerk", model=ScriptedModel(turns=[call("look_up")]), tools=[look_up]))
+    session, _ = await say(person)
+    response = await browser.get(reverse("chat:sign_in", args=[(await asked(session)).call_id]))
+    assert response.status_code == 400
+    assert "no address that can be opened" in response.content.decode()
 
 
 async def test_a_person_begins_a_limited_number_of_sign_ins(
