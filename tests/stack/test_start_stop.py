@@ -103,6 +103,13 @@ def wait_for_blocked_query(connection: psycopg.Connection) -> None:
         time.sleep(0.05)
 
 
+def still_runs(process: psutil.Process) -> bool:
+    try:
+        return process.is_running() and process.status() != "zombie"
+    except psutil.NoSuchProcess:  # It has ended between the two questions.
+        return False
+
+
 def replace_killed_main_process(site: Stack) -> Stack:
     """Kill the main process alone; start its successor on another address, which stops the orphans."""
     orphans = [psutil.Process(pid) for pid in site.pids.values()]
@@ -111,7 +118,7 @@ def replace_killed_main_process(site: Stack) -> Stack:
     successor = Stack(site.data, site.port, {"HOST": "127.0.0.2"})
     successor.start()
     assert "an earlier run left behind" in successor.output
-    assert not any(process.is_running() and process.status() != "zombie" for process in orphans)
+    assert not any(still_runs(process) for process in orphans)
     # It listens on HOST only, and prints this address.
     assert f"The site is at   http://127.0.0.2:{site.port}/\n" in successor.output
     with pytest.raises(httpx.ConnectError):
