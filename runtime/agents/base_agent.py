@@ -202,7 +202,9 @@ class BaseAgent(BaseModel):
 
     def find_agent(self, name: str) -> "BaseAgent | None":
         """Return this agent or the descendant with this name, or None."""
-        return self if self.name == name else self.find_sub_agent(name)
+        if self.name == name:
+            return self
+        return self.find_sub_agent(name)
 
     def find_sub_agent(self, name: str) -> "BaseAgent | None":
         """Return the descendant with this name, or None."""

@@ -88,7 +88,9 @@ class _ConfigFile:
         place = str(self._path)
         if key:
             line = key_lines(self._text).get(key)
-            place += f", line {line}, key {key!r}" if line else f", key {key!r}"
+            if line:
+                place += f", line {line}"
+            place += f", key {key!r}"
         return ConfigurationError(f"{place}: {reason}")
 
     def _agent_class(self, name: str | None) -> type[BaseAgent]:
@@ -182,12 +184,16 @@ class _ConfigFile:
             return tool.from_config(ToolArgsConfig(**args), str(self._path))
         if not (callable(tool) or isinstance(tool, BaseTool | BaseToolset)):
             raise ConfigurationError(f"{config.name!r} is {with_article(type(tool).__name__)}, not a tool.")
-        return tool(ToolArgsConfig(**args)) if args else tool
+        if not args:
+            return tool
+        return tool(ToolArgsConfig(**args))
 
 
 def _parse_reference(model: type[ConfigT], key: str, value: Any) -> ConfigT:
     """Return the reference in a value. A plain text stands for an object whose `key` has this text."""
-    return model.model_validate({key: value} if isinstance(value, str) else value)
+    if isinstance(value, str):
+        value = {key: value}
+    return model.model_validate(value)
 
 
 def _takes_callables(annotation: Any) -> bool:

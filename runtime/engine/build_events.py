@@ -23,7 +23,10 @@ def user_event(
     ctx: InvocationContext, content: types.Content | None, state_delta: Mapping[str, Any] | None = None
 ) -> Event:
     """Return the event of a user message, with the state changes sent with it (contract L2)."""
-    actions = EventActions(state_delta=dict(state_delta)) if state_delta else construct(EventActions)
+    if state_delta:
+        actions = EventActions(state_delta=dict(state_delta))
+    else:
+        actions = construct(EventActions)
     # On no branch, so all agents see the message.
     return _event(ctx, "user", with_role(content, "user"), actions, branch=None)
 
@@ -52,7 +55,9 @@ def function_response_event(
     ctx: InvocationContext, parts: Sequence[types.Part], actions: EventActions
 ) -> Event:
     """Return the event with the responses to the calls of a step (contract Q1, E8)."""
-    content = construct(types.Content, role="user", parts=list(parts)) if parts else None
+    content: types.Content | None = None
+    if parts:
+        content = construct(types.Content, role="user", parts=list(parts))
     return _event(ctx, ctx.agent.name, content, actions, branch=ctx.branch)
 
 
@@ -135,7 +140,9 @@ def fill_in(ctx: InvocationContext, event: Event) -> Event:
     if ctx.node and not event.isolation_scope:
         event.isolation_scope = ctx.node.isolation_scope
     if event.content and not event.content.role:
-        role = "user" if event.get_function_responses() else "model"
+        role = "model"
+        if event.get_function_responses():
+            role = "user"
         event.content = with_role(event.content, role)
     return _with_metadata(ctx, event)
 
@@ -196,8 +203,10 @@ def rewind_event(actions: EventActions, *, undoes: str | None = None) -> Event:
     Args:
         undoes: id of an earlier rewind event, for a rewind that undoes it.
     """
-    metadata = {UNDONE_REWIND_KEY: undoes} if undoes else None
-    return Event(author="user", invocation_id=new_invocation_id(), actions=actions, custom_metadata=metadata)
+    event = Event(author="user", invocation_id=new_invocation_id(), actions=actions)
+    if undoes:
+        event.custom_metadata = {UNDONE_REWIND_KEY: undoes}
+    return event
 
 
 def _event(
@@ -224,11 +233,15 @@ def _event(
 
 
 def _isolation_scope(ctx: InvocationContext) -> str | None:
-    return ctx.node.isolation_scope if ctx.node else None
+    if ctx.node is None:
+        return None
+    return ctx.node.isolation_scope
 
 
 def _node_info(ctx: InvocationContext) -> NodeInfo | None:
-    return construct(NodeInfo, path=ctx.node.path) if ctx.node else None
+    if ctx.node is None:
+        return None
+    return construct(NodeInfo, path=ctx.node.path)
 
 
 def _with_metadata(ctx: InvocationContext, event: Event) -> Event:

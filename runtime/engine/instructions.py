@@ -73,7 +73,9 @@ async def render_instructions(agent: LlmAgentProtocol, ctx: InvocationContext) -
 def _quote_of_user(ctx: InvocationContext) -> str:
     """Return the user's own instructions, quoted as words without authority; empty without instructions."""
     limit = ctx.run_config.user_instructions_limit
-    text = ctx.session.state.get(USER_INSTRUCTIONS_KEY) if limit else None
+    if not limit:
+        return ""
+    text = ctx.session.state.get(USER_INSTRUCTIONS_KEY)
     if not isinstance(text, str) or not text.strip():
         return ""
     # Each line is marked: no line of the text can end the quotation.
@@ -99,8 +101,10 @@ def static_parts(content: types.ContentUnion | None) -> list[types.Part]:
 
 
 def _identity_instruction(agent: LlmAgentProtocol) -> str:
-    description = f' Your description is "{agent.description}".' if agent.description else ""
-    return f'You are an agent. Your internal name is "{agent.name}".{description}'
+    text = f'You are an agent. Your internal name is "{agent.name}".'
+    if agent.description:
+        text += f' Your description is "{agent.description}".'
+    return text
 
 
 def _transfer_instruction(agent: LlmAgentProtocol) -> str:
@@ -108,9 +112,10 @@ def _transfer_instruction(agent: LlmAgentProtocol) -> str:
     if not targets:
         return ""
     names = ", ".join(f"`{target.name}`" for target in targets)
-    lines = "\n".join(f"- {target.name}: {target.description or 'no description'}" for target in targets)
-    text = (
-        f"These agents can take over the conversation:\n{lines}\n"
+    text = "These agents can take over the conversation:\n"
+    for target in targets:
+        text += f"- {target.name}: {target.description or 'no description'}\n"
+    text += (
         "If one of them is better suited to answer, by its description, call `transfer_to_agent` with its name and "
         f"say nothing else. The names are {names}; there are no others."
     )

@@ -29,6 +29,7 @@ from runtime.models.provider_responses import (
     PendingCall,
     Usage,
     count_of,
+    field_of,
     last_response,
     list_field,
     response_of,
@@ -83,7 +84,7 @@ FAILURES = FailureReader(exceptions=(anthropic.APIError, *TRANSPORT_FAILURES), r
 
 
 def _kind_and_words(failure: anthropic.APIStatusError) -> tuple[str, str]:
-    error = failure.body.get("error") if isinstance(failure.body, dict) else None
+    error = field_of(failure.body, "error")
     if not isinstance(error, dict):
         return "", failure.message
     return str(error.get("type", "")), str(error.get("message", failure.message))
@@ -145,7 +146,9 @@ class MessageEvents:
                     sources = self._sources.as_metadata()
                     return last_response(self._model, [], calls, self._usage, reason, sources)
         self._sources.add_parts(parts)
-        return response_of(self._model, parts, self._usage) if parts else None
+        if not parts:
+            return None
+        return response_of(self._model, parts, self._usage)
 
     def _start_block(self, block: ContentBlock) -> list[types.Part]:
         self._call = None
@@ -251,7 +254,9 @@ def _cited(citations: Iterable[object]) -> list[CitedSource]:
 
 def _thought(text: str, mark: bytes, signature: str) -> types.Part:
     """Return a thought; `mark` identifies Claude's signature."""
-    signed = mark + signature.encode() if signature else None
+    signed: bytes | None = None
+    if signature:
+        signed = mark + signature.encode()
     return types.Part(text=text, thought=True, thought_signature=signed)
 
 

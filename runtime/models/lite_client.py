@@ -84,7 +84,9 @@ class BoundedTransport(httpx.AsyncBaseTransport):
 def _create_bounded_transport(**options: Any) -> BoundedTransport | None:
     transport = _create_transport(**options)
     # None is httpx's own transport, which a user of LiteLLM has chosen.
-    return BoundedTransport(transport) if transport else None
+    if transport is None:
+        return None
+    return BoundedTransport(transport)
 
 
 AsyncHTTPHandler._create_async_transport = staticmethod(_create_bounded_transport)
@@ -107,7 +109,9 @@ def _read(failure: Exception) -> CallFailure:
     if not isinstance(status, int):
         return not_answered(failure)
     words = _WRAPPERS.sub("", str(getattr(failure, "message", failure)))
-    code = "SAFETY" if isinstance(failure, litellm.ContentPolicyViolationError) else None
+    code: str | None = None
+    if isinstance(failure, litellm.ContentPolicyViolationError):
+        code = "SAFETY"
     headers = dict(getattr(failure, "litellm_response_headers", None) or {})
     return refused(status, words, code=code, headers=headers)
 
@@ -207,7 +211,9 @@ class WatchedStream:
         """Set the dropped fields in a chunk that LiteLLM created from this stream."""
         chunk.model = self._model
         for choice in chunk.choices:
-            choice.delta.refusal = self._refusal if choice.finish_reason else None
+            choice.delta.refusal = None
+            if choice.finish_reason:
+                choice.delta.refusal = self._refusal
 
     async def aclose(self) -> None:
         await self._stream.close()

@@ -68,7 +68,9 @@ def _tools(config: types.GenerateContentConfig, model: str) -> Json:
 
 
 def _reasoning_effort(config: types.GenerateContentConfig) -> str | None:
-    level = config.thinking_config.thinking_level if config.thinking_config else None
+    if config.thinking_config is None:
+        return None
+    level = config.thinking_config.thinking_level
     if level is None or level is types.ThinkingLevel.THINKING_LEVEL_UNSPECIFIED:
         return None
     return str(level.value).lower()
@@ -110,6 +112,8 @@ def _assistant_messages(parts: list[types.Part], ids: CallIds, *, in_turn: bool)
     """
     text = "".join(part_text(part) for part in parts if not part.thought)
     calls = [_tool_call(part, ids) for part in parts if part.function_call]
+    if not text and not calls:
+        return []
     message: Json = {"role": "assistant", "content": text or None}
     if calls:
         message["tool_calls"] = calls
@@ -117,7 +121,7 @@ def _assistant_messages(parts: list[types.Part], ids: CallIds, *, in_turn: bool)
         # the field; other servers get none.
         if in_turn and any(part.thought_signature == REASONING_CONTENT for part in parts):
             message["reasoning_content"] = "".join(part.text or "" for part in parts if part.thought)
-    return [message] if text or calls else []
+    return [message]
 
 
 def _tool_call(part: types.Part, ids: CallIds) -> Json:

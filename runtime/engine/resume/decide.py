@@ -100,7 +100,9 @@ def decide_resume(ctx: InvocationContext) -> Decision:
         if decision is not None:
             return decision
     calls = _call_event(ctx, log, call_ids(own[-1]) | response_ids(own[-1]))
-    return _decide_on_calls(calls, log) if calls else Continue()
+    if calls is None:
+        return Continue()
+    return _decide_on_calls(calls, log)
 
 
 def _decide_on_latest(own: Sequence[Event], *, is_asked: bool) -> Decision | None:
@@ -179,7 +181,9 @@ def _agent_that_continued(
     """Return the descendant that spoke or was answered after the agent's latest event, or None."""
     since = log[index_of(log, latest) + 1 :]
     agent = find_latest_agent(ctx.agent, since, log)
-    return None if agent is ctx.agent else agent
+    if agent is ctx.agent:
+        return None
+    return agent
 
 
 def _call_event(ctx: InvocationContext, log: Sequence[Event], ids: set[str]) -> Event | None:

@@ -72,7 +72,7 @@ def with_challenge(
         granted: scopes of the present token, which the next one shall have, too.
     """
     scope = union_scopes(granted, extract_scope_from_www_auth(challenge))
-    scopes = scheme.scopes or (scope.split() if scope else None)
+    scopes = scheme.scopes or (scope or "").split() or None
     metadata_url = extract_resource_metadata_from_www_auth(challenge)
     return scheme.model_copy(update={"scopes": scopes, "metadata_url": metadata_url})
 
@@ -95,9 +95,13 @@ async def begin_sign_in(config: AuthConfig, redirect_uri: str, client_name: str)
         raise SignInError("No agent offers this service any more. Ask the agent again.")
     exchange = sign_in_exchange(scheme.resource)
     about = await _fetch_resource_metadata(scheme, exchange)
-    issuer = str(about.authorization_servers[0]) if about else None
+    issuer: str | None = None
+    resource = scheme.resource
+    if about:
+        issuer = str(about.authorization_servers[0])
+        resource = str(about.resource)
     server = await _fetch_server_metadata(issuer, scheme.resource, exchange)
-    wanted = " ".join(scheme.scopes) if scheme.scopes else None
+    wanted = " ".join(scheme.scopes or ()) or None
     scope = get_client_metadata_scopes(wanted, about, server, DEFAULT_GRANT_TYPES)
     client = client_of_issuer(str(server.issuer))
     if client is None:
@@ -110,7 +114,7 @@ async def begin_sign_in(config: AuthConfig, redirect_uri: str, client_name: str)
             "issuer": str(server.issuer),
             "token_url": str(server.token_endpoint),
             "revocation_url": str(server.revocation_endpoint) if server.revocation_endpoint else None,
-            "resource": str(about.resource) if about else scheme.resource,
+            "resource": resource,
             "scope": scope,
         }
     )

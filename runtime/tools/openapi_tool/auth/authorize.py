@@ -57,7 +57,16 @@ class Authorizer:
     @property
     def credential_key(self) -> str | None:
         """Key of the person's credential; None without a scheme."""
-        return self._config.credential_key if self._config else None
+        if self._config is None:
+            return None
+        return self._config.credential_key
+
+    @property
+    def _own_client(self) -> OAuth2Auth | None:
+        """The author's client data."""
+        if self._credential is None:
+            return None
+        return self._credential.oauth2
 
     async def authorize(self, context: Context | None) -> Placement | None:
         """Return the credential's place in the request; None if the person was asked for a credential.
@@ -80,9 +89,12 @@ class Authorizer:
         Raises:
             ExchangeError: the authorization server failed, or refused the credential.
         """
-        direct = place(self._scheme, self._credential) if self._credential else None
-        if direct or self._config is None or context is None:
-            return direct or Placement()
+        if self._credential:
+            direct = place(self._scheme, self._credential)
+            if direct:
+                return direct
+        if self._config is None or context is None:
+            return Placement()
         # Concurrent calls of a step share a code, and most codes can be exchanged only once.
         async with context.invocation.scope.credential_lock:
             given = context.get_credential(self._config.credential_key)
@@ -110,7 +122,9 @@ class Authorizer:
             placed = place(self._scheme, given)
             if placed == refused:
                 given = await self._renew_tokens(context, self._config, given)
-                placed = place(self._scheme, given) if given else None
+                if given is None:
+                    return None
+                placed = place(self._scheme, given)
             return placed
 
     async def ask(self, context: Context, scheme: AuthScheme | None = None) -> None:
@@ -120,7 +134,7 @@ class Authorizer:
             return
         if scheme:
             config = config.model_copy(update={"auth_scheme": scheme})
-        client = self._credential.oauth2 if self._credential else None
+        client = self._own_client
         if self._credential and client and not client.auth_uri:
             endpoints = await find_endpoints(config.auth_scheme, self._exchange)
             found = {"auth_uri": consent_page(client, endpoints), "issuer": endpoints.issuer}
@@ -142,7 +156,9 @@ class Authorizer:
         self, context: ReadonlyContext, config: AuthConfig, old: AuthCredential
     ) -> AuthCredential | None:
         """Renew the saved tokens, unless another process has done so; forget them if they cannot be renewed."""
-        refused = old.oauth2.access_token if old.oauth2 else None
+        refused: str | None = None
+        if old.oauth2:
+            refused = old.oauth2.access_token
 
         async def renew(saved: AuthCredential) -> AuthCredential | None:
             tokens = saved.oauth2
@@ -208,10 +224,12 @@ class Authorizer:
 
     def _merge_client(self, given: AuthCredential | None) -> OAuth2Auth | None:
         """Return the author's client data, updated by the person's answer."""
-        own = self._credential.oauth2 if self._credential else None
-        answer = given.oauth2 if given else None
-        if own is None or answer is None:
-            return answer or own
+        own = self._own_client
+        if given is None or given.oauth2 is None:
+            return own
+        answer = given.oauth2
+        if own is None:
+            return answer
         return own.model_copy(update=answer.model_dump(exclude_none=True))
 
 
