@@ -68,11 +68,11 @@ CLIENTS = LoopClients(_create_client)
 def _read(failure: Exception) -> CallFailure:
     match failure:
         case anthropic.APIStatusError():
-            kind, words = _kind_and_words(failure)
+            kind, message = _kind_and_message(failure)
             status = failure.status_code
             if status == 200:
                 status = _STATUSES.get(kind, 500)
-            return refused(status, words, headers=failure.response.headers)
+            return refused(status, message, headers=failure.response.headers)
         case anthropic.APITimeoutError():
             return timed_out(failure)
         case anthropic.APIConnectionError():
@@ -83,7 +83,7 @@ def _read(failure: Exception) -> CallFailure:
 FAILURES = FailureReader(exceptions=(anthropic.APIError, *TRANSPORT_FAILURES), read=_read)
 
 
-def _kind_and_words(failure: anthropic.APIStatusError) -> tuple[str, str]:
+def _kind_and_message(failure: anthropic.APIStatusError) -> tuple[str, str]:
     error = field_of(failure.body, "error")
     if not isinstance(error, dict):
         return "", failure.message

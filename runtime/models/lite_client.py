@@ -108,12 +108,12 @@ def _read(failure: Exception) -> CallFailure:
     status = getattr(failure, "status_code", None)
     if not isinstance(status, int):
         return not_answered(failure)
-    words = _WRAPPERS.sub("", str(getattr(failure, "message", failure)))
+    message = _WRAPPERS.sub("", str(getattr(failure, "message", failure)))
     code: str | None = None
     if isinstance(failure, litellm.ContentPolicyViolationError):
         code = "SAFETY"
     headers = dict(getattr(failure, "litellm_response_headers", None) or {})
-    return refused(status, words, code=code, headers=headers)
+    return refused(status, message, code=code, headers=headers)
 
 
 FAILURES = FailureReader(exceptions=(openai.APIError, httpx.TransportError, *TRANSPORT_FAILURES), read=_read)

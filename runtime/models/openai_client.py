@@ -63,7 +63,9 @@ def _read(failure: Exception) -> CallFailure:
             code: str | None = None
             if failure.code == "content_filter":
                 code = "SAFETY"
-            return refused(failure.status_code, _words(failure), code=code, headers=failure.response.headers)
+            return refused(
+                failure.status_code, _provider_message(failure), code=code, headers=failure.response.headers
+            )
         case openai.APITimeoutError():
             return timed_out(failure)
         case openai.APIConnectionError():
@@ -74,14 +76,14 @@ def _read(failure: Exception) -> CallFailure:
             code = str(field_of(failure.body, "code"))
             if not code.isdecimal():
                 code = "500"
-            return refused(int(code), _words(failure))
+            return refused(int(code), _provider_message(failure))
     return not_answered(failure)
 
 
 FAILURES = FailureReader(exceptions=(openai.APIError, *TRANSPORT_FAILURES), read=_read)
 
 
-def _words(failure: openai.APIError) -> str:
+def _provider_message(failure: openai.APIError) -> str:
     return str(field_of(failure.body, "message") or failure.message)
 
 

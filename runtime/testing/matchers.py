@@ -66,16 +66,18 @@ def outline(item: object) -> str:
     """Return an event as an expression of matchers, and other objects as their `repr`."""
     if not isinstance(item, Event):
         return repr(item)
-    words = [_expression("calls", call.name or "", call.args or {}) for call in item.get_function_calls()]
+    expressions = [
+        _expression("calls", call.name or "", call.args or {}) for call in item.get_function_calls()
+    ]
     for answer in item.get_function_responses():
-        words.append(_expression("responds", answer.name or "", answer.response or {}))
+        expressions.append(_expression("responds", answer.name or "", answer.response or {}))
     if item.actions.transfer_to_agent:
-        words.append(f"transfers_to({item.actions.transfer_to_agent!r})")
+        expressions.append(f"transfers_to({item.actions.transfer_to_agent!r})")
     if item.text():
-        words.append(f"says({item.text()!r}, by={item.author!r})")
+        expressions.append(f"says({item.text()!r}, by={item.author!r})")
     if item.error_code:
-        words.append(f"fails with {item.error_code}: {item.error_message}")
-    return " ".join(words) or f"event of {item.author!r} without content"
+        expressions.append(f"fails with {item.error_code}: {item.error_message}")
+    return " ".join(expressions) or f"event of {item.author!r} without content"
 
 
 def _has(found: Mapping[str, Any] | None, expected: Mapping[str, Any]) -> bool:

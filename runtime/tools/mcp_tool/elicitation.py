@@ -127,14 +127,14 @@ def ask_person(context: Context, server_name: str, result: InputRequiredResult) 
         case ElicitRequest(params=ElicitRequestURLParams() as page):
             if not page.url.startswith(_WEB):
                 return False
-            words = _attribute(server_name, _text_with_address(page))
-            return _ask(context, words, _Question(key=key, state=state))
+            text = _attribute(server_name, _text_with_address(page))
+            return _ask(context, text, _Question(key=key, state=state))
         case CreateMessageRequest(params=sample):
             prompt = prompt_of(context, sample)
             if prompt is None:
                 return False
-            words = f"{server_name} wants the answer of the agent's model to this text:\n{prompt}"
-            return _ask(context, words, _Question(key=key, state=state, sample=sample))
+            text = f"{server_name} wants the answer of the agent's model to this text:\n{prompt}"
+            return _ask(context, text, _Question(key=key, state=state, sample=sample))
     return False
 
 
@@ -148,8 +148,8 @@ def ask_to_open_pages(context: Context, server_name: str, error: MCPError) -> bo
         return False
     if not pages or not all(page.url.startswith(_WEB) for page in pages):
         return False
-    words = "\n".join(map(_text_with_address, pages))
-    return _ask(context, _attribute(server_name, words), _Question(key=_REFUSAL))
+    text = "\n".join(map(_text_with_address, pages))
+    return _ask(context, _attribute(server_name, text), _Question(key=_REFUSAL))
 
 
 def _answered_question(context: Context) -> _Question | None:
@@ -166,16 +166,16 @@ def _answered_question(context: Context) -> _Question | None:
         return None
 
 
-def _ask(context: Context, words: str, asked: _Question, fields: Mapping[str, Any] = _NO_FIELDS) -> bool:
-    if len(words) > MAX_MESSAGE_CHARACTERS or len(fields) > MAX_FIELDS:
+def _ask(context: Context, text: str, asked: _Question, fields: Mapping[str, Any] = _NO_FIELDS) -> bool:
+    if len(text) > MAX_MESSAGE_CHARACTERS or len(fields) > MAX_FIELDS:
         return False
     kept = asked.model_dump(mode="json", by_alias=True, exclude_none=True)
-    context.request_confirmation(hint=words, payload={**fields, _ASKED: kept})
+    context.request_confirmation(hint=text, payload={**fields, _ASKED: kept})
     return True
 
 
 def _attribute(server_name: str, message: str) -> str:
-    # The person must know that the words are not the site's.
+    # The person must know that the text is not the site's.
     return f"{server_name} asks: {message}"
 
 
