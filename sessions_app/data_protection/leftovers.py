@@ -65,7 +65,7 @@ def _delete_old(storage: Storage, orphans: Iterable[str]) -> int:
             if timezone.now() - storage.get_modified_time(path) > ORPHAN_AGE:
                 storage.delete(path)
                 deleted += 1
-        except OSError:  # deleted in the meantime, or unreadable: go on with the other files
+        except OSError:  # deleted in the meantime, or unreadable: continue with the other files
             logger.warning("The orphaned file %s could not be deleted", path, exc_info=True)
     return deleted
 

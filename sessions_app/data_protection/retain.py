@@ -96,7 +96,7 @@ def erase_expired_sessions() -> int:
 
 
 def _try_erase(session_pk: UUID, order: ErasureOrder, expired: QuerySet[Session]) -> bool:
-    """Erase the session; return False on failure. The other erasures go on."""
+    """Erase the session; return False on failure. The caller continues with other sessions."""
     try:
         # `among` checks again that the session is unused: earlier erasures of this run may have taken minutes.
         erase_session(session_pk, order, among=expired)

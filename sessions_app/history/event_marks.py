@@ -72,8 +72,10 @@ def answer_mark(invocation_id: str, actor_kind: str, actor_name: str) -> dict[st
     """
     # The events may have the id of the calling invocation, so the mark has the own id, which leads to the row with
     # the actor. The log needs no name of the session's user.
-    name = {"name": actor_name} if actor_kind == ActorKind.STAFF else {}
-    return {ANSWER: {"invocation": invocation_id, "by": actor_kind, **name}}
+    mark = {"invocation": invocation_id, "by": actor_kind}
+    if actor_kind == ActorKind.STAFF:
+        mark["name"] = actor_name
+    return {ANSWER: mark}
 
 
 def writer_of(invocation_id: str | None, custom_metadata: Mapping[str, Any] | None) -> str:
@@ -82,8 +84,10 @@ def writer_of(invocation_id: str | None, custom_metadata: Mapping[str, Any] | No
     The event of an answer may have the id of the calling invocation. Then the mark has the id of the writer.
     """
     mark = (custom_metadata or {}).get(ANSWER)
-    own = mark.get("invocation") if isinstance(mark, Mapping) else None
-    return str(own or invocation_id or "")
+    # A client of the ADK API may append an event with any JSON as the mark.
+    if isinstance(mark, Mapping) and mark.get("invocation"):
+        return str(mark["invocation"])
+    return invocation_id or ""
 
 
 def answerer_in(event: RuntimeEvent) -> tuple[str, str]:
@@ -116,5 +120,9 @@ def scheduled_task_in(event: RuntimeEvent) -> str | None:
     """Return the task of a `wake_up` message; None for every other event."""
     if event.author != "user" or SCHEDULED not in (event.custom_metadata or {}):
         return None
-    texts = [part.text for part in parts_in(event.content) if part.text]
-    return texts[-1] if texts else None
+    # The parts are those of `wake_up`: the task comes last.
+    task = None
+    for part in parts_in(event.content):
+        if part.text:
+            task = part.text
+    return task

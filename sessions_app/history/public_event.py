@@ -1,12 +1,11 @@
 """Events without the parts hidden from their person: credentials, and the app's state, shared by all people."""
 
 import json
-from collections.abc import Mapping
 from typing import Any
 
 from runtime.events.event import Event as RuntimeEvent
 from runtime.sessions.state import State
-from sessions_app.base.codec import event_to_show
+from sessions_app.base.codec import event_to_show, json_object
 from sessions_app.secrets.masking import mask_keys
 
 _CREDENTIALS = ('AuthCredential"', '"authType"', '"auth_type"')
@@ -38,8 +37,8 @@ def public_event(body: str, event: RuntimeEvent) -> RuntimeEvent:
 
 def without_app_state(body: Any) -> Any:
     """Return the values of an event's JSON without changes of the app's state."""
-    actions = body.get("actions") if isinstance(body, Mapping) else None
-    if not isinstance(actions, Mapping) or not isinstance(actions.get("stateDelta"), Mapping):
+    delta = json_object(body, "actions", "stateDelta")
+    if not any(key.startswith(State.APP_PREFIX) for key in delta):
         return body
-    own = {key: value for key, value in actions["stateDelta"].items() if not key.startswith(State.APP_PREFIX)}
-    return {**body, "actions": {**actions, "stateDelta": own}}
+    own = {key: value for key, value in delta.items() if not key.startswith(State.APP_PREFIX)}
+    return {**body, "actions": {**body["actions"], "stateDelta": own}}

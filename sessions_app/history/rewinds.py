@@ -59,9 +59,10 @@ class Rewinds:
         """Filter for the effective events of the log."""
         if not self.times:
             return Q(seq__gte=1)
-        spans = (Q(seq__range=(span.start, span[-1])) for span in self.path.spans)
-        # An empty `Q` would match all events.
-        return Q(*spans, _connector=Q.OR) if self.path.spans else Q(pk__in=())
+        found = Q(pk__in=())  # no event: an empty `Q` would match all
+        for span in self.path.spans:
+            found |= Q(seq__range=(span.start, span[-1]))
+        return found
 
     def is_undone(self, seq: int, body: object) -> bool:
         """True if the event is rewound, except a withdrawal of an allowance: no rewind brings a permission back."""

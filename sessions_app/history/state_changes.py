@@ -43,7 +43,9 @@ def scope_of(key: str) -> StateScope | None:
         return StateScope.APP
     if key.startswith(State.USER_PREFIX):
         return StateScope.USER
-    return None if key.startswith(State.TEMP_PREFIX) else StateScope.SESSION
+    if key.startswith(State.TEMP_PREFIX):
+        return None
+    return StateScope.SESSION
 
 
 def state_changes(delta: Mapping[str, Any], before: Mapping[str, Any] | None) -> list[KeyChange]:

@@ -338,13 +338,13 @@ def _named_sessions(term: str) -> list[WordSource]:
 
 
 def _rows_of_named_sessions(rows: QuerySet[Any], term: str) -> list[WordSource]:
-    return [
-        WordSource(
-            rows.filter(session__in=source.rows.order_by().values(source.key)),
-            text="session__title" if source.text else None,
-        )
-        for source in _named_sessions(term)
-    ]
+    sources = []
+    for named in _named_sessions(term):
+        # A session found by its title has the words there; any other is found by an exact value.
+        text = "session__title" if named.text else None
+        of_sessions = rows.filter(session__in=named.rows.order_by().values(named.key))
+        sources.append(WordSource(of_sessions, text=text))
+    return sources
 
 
 def _events_with_words(term: str, key: str) -> list[WordSource]:

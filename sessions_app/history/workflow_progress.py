@@ -56,6 +56,7 @@ def load_progress(session: Session, invocation_id: str, until: int | None = None
     failed_id = ""
     if continued and continued[-1].status == InvocationStatus.FAILED:
         failed_id = continued[-1].invocation_id
+    # An app that is no longer installed has no graph: then the nodes alone are shown.
     app = registry.apps().get(session.app_name)
     shown_jobs = jobs.only("call_id", "status", "attempts", "run_at", "sent_at", "started_at")
     runs = progress_of(

@@ -84,7 +84,9 @@ def site_description() -> str:
     if description is None:
         return gettext("Agents that answer questions and do work for you.")
     # The translation of an empty text is the header of the catalogue.
-    return gettext(description) if description else ""
+    if not description:
+        return ""
+    return gettext(description)
 
 
 @register.simple_tag
@@ -97,7 +99,9 @@ def has_share_links() -> bool:
 def site_logo() -> str:
     """Return the address of the site's logo; empty without a logo."""
     logo = conf().site_logo
-    return static(logo) if logo else ""
+    if not logo:
+        return ""
+    return static(logo)
 
 
 @register.simple_tag(takes_context=True)
@@ -115,7 +119,9 @@ def root_attributes(context: Context) -> SafeString:
 def color_scheme(context: Context) -> str:
     """Return the colour schemes that the page may have."""
     theme = chosen_theme(context)
-    return "light dark" if theme == "system" else theme
+    if theme == "system":
+        return "light dark"
+    return theme
 
 
 @register.simple_tag(takes_context=True)
@@ -146,4 +152,6 @@ def offered_languages() -> list[dict[str, object]]:
 def sentences_script() -> str:
     """Return the address of the script with the translated sentences of other scripts; empty for English."""
     code = languages.shown_language()
-    return "" if code == "en" else static(f"sessions_app/sentences/{code}.js")
+    if code == "en":
+        return ""
+    return static(f"sessions_app/sentences/{code}.js")

@@ -137,7 +137,7 @@ class Round:
     async def _claim(self) -> list[WebhookDelivery]:
         try:
             return await in_thread(_claim_due, list(self._running.values()))
-        except Exception:  # the attempts that are running go on
+        except Exception:  # the running attempts continue
             logger.exception("Due deliveries to webhooks were not claimed; the sweep offers them again")
             return []
 

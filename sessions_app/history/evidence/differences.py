@@ -81,15 +81,29 @@ def differences(root: Root, erased: Erased) -> list[Difference]:
         return []
     found: dict[str, Difference] = {}
     for row in sorted(root.rows.keys() | stored.keys(), key=_place_in_log):
-        if row not in root.rows:
-            problem = "added"
-        elif row not in stored:
-            problem = "" if erased.has(row, root.rows[row]) else "missing"
-        else:
-            problem = "" if stored[row] == root.rows[row] else "altered"
+        problem = _problem_of(row, root.rows.get(row), stored.get(row), erased)
         if problem:
+            # A rewritten event changes all later hashes of its log: the first difference names the place.
             found.setdefault(_log_of(row), Difference(row, problem, root))
     return list(found.values())
+
+
+def _problem_of(row: str, sealed: str | None, stored: str | None, erased: Erased) -> str:
+    """Return how a row differs from its root; empty for a row that is as it was, or was erased.
+
+    Args:
+        sealed: hash in the root; None for a row that the root does not have.
+        stored: hash in the database; None for a row that is gone.
+    """
+    if sealed is None:
+        return "added"
+    if stored is None:
+        if erased.has(row, sealed):
+            return ""
+        return "missing"
+    if stored != sealed:
+        return "altered"
+    return ""
 
 
 def _place_in_log(row: str) -> tuple[str, int]:

@@ -100,7 +100,8 @@ def derive_spans(
         spans.append(Span(SpanKind.QUEUE, "", queued_at, started_at))
     for agent in _Walk(entries, started_at, [*entries, *answers], jobs).agent_calls():
         spans.append(agent.span)
-        spans += [replace(span, depth=agent.span.depth + 1 + span.depth) for span in agent.children]
+        for span in agent.children:
+            spans.append(replace(span, depth=agent.span.depth + 1 + span.depth))
     return spans
 
 
@@ -251,10 +252,11 @@ class _Walk:
 
     def _wait_span(self, entry: TraceEntry, call: CallEntry) -> Span | None:
         """Return the wait for an answer from outside; None for a call answered immediately by its tool."""
-        answers = (
-            message for message in self._messages if message.seq > entry.seq and call.id in message.answers
-        )
-        answer = next(answers, None)
+        answer = None
+        for message in self._messages:
+            if message.seq > entry.seq and call.id in message.answers:
+                answer = message
+                break
         is_job = call.id in self._jobs
         if answer is None and call.id in self._answered and not is_job:
             return None

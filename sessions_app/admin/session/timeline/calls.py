@@ -62,13 +62,16 @@ class CallView:
     @property
     def confirmation(self) -> CallResponse | None:
         """The last answer to the confirmation request."""
-        return self.confirmations[-1] if self.confirmations else None
+        if not self.confirmations:
+            return None
+        return self.confirmations[-1]
 
     @property
     def outcome(self) -> CallResponse | None:
         """The last response, unless another response is to follow."""
-        last = self.answers[-1] if self.answers else None
-        return last if last and last.state != CallState.PENDING else None
+        if not self.answers or self.answers[-1].state == CallState.PENDING:
+            return None
+        return self.answers[-1]
 
     @property
     def state(self) -> str:
@@ -143,8 +146,10 @@ def answers_in(event: Event, body: object) -> Iterator[tuple[str, CallResponse]]
             continue
         given = response.get("response")
         state = answer_state(event.author, response.get("name"), given)
+        seconds = None
         took = durations.get(call_id)
-        seconds = float(took) if isinstance(took, int | float) else None
+        if isinstance(took, int | float):
+            seconds = float(took)
         yield call_id, CallResponse(event.seq, event.happened_at, _on_one_line(given), state, seconds)
 
 

@@ -87,13 +87,16 @@ class EventLinks:
         confirmations = None
         if call_id in self.requests:
             confirmations = self.answers.get(self.requests[call_id], ())
+        confirmer = None
+        if confirmations:
+            confirmer = self.actors.get(confirmations[-1].seq)
         return CallView(
-            format_call(call.get("name") or "", call.get("args")),
-            event.happened_at,
-            self.answers.get(call_id, ()),
-            confirmations,
-            self.jobs.get(call_id),
-            self.actors.get(confirmations[-1].seq) if confirmations else None,
+            title=format_call(call.get("name") or "", call.get("args")),
+            made_at=event.happened_at,
+            answers=self.answers.get(call_id, ()),
+            confirmations=confirmations,
+            job=self.jobs.get(call_id),
+            confirmer=confirmer,
         )
 
     def rewound_by(self, seq: int) -> int | None:
@@ -103,9 +106,12 @@ class EventLinks:
 
     def undone_rewind(self, seq: int) -> int | None:
         """Return the seq of the rewind undone by the rewind `seq`; None for all other events."""
-        rewinds = [step.rewind for step in self.path.steps]
-        undone = {rewind.undoes for rewind in rewinds if rewind.position == seq}
-        return next((rewind.position for rewind in rewinds if rewind.event_id in undone), None)
+        rewinds = {step.rewind.position: step.rewind for step in self.path.steps}
+        if seq in rewinds:
+            for rewind in rewinds.values():
+                if rewind.event_id == rewinds[seq].undoes:
+                    return rewind.position
+        return None
 
 
 def load_event_links(session: Session, shown: Sequence[tuple[Event, Any]]) -> EventLinks:
@@ -302,8 +308,10 @@ FROM sessions_app_event WHERE session_id = %(session)s AND seq = ANY(%(seqs)s::b
 
 def load_event_actors(session: Session, bodies: Mapping[int, Any]) -> dict[int, ActorColumns]:
     """Return the rows with the actors of events by seq, in two queries, except for events of agents."""
-    of_user = (seq for seq, body in bodies.items() if json_object(body).get("author") == "user")
-    asked = {seq: invocation_of(bodies[seq]) for seq in of_user}
+    asked: dict[int, str | None] = {}
+    for seq, body in bodies.items():
+        if json_object(body).get("author") == "user":
+            asked[seq] = invocation_of(body)
     ids = set(filter(None, asked.values()))
     rows = Invocation.objects.filter(session=session, invocation_id__in=ids).exclude(actor_kind="")
     invocations = {row.invocation_id: row for row in rows.only("invocation_id", *ACTOR_COLUMNS)}

@@ -61,7 +61,9 @@ class StateSnapshot:
         """The event before `seq`; None at the beginning."""
         if self.seq is None:
             return self.last_seq
-        return self.seq - 1 if self.seq else None
+        if self.seq == 0:
+            return None
+        return self.seq - 1
 
     @property
     def next(self) -> int | None:
@@ -92,7 +94,9 @@ def load_state_snapshot(session: Session, seq: int | None) -> StateSnapshot:
         if own is None or (own.scope is not StateScope.SESSION and own.value != line.value):
             lines[key] = line
     changes = Event.objects.filter(session=session).with_state_delta()
-    here = session.last_seq + 1 if seq is None else seq
+    here = session.last_seq + 1
+    if seq is not None:
+        here = seq
     return StateSnapshot(
         seq=seq,
         last_seq=session.last_seq,
