@@ -26,7 +26,15 @@ from sessions_app.api.access.problems import problem_of
 from sessions_app.asgi.event_streams import EVENT_STREAM, HEADERS, parse_seq
 from sessions_app.asgi.origin import http_request
 from sessions_app.asgi.problem_details import method_not_allowed, unacceptable
-from sessions_app.asgi.protocol import AsgiScope, Receive, Send, read_body, send_response, wait_until_gone
+from sessions_app.asgi.protocol import (
+    AsgiScope,
+    Receive,
+    Send,
+    headers_of,
+    read_body,
+    send_response,
+    wait_until_gone,
+)
 from sessions_app.conf import conf
 from sessions_app.errors import InvalidInputError, NotFoundError
 from sessions_app.models.idempotent_request import MAX_KEY_LENGTH, is_usable_key
@@ -109,11 +117,9 @@ class ApiStream:
             with await reserve_connection(caller):
                 # Files come as base64, so a body is larger than its files.
                 body = await read_body(receive, 2 * conf().upload_bytes)
-                headers = {
-                    name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]
-                }
                 values = scope["url_route"]["kwargs"]
-                stream = await self.open(StreamRequest(caller, values, headers, scope["query_string"], body))
+                request = StreamRequest(caller, values, headers_of(scope), scope["query_string"], body)
+                stream = await self.open(request)
                 with end_on_sign_out(caller, scope, stream):
                     await (self.respond or respond_with_events)(stream, receive, send)
         except RequestAborted:

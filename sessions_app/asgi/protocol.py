@@ -37,6 +37,21 @@ async def read_body(receive: Receive, most_bytes: int) -> bytes:
             return b"".join(pieces)
 
 
+def replaying(body: bytes, receive: Receive) -> Receive:
+    """Return a `receive` for an application to which a body that was read already is to be given."""
+    unread = [{"type": "http.request", "body": body}]
+
+    async def replay() -> Any:
+        return unread.pop() if unread else await receive()
+
+    return replay
+
+
+def headers_of(scope: AsgiScope) -> dict[str, str]:
+    """Return the headers of a request, by names in small letters."""
+    return {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+
+
 async def send_response(send: Send, response: HttpResponse) -> None:
     """Send a response that is not streamed."""
     headers = [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in response.items()]

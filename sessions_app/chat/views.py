@@ -16,7 +16,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_GET, require_POST
 
 from runtime.agents.llm_agent import LlmAgent
-from runtime.agents.tree import trees_of, walk
+from runtime.agents.tree import walk_trees
 from runtime.apps.app import App
 from runtime.errors import AdkError
 from runtime.valid_text import storable
@@ -201,8 +201,10 @@ def _banner(apps: Iterable[App]) -> str:
 
 
 def _asks(app: App, model: str) -> bool:
-    agents = [agent for tree in trees_of(app.root_agent) for agent in walk(tree)]
-    return any(isinstance(agent, LlmAgent) and agent.model == model for agent in agents)
+    for agent in walk_trees(app.root_agent):
+        if isinstance(agent, LlmAgent) and agent.model == model:
+            return True
+    return False
 
 
 def _agent_problems(user: User) -> list[str]:

@@ -129,8 +129,8 @@ class CredentialRequestBlock:
     """
 
     kind: ClassVar = "credential_request"
+    name: ClassVar = REQUEST_CREDENTIAL
     call_id: str
-    name: str
     title: str
     description: str
     fields: Sequence[Field] = ()
@@ -281,11 +281,8 @@ def credential_request_block(call: types.FunctionCall) -> CredentialRequestBlock
     call_id = call.id or ""
     if service := _sign_in_service(config):
         title = gettext("Your sign-in is needed")
-        return CredentialRequestBlock(call_id, REQUEST_CREDENTIAL, title, description, service=service)
-    form = _form_of(config)
-    return CredentialRequestBlock(
-        call_id, REQUEST_CREDENTIAL, form.title, description, form.fields, form.constants, form.link
-    )
+        return CredentialRequestBlock(call_id, title, description, service=service)
+    return _form_of(config, call_id, description)
 
 
 def _input_request_block(call: types.FunctionCall, agent: str) -> InputRequestBlock:
@@ -383,42 +380,33 @@ def _host(address: str) -> str:
     return urlsplit(address).netloc.rpartition("@")[2]
 
 
-@dataclass(frozen=True)
-class CredentialForm:
-    """Form for a credential: the part of a `CredentialRequestBlock` that depends on the scheme."""
-
-    title: str
-    fields: Sequence[Field] = ()
-    constants: Sequence[tuple[str, str]] = ()
-    link: str = ""
-
-
-def _form_of(config: AuthConfig) -> CredentialForm:
+def _form_of(config: AuthConfig, call_id: str, description: str) -> CredentialRequestBlock:
+    """Return the request with a form, whose inputs depend on the scheme."""
     scheme = config.auth_scheme
     raw = config.raw_auth_credential
     if raw and raw.auth_type == AuthCredentialTypes.SERVICE_ACCOUNT:
-        return CredentialForm(gettext("A service account is needed"))
+        return CredentialRequestBlock(call_id, gettext("A service account is needed"), description)
     if isinstance(scheme, APIKey):
         constants = [("authType", AuthCredentialTypes.API_KEY.value)]
         key = Field("apiKey", gettext("Key ({name})").format(name=scheme.name), "password")
-        return CredentialForm(gettext("A key is needed"), [key], constants)
+        return CredentialRequestBlock(call_id, gettext("A key is needed"), description, [key], constants)
     if isinstance(scheme, HTTPBase):
         constants = [("authType", AuthCredentialTypes.HTTP.value), ("http.scheme", scheme.scheme)]
         token = Field("http.credentials.token", gettext("Token"), "password")
         user = Field("http.credentials.username", gettext("User name"), "text")
         password = Field("http.credentials.password", gettext("Password"), "password")
         if scheme.scheme.lower() == "basic":
-            return CredentialForm(
-                gettext("A user name and a password are needed"), [user, password], constants
-            )
-        return CredentialForm(gettext("A token is needed"), [token], constants)
+            title = gettext("A user name and a password are needed")
+            return CredentialRequestBlock(call_id, title, description, [user, password], constants)
+        return CredentialRequestBlock(call_id, gettext("A token is needed"), description, [token], constants)
     link = (raw and raw.oauth2 and raw.oauth2.auth_uri) or ""
     if not is_web_address(link):
-        return CredentialForm(gettext("Your permission is needed"))
+        return CredentialRequestBlock(call_id, gettext("Your permission is needed"), description)
     constants = [("authType", scheme.type_.value)]
     label_of_address = gettext("Address of the page to which you were sent afterwards")
     address = Field("oauth2.authResponseUri", label_of_address, "url")
-    return CredentialForm(gettext("Your permission is needed"), [address], constants, link)
+    title = gettext("Your permission is needed")
+    return CredentialRequestBlock(call_id, title, description, [address], constants, link)
 
 
 def _answer_text(answer: Any) -> str:

@@ -26,7 +26,7 @@ from django.core.checks import CheckMessage, Error
 
 from runtime.agents.base_agent import BaseAgent
 from runtime.agents.llm_agent import LlmAgent
-from runtime.agents.tree import tools_of, trees_of, walk
+from runtime.agents.tree import tools_of, trees_of, walk, walk_trees
 from runtime.apps.app import App
 from runtime.models import SetupProblem
 from runtime.tools.base_tool import BaseTool
@@ -49,7 +49,14 @@ def check_agents(app_configs: object = None, **kwargs: Any) -> list[CheckMessage
 def flaws_of(served: Registry) -> list[str]:
     """Return a sentence for each problem that the check finds in apps that are served."""
     messages = problems_of(served.modules.items())
-    return [" ".join(filter(None, [f"{message.obj}:", message.msg, message.hint])) for message in messages]
+    return [_in_words(message) for message in messages]
+
+
+def _in_words(message: CheckMessage) -> str:
+    words = f"{message.obj}: {message.msg}"
+    if message.hint:
+        words = f"{words} {message.hint}"
+    return words
 
 
 def problems_of(found: Iterable[tuple[str, App | Exception]]) -> Iterator[CheckMessage]:
@@ -124,12 +131,11 @@ def _problems_of_graph(workflow: Workflow) -> Iterator[CheckMessage]:
 def _problems_of_models(app: App) -> Iterator[CheckMessage]:
     """Yield each problem of a model once, with the names of all agents that use the model."""
     agents: dict[SetupProblem, list[str]] = {}
-    for root in trees_of(app.root_agent):
-        for agent in walk(root):
-            if not isinstance(agent, LlmAgent) or isinstance(agent, ToolCaller):
-                continue
-            for problem in agent.canonical_model.setup_problems():
-                agents.setdefault(problem, []).append(agent.name)
+    for agent in walk_trees(app.root_agent):
+        if not isinstance(agent, LlmAgent) or isinstance(agent, ToolCaller):
+            continue
+        for problem in agent.canonical_model.setup_problems():
+            agents.setdefault(problem, []).append(agent.name)
     for problem, names in agents.items():
         message = f"{problem.problem} of {', '.join(names)}."
         yield check_warning("W001", message, problem.remedy)
@@ -149,7 +155,9 @@ def _problems_of_tools(agent: BaseAgent) -> Iterator[CheckMessage]:
 
 
 def _problems_of_toolsets(agent: BaseAgent) -> Iterator[CheckMessage]:
-    for toolset in [tool for tool in tools_of(agent) if isinstance(tool, BaseToolset)]:
+    for toolset in tools_of(agent):
+        if not isinstance(toolset, BaseToolset):
+            continue
         subject = f"{type(toolset).__name__} of agent {agent.name!r} cannot be used"
         try:
             problems = toolset.setup_problems()

@@ -25,7 +25,7 @@ from django.core.checks import CheckMessage, Info
 from pydantic import ValidationError
 
 from runtime.agents.llm_agent import LlmAgent
-from runtime.agents.tree import tools_of, trees_of, walk
+from runtime.agents.tree import tools_of, walk_trees
 from runtime.apps.app import App
 from runtime.errors import how_to_install
 from runtime.models.registry import LLMRegistry
@@ -52,7 +52,9 @@ def check_settings(app_configs: object = None, **kwargs: Any) -> list[CheckMessa
     # `check_agents` reports these folders: their settings need no second complaint.
     unserved = {name for name, app in found if isinstance(app, AgentFolderError)}
     named = {*apps, *settings.apps} - unserved
-    problems = [problem for name in named for problem in _problems_of_app(settings, name, apps)]
+    problems: list[CheckMessage] = []
+    for name in named:
+        problems += _problems_of_app(settings, name, apps)
     problems += _problems_of_a2a(settings, {*apps, *unserved})
     problems += _problems_of_slack(settings, {*apps, *unserved})
     problems += _problems_of_embeddings(settings, apps.values())
@@ -111,10 +113,10 @@ def _problems_of_embeddings(settings: Conf, apps: Iterable[App]) -> Iterator[Che
 
 
 def _recalls(app: App) -> bool:
-    agents = (agent for root in trees_of(app.root_agent) for agent in walk(root))
-    return any(
-        isinstance(tool, LoadMemoryTool | PreloadMemoryTool) for agent in agents for tool in tools_of(agent)
-    )
+    for agent in walk_trees(app.root_agent):
+        if any(isinstance(tool, LoadMemoryTool | PreloadMemoryTool) for tool in tools_of(agent)):
+            return True
+    return False
 
 
 def _problems_of_model(name: str, setting: str) -> Iterator[CheckMessage]:
@@ -128,8 +130,7 @@ def _problems_of_model(name: str, setting: str) -> Iterator[CheckMessage]:
 
 def _problems_of_a2a(settings: Conf, names: Collection[str]) -> Iterator[CheckMessage]:
     for name in sorted({*settings.a2a_apps} - {*names}):
-        message = f"settings.ADK['a2a_apps'] names {name!r}, which no agents.py or agent folder defines."
-        yield check_error("E016", message, f"The apps of the site: {', '.join(sorted(names)) or 'none'}.")
+        yield check_error("E016", _unknown_app("a2a_apps", name), _apps_of_site(names))
     if settings.a2a_apps and find_spec("a2a") is None:
         yield check_error(
             "E017",
@@ -152,11 +153,15 @@ def _problems_of_slack(settings: Conf, names: Collection[str]) -> Iterator[Check
             "Add it to INSTALLED_APPS.",
         )
     for name in sorted({*settings.slack_agents.values()} - {*names}):
-        yield check_warning(
-            "W015",
-            f"settings.ADK['slack_agents'] names {name!r}, which no agents.py or agent folder defines.",
-            f"The apps of the site: {', '.join(sorted(names)) or 'none'}.",
-        )
+        yield check_warning("W015", _unknown_app("slack_agents", name), _apps_of_site(names))
+
+
+def _unknown_app(setting: str, name: str) -> str:
+    return f"settings.ADK[{setting!r}] names {name!r}, which no agents.py or agent folder defines."
+
+
+def _apps_of_site(names: Iterable[str]) -> str:
+    return f"The apps of the site: {', '.join(sorted(names)) or 'none'}."
 
 
 def _missing_packages(settings: Conf) -> Iterator[CheckMessage]:
@@ -175,8 +180,7 @@ def _missing_packages(settings: Conf) -> Iterator[CheckMessage]:
 
 def _problems_of_app(settings: Conf, name: str, apps: dict[str, App]) -> Iterator[CheckMessage]:
     if name not in apps:
-        message = f"settings.ADK['apps'] names {name!r}, which no agents.py or agent folder defines."
-        yield check_error("E008", message, f"The apps of the site: {', '.join(sorted(apps)) or 'none'}.")
+        yield check_error("E008", _unknown_app("apps", name), _apps_of_site(apps))
         return
     try:
         of_app = settings.of_app(name)
@@ -193,10 +197,9 @@ def _problems_of_app(settings: Conf, name: str, apps: dict[str, App]) -> Iterato
 
 
 def _models(app: App) -> Iterator[str]:
-    for root in trees_of(app.root_agent):
-        for agent in walk(root):
-            if isinstance(agent, LlmAgent):
-                yield agent.canonical_model.model
+    for agent in walk_trees(app.root_agent):
+        if isinstance(agent, LlmAgent):
+            yield agent.canonical_model.model
 
 
 def _errors(error: ValidationError, path: str) -> Iterator[CheckMessage]:

@@ -11,7 +11,7 @@ from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
 
 from runtime.agents.base_agent import BaseAgent
-from runtime.agents.tree import trees_of, walk
+from runtime.agents.tree import walk_trees
 from runtime.errors import ConfigurationError
 from sessions_app.agent_apps.loading.load_errors import reason_of
 from sessions_app.agent_apps.loading.versions import label_of
@@ -64,7 +64,7 @@ def faces_of(module: object, root_agent: BaseAgent | None = None) -> Mapping[str
     except ValidationError as error:
         raise ConfigurationError(f"{module.__name__}.faces: {reason_of(error)}") from error
     if faces and root_agent:
-        known = [agent.name for tree in trees_of(root_agent) for agent in walk(tree)]
+        known = [agent.name for agent in walk_trees(root_agent)]
         for name in faces:
             if name not in known:
                 raise ConfigurationError(

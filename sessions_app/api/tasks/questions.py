@@ -14,6 +14,7 @@ from runtime.events.calls import (
     ResponseStatus,
 )
 from runtime.events.tool_confirmation import call_to_confirm, question_in
+from runtime.valid_text import valid_text
 from sessions_app.errors import InvalidInputError
 from sessions_app.jobs.questions import JobAnswer
 from sessions_app.models import ToolJob
@@ -42,10 +43,10 @@ Question = types.FunctionCall | ToolJob
 
 
 def text_of_question(question: Question) -> str:
-    """Return the question of a pending call, or that of a job with its possible answers."""
+    """Return the question of a pending call, or that of a job with its possible answers, as text valid in UTF-8."""
     if isinstance(question, ToolJob):
-        return _text_of_job(question)
-    return _text_of_call(question)
+        return valid_text(_text_of_job(question))
+    return valid_text(_text_of_call(question))
 
 
 def options_of(question: Question) -> list[Any]:

@@ -46,7 +46,7 @@ def status_of(task: SiteTask) -> a2a.TaskStatus:
     parts: list[a2a.Part] = []
     if task.is_at_rest and not task.has_ended:
         parts = [part for call in task.asked for part in question_parts(call)]
-        parts += [a2a.Part(text=valid_text(text_of_question(job))) for job in task.questions]
+        parts += [a2a.Part(text=text_of_question(job)) for job in task.questions]
     elif task.state == SiteTaskState.FAILED and last.error_message:
         parts = [a2a.Part(text=valid_text(last.error_message))]
     if parts:
@@ -109,7 +109,7 @@ def message_of(task: SiteTask, event: RuntimeEvent) -> a2a.Message | None:
 def question_parts(call: types.FunctionCall) -> list[a2a.Part]:
     """Return the question of a pending call, as text and as a function call."""
     # The text is for any client. Clients that know ADK's calls answer the function call by its id.
-    return [a2a.Part(text=valid_text(text_of_question(call))), function_call_part(call)]
+    return [a2a.Part(text=text_of_question(call)), function_call_part(call)]
 
 
 def _part_of_message(part: types.Part) -> a2a.Part | None:

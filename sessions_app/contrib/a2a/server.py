@@ -2,7 +2,6 @@
 
 import json
 import logging
-from typing import Any
 
 from a2a import types as a2a
 from a2a.server.context import ServerCallContext
@@ -16,7 +15,7 @@ from runtime.apps.app import App
 from runtime.valid_text import valid_text
 from sessions_app.api.access.callers import Caller
 from sessions_app.api.tasks.requests import AgentOfCaller
-from sessions_app.asgi.protocol import AsgiScope, Receive, Send
+from sessions_app.asgi.protocol import AsgiScope, Receive, Send, replaying
 from sessions_app.contrib.a2a.handler import AGENT, SCOPE, SiteRequestHandler
 
 VERSION = "1"
@@ -46,11 +45,7 @@ async def answer(
     caller: Caller, app_name: str, scope: AsgiScope, body: bytes, receive: Receive, send: Send
 ) -> None:
     """Answer a JSON-RPC request whose body was read already."""
-    unread = [{"type": "http.request", "body": body}]
-
-    async def replay() -> Any:
-        return unread.pop() if unread else await receive()
-
+    replay = replaying(body, receive)
     scope = {**scope, AGENT: AgentOfCaller(caller, app_name, "a2a")}
     scope.pop("user", None)  # Starlette expects its own kind of user there.
     response = await _dispatcher.handle_requests(Request(scope, replay))

@@ -164,9 +164,7 @@ def _form(question: Question) -> wire.ElicitRequest:
         field["enum"] = options
     schema = {"type": "object", "properties": {FIELD: field}, "required": [FIELD]}
     return wire.ElicitRequest(
-        params=wire.ElicitRequestFormParams(
-            message=valid_text(text_of_question(question)), requested_schema=schema
-        )
+        params=wire.ElicitRequestFormParams(message=text_of_question(question), requested_schema=schema)
     )
 
 
@@ -192,6 +190,6 @@ def _state_in_words(task: SiteTask, chat_url: str) -> Iterator[str]:
     elif task.is_at_rest and not task.has_ended:
         yield f"The agent waits for an answer, to be given at {chat_url}"
         questions: list[Question] = [*task.asked, *task.questions]
-        yield from (valid_text(text_of_question(question)) for question in questions)
+        yield from (text_of_question(question) for question in questions)
     elif task.has_others_to_wait_for:
         yield f"The agent waits for somebody's approval. Its answer will be at {chat_url}"

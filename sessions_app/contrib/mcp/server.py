@@ -30,7 +30,7 @@ from sessions_app.api.tasks.requests import MAX_MESSAGE_ID_LENGTH, AgentOfCaller
 from sessions_app.api.tasks.site_task import SiteTask
 from sessions_app.api.tasks.task_feed import ProgressNews, TaskNews, TextNews, wait_until_at_rest
 from sessions_app.asgi.origin import http_request
-from sessions_app.asgi.protocol import AsgiScope, Receive, Send
+from sessions_app.asgi.protocol import AsgiScope, Receive, Send, replaying
 from sessions_app.conf import conf
 from sessions_app.contrib.mcp import results
 from sessions_app.errors import ConflictError, InvalidInputError, UnavailableError, UnexpectedError
@@ -76,15 +76,10 @@ class UpdateTaskParams(TaskParams):
 
 async def answer(caller: Caller, scope: AsgiScope, body: bytes, receive: Receive, send: Send) -> None:
     """Answer a message whose body was read already."""
-    unread = [{"type": "http.request", "body": body}]
-
-    async def replay() -> Any:
-        return unread.pop() if unread else await receive()
-
     # One for each request: a manager belongs to one event loop, and keeps nothing that another request needs.
     manager = StreamableHTTPSessionManager(_server, stateless=True, max_request_body_size=len(body) + 1)
     async with manager.run():
-        await manager.handle_request({**scope, CALLER: caller}, replay, send)
+        await manager.handle_request({**scope, CALLER: caller}, replaying(body, receive), send)
 
 
 async def list_tools(ctx: Context, params: wire.PaginatedRequestParams | None) -> wire.ListToolsResult:

@@ -18,7 +18,7 @@ from runtime.errors import how_to_install
 from sessions_app.api.access.problems import problem_of
 from sessions_app.asgi.origin import is_from_own_page
 from sessions_app.asgi.problem_details import method_not_allowed, problem
-from sessions_app.asgi.protocol import AsgiScope, Receive, Send, read_body, send_response
+from sessions_app.asgi.protocol import AsgiScope, Receive, Send, headers_of, read_body, send_response
 from sessions_app.conf import conf
 from sessions_app.errors import InvalidInputError, NotInstalledError, PermissionDeniedError
 
@@ -58,11 +58,11 @@ async def _response_to(scope: AsgiScope, receive: Receive) -> HttpResponse:
     from sessions_app.contrib.slack.incoming import SCOPE
 
     body = await read_body(receive, MAX_BODY_BYTES)
-    headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+    headers = headers_of(scope)
     if not _is_signed(settings.slack_signing_secret, body, headers):
         return problem(HTTPStatus.UNAUTHORIZED, NOT_SIGNED, "unauthorized")
     try:
-        request = AsyncBoltRequest(body=body.decode(), headers=headers, context={SCOPE: scope})
+        request = AsyncBoltRequest(body=body.decode(), headers={**headers}, context={SCOPE: scope})
     except (AttributeError, TypeError, ValueError, RecursionError) as error:
         # Bolt takes every body for an object, and looks for the workspace and the account in it.
         raise InvalidInputError(NO_EVENT) from error
