@@ -153,9 +153,11 @@ def refund_order(tool_context: ToolContext, order_number: int | None = None) -> 
         order_number: The number of the order; defaults to the last one of this conversation.
     """
     number = order_number or tool_context.state.get("order")
-    order = find_order(number) if number else None
+    if not number:
+        return {"error": "Which order? Tell me its number."}
+    order = find_order(number)
     if order is None:
-        return {"error": f"There is no order {number}." if number else "Which order? Tell me its number."}
+        return {"error": f"There is no order {number}."}
     refunds = tool_context.state.get("user:refunds", {})
     if str(order.number) in refunds:
         return {"error": f"Order {order.number} is refunded already."}

@@ -43,7 +43,9 @@ class SignInView(LoginView):
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """Add the OpenID Connect provider, if the site has a provider."""
-        sso_url = reverse("openid_connect_login", args=[PROVIDER_ID]) if settings.SSO_SERVER_URL else ""
+        sso_url = ""
+        if settings.SSO_SERVER_URL:
+            sso_url = reverse("openid_connect_login", args=[PROVIDER_ID])
         return super().get_context_data(**kwargs, sso_url=sso_url, sso_name=settings.SSO_NAME)
 
     def get_redirect_url(self) -> str:  # type: ignore[override]  # the stubs are of another version of Django
@@ -116,6 +118,8 @@ def _seconds_locked(request: HttpRequest) -> float:
     """Return the seconds until the wrong passwords no longer count."""
     handler = AxesProxyHandler.get_implementation()
     credentials = getattr(request, "axes_credentials", None)
-    rows = [row for rows in handler.get_user_attempts(request, credentials) for row in rows]
-    last = max((row.attempt_time.timestamp() for row in rows), default=time.time())
+    times = []
+    for rows in handler.get_user_attempts(request, credentials):
+        times += [row.attempt_time.timestamp() for row in rows]
+    last = max(times, default=time.time())
     return max(1.0, last + conf().sign_in_lock_seconds - time.time())

@@ -67,7 +67,9 @@ class DemoModel(BaseLlm):
             for word in re.findall(r"\s*+\S+|\s+", text):
                 await asyncio.sleep(self.delay)
                 yield LlmResponse(content=types.ModelContent([types.Part(text=word)]), partial=True)
-        asked = [part.text or "" for content in llm_request.contents for part in content.parts or []]
+        asked: list[str] = []
+        for content in llm_request.contents:
+            asked += [part.text or "" for part in parts_in(content)]
         usage = types.GenerateContentResponseUsageMetadata(
             prompt_token_count=len(" ".join(asked).split()), candidates_token_count=len(text.split())
         )
@@ -134,7 +136,10 @@ class _Script:
         # The whole rest must be arguments: a sentence that contains a `=` is no call.
         if tool not in self.tools or " ".join(f"{name}={value}" for name, value in pairs) != rest:
             return []
-        args = {name: int(value) if re.fullmatch(DIGITS, value) else value for name, value in pairs}
+        args: dict[str, Any] = dict(pairs)
+        for name, value in pairs:
+            if re.fullmatch(DIGITS, value):
+                args[name] = int(value)
         return self._call(tool, args)
 
     def _schedule(self, message: str) -> list[types.Part]:

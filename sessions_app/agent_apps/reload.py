@@ -125,7 +125,9 @@ def _reload(present: Registry, change: _Change) -> Reload:
 
 def _remove_modules(present: Registry, change: _Change) -> RemovedModules:
     """Remove the modules of the affected agents. Libraries in the same directories stay: only watched files count."""
-    names = {module for name in change.affected for module in first_imports.get(name, ())}
+    names: set[str] = set()
+    for name in change.affected:
+        names |= first_imports.get(name, set())
     watched = {file for file in {*change.files, *present.files} if _any_below({file}, change.roots)}
     return remove_modules(names | modules_of(watched))
 
@@ -172,4 +174,7 @@ def _problem(name: str, error: Exception, *, is_served: bool) -> str:
 
 
 def _any_below(files: set[Path], directories: Iterable[Path]) -> bool:
-    return any(file.is_relative_to(directory) for file in files for directory in directories)
+    for directory in directories:
+        if any(file.is_relative_to(directory) for file in files):
+            return True
+    return False

@@ -72,7 +72,9 @@ async def dev_ui(request: HttpRequest, name: str = "") -> HttpResponse:
     directory = _directory()
     if directory is None:
         return HttpResponse(MISSING, status=HTTPStatus.NOT_IMPLEMENTED, content_type="text/plain")
-    return _page(request, directory, user) if name in ("", INDEX) else await _file(directory, name)
+    if name in ("", INDEX):
+        return _page(request, directory, user)
+    return await _file(directory, name)
 
 
 def _page(request: HttpRequest, directory: Path, user: User) -> HttpResponse:

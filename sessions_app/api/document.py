@@ -142,8 +142,8 @@ def _example_of_object(
 ) -> dict[str, Any]:
     """Return an object with its required fields, and the fields that have an example."""
     required = schema.get("required", [])
-    return {
-        name: _example_of(field, schemas, within)
-        for name, field in schema.get("properties", {}).items()
-        if name in required or "examples" in field
-    }
+    example = {}
+    for name, field in schema.get("properties", {}).items():
+        if name in required or "examples" in field:
+            example[name] = _example_of(field, schemas, within)
+    return example

@@ -174,7 +174,9 @@ def _tell_of_first_attempt(row: IdempotentRequest, response: HttpResponseBase) -
 
 
 def _repeated(row: IdempotentRequest) -> HttpResponse:
-    content_type = _SECRET["Content-Type"] if row.status == _SECRET.status_code else "application/json"
+    content_type = "application/json"
+    if row.status == _SECRET.status_code:
+        content_type = _SECRET["Content-Type"]
     response = HttpResponse(row.body, status=row.status, content_type=content_type)
     response[REPEATED] = "true"
     if row.location:

@@ -6,7 +6,7 @@ from http import HTTPStatus
 from typing import Any, NoReturn, TypeVar
 
 import pydantic
-from django.http import HttpRequest
+from django.http import HttpRequest, JsonResponse
 from ninja.errors import HttpError, ValidationError
 from ninja.parser import Parser
 
@@ -15,7 +15,7 @@ MAX_DIGITS = 4_300
 """Maximum number of digits of an integer. Python refuses longer integers, with a message for programmers."""
 
 
-PARSE_ERROR = -32700
+_PARSE_ERROR = -32700
 """JSON-RPC code for a body that cannot be read."""
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 
@@ -41,7 +41,16 @@ class AdkParser(Parser):
         return None if value is None else _object(value)
 
 
-def reason_unreadable(body: bytes) -> str:
+def refusal_of_json_rpc(body: bytes, status: HTTPStatus) -> JsonResponse | None:
+    """Return the response to a body of JSON-RPC that cannot be read; None for the bodies that its servers answer."""
+    reason = _reason_unreadable(body)
+    if not reason:
+        return None
+    error = {"code": _PARSE_ERROR, "message": reason}
+    return JsonResponse({"jsonrpc": "2.0", "id": None, "error": error}, status=status)
+
+
+def _reason_unreadable(body: bytes) -> str:
     """Return a reason to refuse the body of JSON-RPC; empty for usable JSON, and for errors that its servers report."""
     try:
         value = json.loads(body)

@@ -93,8 +93,9 @@ class BrowserEncoder:
         frame = _stored.get(key)
         if frame is None:
             # The commit knows what it undid; a stored rewind does not, and the page must remove these events.
-            is_rewind = update.event.actions.rewind_before_invocation_id is not None
-            rewound = await rewound_from(self.view.session_id, update.seq) if is_rewind else None
+            rewound = None
+            if update.event.actions.rewind_before_invocation_id is not None:
+                rewound = await rewound_from(self.view.session_id, update.seq)
             html = await event_html(self.view, update.seq, update.event, update.body)
             # Another tab may have made the frame during the awaits: use its copy, so only one is kept.
             frame = _stored.get(key) or _SharedFrame(

@@ -65,7 +65,11 @@ async def _makers(session: Session) -> Mapping[tuple[str, int], str]:
     """Return the names of the tools whose jobs made files, by filename and version."""
     jobs = ToolJob.objects.filter(session=session).exclude(artifacts={}).only("tool_name", "artifacts")
     newest = await fetch_rows(jobs.order_by("-pk")[:MAX_LISTED_FILES])
-    return {file: job.tool_name for job in newest for file in job.artifacts.items()}
+    makers = {}
+    for job in newest:
+        for file in job.artifacts.items():
+            makers[file] = job.tool_name
+    return makers
 
 
 async def _upload(request: HttpRequest, session_id: UUID) -> HttpResponse:

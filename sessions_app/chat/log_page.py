@@ -111,7 +111,9 @@ def _is_rewound(session: Session, rewinds: Rewinds) -> Q:
             continue
         first_event = session.events.filter(seq=part.first).values("invocation_id")
         first = Invocation.objects.filter(invocation_id__in=first_event, pk__lte=OuterRef("pk"))
-        began = Q(Exists(first)) if part.since is None else Q(Exists(first)) | Q(created_at__gte=part.since)
+        began = Q(Exists(first))
+        if part.since is not None:
+            began |= Q(created_at__gte=part.since)
         rewound.append(began & Q(created_at__lt=part.at))
     return Q(*rewound, _connector=Q.OR) if rewound else Q(pk__in=())
 

@@ -167,9 +167,9 @@ async def change_value(request: HttpRequest) -> HttpResponse:
         return _refuse(request, gettext(CHANGED))
     except InvalidInputError as error:
         return _refuse(request, in_language(str(error)))
-    return _back(
-        request, gettext("The value is forgotten.") if value is None else gettext("The value is saved.")
-    )
+    if value is None:
+        return _back(request, gettext("The value is forgotten."))
+    return _back(request, gettext("The value is saved."))
 
 
 @require_POST

@@ -82,6 +82,8 @@ async def _shareable_session(user: User, session_id: UUID) -> Session:
 
 
 def _dialog(request: HttpRequest, link: ShareLink | None) -> HttpResponse:
-    address = request.build_absolute_uri(reverse("chat:shared", args=[link.token])) if link else ""
+    address = ""
+    if link:
+        address = request.build_absolute_uri(reverse("chat:shared", args=[link.token]))
     html = render_to_string("chat/share.html", {"link": link, "address": address})
     return HttpResponse(html, headers=NO_GUESS)

@@ -310,7 +310,9 @@ class Hub:
 
     def _bound_memory(self) -> None:
         """Cut the longest texts until the memory of all is within `streamed_bytes`."""
-        texts = [text for of_session in self._texts.values() for text in of_session.values()]
+        texts: list[GrowingText] = []
+        for of_session in self._texts.values():
+            texts += of_session.values()
         excess = sum(text.bytes for text in texts) - conf().streamed_bytes
         if excess <= 0:
             return

@@ -48,7 +48,9 @@ class EventUpdate(_Update):
     def event(self) -> RuntimeEvent:
         """The event itself, parsed once for all readers."""
         # A commit of this process has the object; an event read from PostgreSQL may be of an older version.
-        return self.committed.event if self.committed else event_to_show(json.loads(self.body))
+        if self.committed:
+            return self.committed.event
+        return event_to_show(json.loads(self.body))
 
     @property
     def size(self) -> int:

@@ -290,7 +290,8 @@ def blocks_of(
         elif block_type:
             blocks.append(block_type("".join(part.text or "" for _, part in group)))
         else:
-            blocks.extend(block for _, part in group for block in _blocks_of_part(part, view, event, jobs))
+            for _, part in group:
+                blocks += _blocks_of_part(part, view, event, jobs)
     blocks = [block for block in blocks if not _is_blank(block)]
     if event.author == "user":
         return blocks
@@ -482,13 +483,8 @@ def _recurrence(every: str, args: Mapping[str, Any]) -> str:
 
 def _shown_argument(value: Any, view: SessionView, longest: int | None) -> str:
     """Return an argument for the page: as JSON for readers of details, else as an outline."""
-    if view.shows_details or isinstance(value, str):
-        whole = readable(value)
-        text = whole if longest is None else beginning_of(whole, longest)
-        is_cut = len(text) < len(whole)
-    else:
-        text, is_cut = outline(value, longest)
-    return f"{text}…" if is_cut else text
+    text, hidden = _beginning_for(view, value, longest)
+    return text if hidden == 0 else f"{text}…"
 
 
 def _response_block(
@@ -499,7 +495,7 @@ def _response_block(
     result: Any = content
     if content.keys() == {"result"}:
         result = content["result"]
-    text, hidden = _shown_result(result, view)
+    text, hidden = _beginning_for(view, result, MAX_RESPONSE_LENGTH)
     return ResponseBlock(
         call_id=response.id or "",
         name=response.name or "",
@@ -511,11 +507,13 @@ def _response_block(
     )
 
 
-def _shown_result(value: Any, view: SessionView) -> tuple[str, int | None]:
-    """Return the beginning of a result, and the number of hidden characters (see `ResponseBlock`)."""
-    if view.shows_details or isinstance(value, str):
-        text = readable(value)
-        shown = beginning_of(text, MAX_RESPONSE_LENGTH)
-        return shown, len(text) - len(shown)
-    text, is_cut = outline(value, MAX_RESPONSE_LENGTH)
-    return text, None if is_cut else 0
+def _beginning_for(view: SessionView, value: Any, longest: int | None) -> tuple[str, int | None]:
+    """Return the beginning of a value for the reader, and the number of hidden characters (see `ResponseBlock`)."""
+    if not view.shows_details and not isinstance(value, str):
+        text, is_cut = outline(value, longest)
+        return text, None if is_cut else 0
+    text = readable(value)
+    if longest is None:
+        return text, 0
+    shown = beginning_of(text, longest)
+    return shown, len(text) - len(shown)

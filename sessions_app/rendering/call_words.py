@@ -87,12 +87,15 @@ class CallWords:
 
 def describe_call(tool: BaseTool | None, name: str, args: Mapping[str, Any]) -> CallWords:
     """Return the words for a call. Without `tool`, for a tool that the site no longer has, they come from its name."""
-    title = gettext(tool.title) if tool and tool.title else as_words(name)
+    title = as_words(name)
+    if tool and tool.title:
+        title = gettext(tool.title)
     phrase = ARGUMENT.sub(lambda match: _argument(args, match[1]), title)
     verb, _, rest = phrase.partition(" ")
     # Tenses only in English: a title of another language is shown as it was translated.
-    has_tenses = tool is not None and shown_language() == "en" and _is_imperative(tool, verb)
-    running, done = tenses(verb.lower()) if has_tenses else (None, None)
+    running = done = None
+    if tool is not None and shown_language() == "en" and _is_imperative(tool, verb):
+        running, done = tenses(verb.lower())
     return CallWords(
         plain=_sentence(verb, rest),
         running=_sentence(running or verb, rest),
@@ -153,8 +156,9 @@ def find_tool(app_name: str, agent_name: str, tool_name: str) -> BaseTool | None
     except Exception:  # An agents.py may raise anything.
         logger.exception("The agents cannot be loaded")
         return None
-    agents = agents_named(app.root_agent, agent_name) if app else ()
-    for agent in agents:
+    if app is None:
+        return None
+    for agent in agents_named(app.root_agent, agent_name):
         for source in tools_of(agent):
             if isinstance(source, BaseToolset):
                 found = source.find_known_tool(tool_name)
@@ -167,10 +171,12 @@ def find_tool(app_name: str, agent_name: str, tool_name: str) -> BaseTool | None
 
 def argument_order(tool: BaseTool | None) -> dict[str, int]:
     """Return the position of each parameter in the tool's declaration; empty if the tool cannot be declared."""
+    if tool is None:
+        return {}
     try:
-        declaration = tool._get_declaration() if tool else None
+        declaration = tool._get_declaration()
     except Exception:  # A tool may raise anything.
-        logger.exception("Tool %r cannot be declared", tool and tool.name)
+        logger.exception("Tool %r cannot be declared", tool.name)
         return {}
     if not declaration:
         return {}

@@ -101,8 +101,10 @@ def file_links(session_id: UUID | str, artifacts: Mapping[str, int]) -> list[Fil
 
 def file_facts(row: Artifact, link: FileLink) -> str:
     """Return kind, size and version of a file as text; the version is left out for the first."""
-    version = gettext("version %(number)s") % {"number": row.version + 1} if row.version else ""
-    return " · ".join(filter(None, (link.kind, filesizeformat(row.size), version)))
+    facts = [link.kind, filesizeformat(row.size)]
+    if row.version:
+        facts.append(gettext("version %(number)s") % {"number": row.version + 1})
+    return " · ".join(filter(None, facts))
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,10 @@ def outline(value: Any, longest: int | None) -> tuple[str, bool]:
 
 def one_line(value: Any) -> str:
     """Return a JSON value on one line of limited length."""
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, sort_keys=True)
+    if isinstance(value, str):
+        text = value
+    else:
+        text = json.dumps(value, ensure_ascii=False, sort_keys=True)
     return shortened(" ".join(text.splitlines()), MAX_VALUE_LENGTH)
 
 
@@ -80,8 +83,10 @@ def _mapping_lines(value: Mapping[str, Any], level: int) -> Iterator[str]:
 
 def _list_lines(value: Sequence[Any], level: int) -> Iterator[str]:
     for item in value:
-        for number, line in enumerate(_lines(item, level + 1)):
-            yield f"{INDENT if number else '- '}{line}"
+        mark = "- "
+        for line in _lines(item, level + 1):
+            yield f"{mark}{line}"
+            mark = INDENT
 
 
 def _is_nested(value: Any) -> bool:

@@ -34,7 +34,9 @@ def stacked_bars(title: str, labels: Sequence[str], series: Series) -> SafeStrin
 
 def lines(title: str, labels: Sequence[str], series: Series) -> SafeString:
     """Return a line for each series, with a point for each label. None is a gap in the line."""
-    largest = max((value for values in series.values() for value in values if value is not None), default=0)
+    largest = 0.0
+    for values in series.values():
+        largest = max([largest, *filter(None, values)])
     scale = _Scale(largest, len(labels))
     paths = []
     for colour, values in enumerate(series.values()):

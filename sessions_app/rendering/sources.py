@@ -107,11 +107,11 @@ def _suggestions(metadata: types.GroundingMetadata) -> str:
 
 def _texts_of(event: RuntimeEvent) -> dict[int, bytes]:
     """Return the texts of an answer without thoughts, by the indexes of their parts."""
-    return {
-        index: storable(part.text).encode()
-        for index, part in enumerate(parts_of(event))
-        if part.text and not part.thought
-    }
+    texts = {}
+    for index, part in enumerate(parts_of(event)):
+        if part.text and not part.thought:
+            texts[index] = storable(part.text).encode()
+    return texts
 
 
 def _cited_text(support: types.GroundingSupport, texts: Mapping[int, bytes]) -> _CitedText:

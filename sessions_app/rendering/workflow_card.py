@@ -138,7 +138,7 @@ class CardMaker:
 
     def _card(self, run: WorkflowProgress) -> WorkflowCard:
         nodes = [node for node in run.root.children if not node.is_join]
-        rows = [[self._view(node) for node in beside] for beside in _rows(nodes)]
+        rows = [list(map(self._view, beside)) for beside in _rows(nodes)]
         current = _current(nodes)
         is_unsettled = run.root.state in OPEN_STATES or run.root.state is NodeState.FAILED
         return WorkflowCard(

@@ -69,8 +69,10 @@ def modules_of(files: set[Path]) -> set[str]:
     names = set()
     for name, module in list(sys.modules.items()):
         file = _file_of(module)
-        is_found = Path(file) in files if file else _has_place_in(module, directories)
-        if is_found:
+        if file and Path(file) in files:
+            names.add(name)
+        # A namespace package has directories only.
+        if not file and any(Path(place) in directories for place in getattr(module, "__path__", ())):
             names.add(name)
     return names
 
@@ -85,10 +87,8 @@ def _file_of(module: ModuleType) -> str | None:
     return getattr(module, "__file__", None)
 
 
-def _has_place_in(module: ModuleType, directories: set[Path]) -> bool:
-    return any(Path(place) in directories for place in getattr(module, "__path__", ()))
-
-
 def _is_below(module: ModuleType, directories: list[Path]) -> bool:
-    places = [_file_of(module), *getattr(module, "__path__", ())]
-    return any(place and Path(place).is_relative_to(root) for place in places for root in directories)
+    for place in (_file_of(module), *getattr(module, "__path__", ())):
+        if place and any(Path(place).is_relative_to(directory) for directory in directories):
+            return True
+    return False

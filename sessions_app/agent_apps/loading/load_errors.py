@@ -11,10 +11,11 @@ from runtime.errors import AdkError
 def reason_of(error: BaseException) -> str:
     """Return an error as one sentence; errors of other libraries get their class name as prefix."""
     if isinstance(error, ValidationError):
-        return "; ".join(
-            f"{'.'.join([error.title, *map(str, detail['loc'])])}: {detail['msg'].removeprefix('Value error, ')}"
-            for detail in error.errors()
-        )
+        sentences = []
+        for detail in error.errors():
+            path = ".".join([error.title, *map(str, detail["loc"])])
+            sentences.append(f"{path}: {detail['msg'].removeprefix('Value error, ')}")
+        return "; ".join(sentences)
     if isinstance(error, SyntaxError):
         return f"{type(error).__name__}: {error.msg}"
     if isinstance(error, AdkError):

@@ -54,11 +54,12 @@ def watched_dirs() -> list[Path]:
 
 def package_directories() -> dict[str, Path]:
     """Return the directories of packages with an `agents.py`, by the name of the module."""
-    return {
-        f"{config.name}.agents": Path(config.path)
-        for config in django_apps.get_app_configs()
-        if os.path.isfile(os.path.join(config.path, "agents.py"))
-    }
+    directories = {}
+    for config in django_apps.get_app_configs():
+        directory = Path(config.path)
+        if (directory / "agents.py").is_file():
+            directories[f"{config.name}.agents"] = directory
+    return directories
 
 
 def folder_directories() -> dict[str, Path]:
@@ -74,7 +75,10 @@ def folder_directories() -> dict[str, Path]:
 def source_files() -> dict[Path, int]:
     """Return the Python, YAML and `.env` files of agents with their modification times."""
     roots = [*package_directories().values(), *watched_dirs()]
-    return {file: changed for root in roots for file, changed in _files_below(root)}
+    files: dict[Path, int] = {}
+    for root in roots:
+        files.update(_files_below(root))
+    return files
 
 
 def _folders_in(directory: Path) -> list[Path]:

@@ -99,7 +99,9 @@ def _name(value: object) -> str:
     """Return a name that is the same in all processes."""
     named: Any = value if hasattr(value, "__qualname__") else type(value)
     name = getattr(value, "name", "")
-    return f"{named.__module__}.{named.__qualname__} {name if isinstance(name, str) else ''}"
+    if not isinstance(name, str):
+        name = ""
+    return f"{named.__module__}.{named.__qualname__} {name}"
 
 
 def _source(value: Any) -> str:

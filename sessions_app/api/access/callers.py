@@ -92,7 +92,9 @@ class Caller:
             NotFoundError: there is no such user, the caller may not act for the user, or `user_id` is the name of one
                 user and the primary key of another.
         """
-        found = {self.user} if user_id in (str(self.user.pk), self.user.get_username()) else set()
+        found = set[AbstractBaseUser]()
+        if user_id in (str(self.user.pk), self.user.get_username()):
+            found.add(self.user)
         if self.key is not None and self.key.people_id is not None:
             found |= await in_thread(_members, self.key.people_id, user_id)
         if not found:
@@ -185,7 +187,9 @@ def _quotas(caller: Caller) -> list[quotas.Quota]:
     of_person = quotas.frames(caller.user.pk, caller.network)
     if key is None or not key.requests_per_minute:
         return of_person
-    others = quotas.frames_of_address(caller.network) if key.is_of_service else of_person
+    others = of_person
+    if key.is_of_service:
+        others = quotas.frames_of_address(caller.network)
     return [*others, quotas.requests(key.pk, key.requests_per_minute)]
 
 

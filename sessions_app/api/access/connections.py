@@ -76,7 +76,10 @@ def end_on_sign_out(caller: Caller, scope: AsgiScope, stream: Endable) -> Iterat
     def end() -> None:
         stream.end("signed_out")
 
-    sign_in = SiteSignIn.of_key(caller.key, stream.user_id) if caller.key else SiteSignIn.of_scope(scope)
+    if caller.key:
+        sign_in = SiteSignIn.of_key(caller.key, stream.user_id)
+    else:
+        sign_in = SiteSignIn.of_scope(scope)
     sign_ins = live().sign_ins
     sign_ins.watch(sign_in, end)
     try:

@@ -99,7 +99,9 @@ def _http_error(error: Any) -> HttpResponse:
         reason = "its values are nested too deeply" if is_deep else str(error.__cause__)
         errors = [{"field": "body", "message": reason}]
         return problem(error.status_code, f"The body is no JSON: {reason}.", "invalid", errors=errors)
-    detail = "Sign in, or send an API key." if str(error) == "Unauthorized" else str(error)
+    detail = str(error)
+    if detail == "Unauthorized":  # django-ninja's word for a request without a caller
+        detail = "Sign in, or send an API key."
     response = problem(error.status_code, detail, CODES.get(error.status_code, "invalid"))
     if error.status_code == HTTPStatus.UNAUTHORIZED:
         response["WWW-Authenticate"] = "Bearer"

@@ -121,10 +121,11 @@ def _number(version_id: str) -> int | None:
 
 
 def _version_or_404(rows: list[Artifact], version: int | None) -> Artifact:
-    wanted = rows[-1:] if version is None else [row for row in rows if row.version == version]
-    if not wanted:
+    if version is not None:
+        rows = [row for row in rows if row.version == version]
+    if not rows:
         raise Http404
-    return wanted[0]
+    return rows[-1]
 
 
 async def _content(row: Artifact) -> HttpResponse:

@@ -86,8 +86,11 @@ async def build_graph_image(
 ) -> dict[str, Drawing]:
     """Return the drawing of the root agent, or of the one at the path `node`, and of all workflows below, by path."""
     shown = _at(await _root_of(request, app_name), node)
-    drawn = {path: below for path, below in _with_path(shown, node) if below.graph or path == node}
-    return {path: Drawing(dot_src="\n".join(_dot(below, dark_mode))) for path, below in drawn.items()}
+    drawings = {}
+    for path, below in _with_path(shown, node):
+        if below.graph or path == node:
+            drawings[path] = Drawing(dot_src="\n".join(_dot(below, dark_mode)))
+    return drawings
 
 
 async def _root_of(request: HttpRequest, app_name: str) -> GraphNode:
@@ -192,7 +195,8 @@ def _dot_of_workflow(graph: WorkflowGraph, ends: str) -> Iterator[str]:
         if node.name in branching:
             yield f"{_quoted(node.name)} [shape=diamond style=filled]"
         elif node.type != "start":
-            yield f"{_quoted(node.name)} [shape={'oval' if node.type == 'join' else 'box'}]"
+            shape = "oval" if node.type == "join" else "box"
+            yield f"{_quoted(node.name)} [shape={shape}]"
         if node.name not in going_on:
             yield f"{_quoted(node.name)} -> {_quoted(END)}"
     yield from _dot_of_edges(graph, START.name)

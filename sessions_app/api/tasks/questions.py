@@ -135,7 +135,10 @@ def answer_to_job(job: ToolJob, text: str) -> AnswerToQuestion:
     Raises:
         InvalidInputError: the question wants yes or no.
     """
-    return AnswerToQuestion(job, _yes_or_no(text) if asks_yes_or_no(job) else text)
+    answer: JobAnswer = text
+    if asks_yes_or_no(job):
+        answer = _yes_or_no(text)
+    return AnswerToQuestion(job, answer)
 
 
 def _yes_or_no(text: str) -> bool:

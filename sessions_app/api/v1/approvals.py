@@ -89,12 +89,16 @@ def arguments_of(row: Any) -> dict[str, Any]:
     if row.kind == RequestKind.CREDENTIAL:
         return {}
     args: dict[str, Any] = row.call_args or {}
-    return json_object(call_to_confirm(args), "args") if row.kind == RequestKind.CONFIRMATION else args
+    if row.kind == RequestKind.CONFIRMATION:
+        return json_object(call_to_confirm(args), "args")
+    return args
 
 
 def payload_of(row: Any) -> Any:
     """Return the payload of the confirmation of a row of `with_arguments`; None without one."""
-    return question_in(row.call_args or {}).get("payload") if row.kind == RequestKind.CONFIRMATION else None
+    if row.kind != RequestKind.CONFIRMATION:
+        return None
+    return question_in(row.call_args or {}).get("payload")
 
 
 class CallAnswer(Schema):

@@ -211,7 +211,9 @@ async def change_session(
     With an ETag in `If-Match`, 412 says that the session has changed since then.
     """
     session = await reachable_session(caller_of(request), session_id, Scope.MANAGE)
-    wanted = [changes.RENAME] if body.title is not None else []
+    wanted = []
+    if body.title is not None:
+        wanted.append(changes.RENAME)
     if body.is_pinned is not None:
         wanted.append("pin" if body.is_pinned else "unpin")
     if body.is_archived is not None:

@@ -8,14 +8,14 @@ from http import HTTPStatus
 from types import ModuleType
 
 from django.core.exceptions import DisallowedHost, RequestAborted
-from django.http import HttpResponse, JsonResponse
+from django.http import HttpResponse
 
 from runtime.apps.app import App
 from sessions_app.agent_apps import registry
 from sessions_app.api.access.authentication import caller_with_bearer_key
 from sessions_app.api.access.connections import reserve_connection
 from sessions_app.api.access.problems import problem_of
-from sessions_app.api.json_bodies import PARSE_ERROR, reason_unreadable
+from sessions_app.api.json_bodies import refusal_of_json_rpc
 from sessions_app.asgi.origin import http_request
 from sessions_app.asgi.problem_details import method_not_allowed, problem
 from sessions_app.asgi.protocol import AsgiScope, Receive, Send, read_body, send_response
@@ -61,9 +61,9 @@ async def agent(scope: AsgiScope, receive: Receive, send: Send) -> None:
         with await reserve_connection(caller):
             # Files come as base64 in the JSON, so a body is larger than its files.
             body = await read_body(receive, 2 * conf().upload_bytes)
-            if reason := reason_unreadable(body):
-                error = {"code": PARSE_ERROR, "message": reason}
-                await send_response(send, JsonResponse({"jsonrpc": "2.0", "id": None, "error": error}))
+            refusal = refusal_of_json_rpc(body, HTTPStatus.OK)
+            if refusal is not None:
+                await send_response(send, refusal)
             else:
                 await _server().answer(caller, app.name, scope, body, receive, send)
     except RequestAborted:

@@ -43,11 +43,11 @@ def text_of(message: Message) -> str:
 
 
 def files_of(message: Message) -> list[MessageFile]:
-    return [
-        MessageFile(part.filename or f"file-{index + 1}", part.raw)
-        for index, part in enumerate(message.parts)
-        if part.WhichOneof("content") == "raw"
-    ]
+    files = []
+    for number, part in enumerate(message.parts, start=1):
+        if part.WhichOneof("content") == "raw":
+            files.append(MessageFile(part.filename or f"file-{number}", part.raw))
+    return files
 
 
 def answers_in(message: Message, task: SiteTask) -> Sequence[Answer]:

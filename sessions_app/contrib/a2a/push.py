@@ -92,8 +92,10 @@ async def push_of(delivery: WebhookDelivery) -> Push | None:
     rows = Invocation.objects.without_details().select_related("session")
     own = rows.filter(invocation_id=hook.task_id, session=hook.session_id, session__deleted_at=None)
     first = await in_thread(own.first)
-    task = await load_task(first) if first else None
-    if task is None or not task.is_at_rest:
+    if first is None:
+        return None
+    task = await load_task(first)
+    if not task.is_at_rest:
         return None
     body = json.dumps(MessageToDict(StreamResponse(status_update=status_update(task)))).encode()
     return Push(body, _headers(_config(hook), str(delivery.message_id), body), is_last=task.has_ended)

@@ -109,8 +109,10 @@ async def _task_that_ends_with(row: Invocation) -> SiteTask | None:
     # The session may have been erased after the rows were read. One lost pack must not hide the other tasks.
     with suppress(NotFoundError, LostPackError):
         first = await in_thread(first_invocation, row)
-        task = await load_task(first) if first else None
-        return task if task and task.invocations[-1].pk == row.pk else None
+        if first is not None:
+            task = await load_task(first)
+            if task.invocations[-1].pk == row.pk:
+                return task
     return None
 
 

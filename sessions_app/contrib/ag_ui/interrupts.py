@@ -54,27 +54,26 @@ def _interrupt_of(row: Any) -> Interrupt:
     request = types.FunctionCall(id=row.call_id, name=row.tool_name, args=row.call_args or {})
     if row.kind == RequestKind.CREDENTIAL:
         return _credential_interrupt(request)
-    message = row.job.question["text"] if row.job else row.effect
-    metadata: dict[str, Any] = {
-        "kind": row.kind,
-        "tool": row.tool_name,
-        "arguments": arguments_of(row),
-    }
-    interrupt_id = f"{QUESTION}{row.job.pk}:{len(row.job.answers)}" if row.job else row.call_id
+    metadata: dict[str, Any] = {"kind": row.kind, "tool": row.tool_name, "arguments": arguments_of(row)}
     if row.kind == RequestKind.CONFIRMATION:
-        tool_call_id = id_of_requested_call(request)
         metadata["payload"] = payload_of(row)
-        message = own_hint(request.args or {}) or row.effect
-    else:
-        tool_call_id = None if row.tool_name in FRAMEWORK_CALLS else row.call_id
-    return Interrupt(
-        id=interrupt_id,
-        reason="tool_call" if row.kind == RequestKind.CONFIRMATION else "input_required",
-        message=message,
-        tool_call_id=tool_call_id,
+    interrupt = Interrupt(
+        id=row.call_id,
+        reason="input_required",
+        message=row.effect,
         response_schema=_schema_of(row),
         metadata=metadata,
     )
+    if row.job:
+        interrupt.id = f"{QUESTION}{row.job.pk}:{len(row.job.answers)}"
+        interrupt.message = row.job.question["text"]
+    if row.kind == RequestKind.CONFIRMATION:
+        interrupt.reason = "tool_call"
+        interrupt.message = own_hint(request.args or {}) or row.effect
+        interrupt.tool_call_id = id_of_requested_call(request)
+    elif row.tool_name not in FRAMEWORK_CALLS:
+        interrupt.tool_call_id = row.call_id
+    return interrupt
 
 
 def _credential_interrupt(request: types.FunctionCall) -> Interrupt:
@@ -156,9 +155,8 @@ def question_answer(entry: ResumeEntry) -> JobAnswer | None:
     """Return the answer to a job's question; None to cancel the job."""
     if entry.status == "cancelled":
         return None
-    answer = entry.payload
-    if isinstance(answer, dict):
-        answer = answer.get("result", answer.get("approved"))
+    values = _as_object(entry.payload, "result")
+    answer = values.get("result", values.get("approved"))
     if not isinstance(answer, bool | str):
         raise InvalidInputError("Answer the question of a job with a text, true or false.", field="resume")
     return answer
@@ -170,29 +168,35 @@ def call_answer(name: str, args: dict[str, Any], entry: ResumeEntry) -> dict[str
     Raises:
         InvalidInputError: the payload does not fit the question.
     """
-    payload = entry.payload
     if name == REQUEST_CONFIRMATION:
         return _confirmation(entry).response_to(args)
     if name == REQUEST_CREDENTIAL:
         return _credential(entry)
     if entry.status == "cancelled":
         return ResponseStatus.REJECTED.with_error(CANCELLED)
+    values = _as_object(entry.payload, "result")
     if name == CHOICE_TOOL:
-        chosen = payload.get("result") if isinstance(payload, dict) else payload
+        chosen = values.get("result")
         options = args.get("options")
         if not isinstance(options, list) or chosen not in options:
             raise InvalidInputError(
                 f"Choose one of these: {', '.join(map(str, options or ()))}.", field="resume"
             )
         return {"result": chosen}
-    return payload if isinstance(payload, dict) else {"result": payload}
+    return values
+
+
+def _as_object(payload: Any, name: str) -> dict[str, Any]:
+    """Return a payload, or an object with a payload that is none under the name."""
+    if isinstance(payload, dict):
+        return payload
+    return {name: payload}
 
 
 def _confirmation(entry: ResumeEntry) -> ConfirmationForm:
     if entry.status == "cancelled":
         return ConfirmationForm(confirmed=False)
-    payload = entry.payload
-    values = payload if isinstance(payload, dict) else {"approved": payload}
+    values = _as_object(entry.payload, "approved")
     approved = values.get("approved", values.get("confirmed"))
     if not isinstance(approved, bool):
         raise InvalidInputError(

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from ag_ui import core as ag_ui
 
@@ -11,6 +10,7 @@ from runtime import types
 from runtime.artifacts.referenced_artifacts import ArtifactReference
 from runtime.events.calls import FRAMEWORK_CALLS, parts_of, reports_failure
 from runtime.events.event import Event as RuntimeEvent
+from runtime.models.llm_response import parts_in
 from sessions_app.history.event_marks import writer_of
 
 CLIENT_ID = "ag-ui:"
@@ -50,21 +50,17 @@ def messages_of(events: Iterable[RuntimeEvent], ids: MessageIds) -> list[ag_ui.M
             messages += _person_messages(event, ids)
         elif not event.actions.compaction:
             messages += _agent_messages(event)
-        messages += [
-            ag_ui.ToolMessage(
-                id=_result_id(event, response, ids),
-                tool_call_id=response.id or "",
-                content=result_text(response),
-            )
-            for response in shown_responses(event, long_running)
-        ]
+        for response in shown_responses(event, long_running):
+            message_id = _result_id(event, response, ids)
+            text = result_text(response)
+            messages.append(ag_ui.ToolMessage(id=message_id, tool_call_id=response.id or "", content=text))
     return _with_unique_ids(messages)
 
 
 def person_text(content: types.Content | None) -> str:
     """Return the text of a person's message, with the names of its files."""
     texts = []
-    for part in (content.parts or []) if content else []:
+    for part in parts_in(content):
         reference = ArtifactReference.of_part(part)
         if reference is not None:
             texts.append(f"[File: {reference.filename}]")
@@ -106,8 +102,10 @@ def arguments_text(call: types.FunctionCall) -> str:
 def result_text(response: types.FunctionResponse) -> str:
     """Return the result of a call: a text under `result` alone as it is, all else as JSON."""
     values = response.response or {}
-    only: Any = values.get("result") if len(values) == 1 else None
-    return only if isinstance(only, str) else json.dumps(values, ensure_ascii=False)
+    result = values.get("result")
+    if isinstance(result, str) and len(values) == 1:
+        return result
+    return json.dumps(values, ensure_ascii=False)
 
 
 def result_id(event: RuntimeEvent, response: types.FunctionResponse) -> str:
@@ -120,8 +118,10 @@ def reasoning_id(event_id: str) -> str:
 
 
 def _result_id(event: RuntimeEvent, response: types.FunctionResponse, ids: MessageIds) -> str:
-    known = ids.of_results.get(response.id or "") if event.author == "user" else None
-    return known or result_id(event, response)
+    known = ids.of_results.get(response.id or "")
+    if known and event.author == "user":
+        return known
+    return result_id(event, response)
 
 
 def _person_messages(event: RuntimeEvent, ids: MessageIds) -> list[ag_ui.Message]:
@@ -137,13 +137,10 @@ def _agent_messages(event: RuntimeEvent) -> list[ag_ui.Message]:
     if thoughts := thoughts_of(event):
         messages.append(ag_ui.ReasoningMessage(id=reasoning_id(event.id), content=thoughts))
     text = event.text()
-    calls = [
-        ag_ui.ToolCall(
-            id=call.id or "",
-            function=ag_ui.FunctionCall(name=call.name or "", arguments=arguments_text(call)),
-        )
-        for call in shown_calls(event)
-    ]
+    calls = []
+    for call in shown_calls(event):
+        function = ag_ui.FunctionCall(name=call.name or "", arguments=arguments_text(call))
+        calls.append(ag_ui.ToolCall(id=call.id or "", function=function))
     if text or calls:
         message = ag_ui.AssistantMessage(
             id=event.id, content=text or None, tool_calls=calls or None, name=event.author

@@ -215,11 +215,8 @@ class _Request:
 
     def _result_ids(self) -> dict[str, str]:
         """Return the client's ids of all results, by call."""
-        return {
-            message.tool_call_id: message.id
-            for message in self.given.messages
-            if isinstance(message, ToolMessage)
-        }
+        results = [message for message in self.given.messages if isinstance(message, ToolMessage)]
+        return {message.tool_call_id: message.id for message in results}
 
     async def _answer_all(self, session: Session, delta: dict[str, Any]) -> None:
         """Give the answers of the request that are not given yet. The first takes the changes of the state along."""

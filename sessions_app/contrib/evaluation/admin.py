@@ -110,7 +110,8 @@ class EvaluationAdmin(ConfirmedActionAdmin, KeysetAdmin):
     def since_last(self, row: Evaluation) -> str | None:
         if row.previous is None or row.finished_at is None:
             return None
-        return f"{row.passed - row.previous.passed:+d}" if row.passed != row.previous.passed else "±0"
+        difference = row.passed - row.previous.passed
+        return f"{difference:+d}" if difference else "±0"
 
     @admin.display(description=_("Duration"))
     def took(self, row: Evaluation) -> str | None:

@@ -108,11 +108,15 @@ def evaluate(case_id: int) -> None:
             values["actual"] = [as_values(invocation) for invocation in attempt.actual]
             values["results"] = [as_values(result) for result in attempt.results]
         status = attempt.status
-        values["error"] = NOT_COMPARED if status is CaseStatus.BROKEN else ""
+        values["error"] = ""
+        if status is CaseStatus.BROKEN:
+            values["error"] = NOT_COMPARED
     except Exception as error:
         logger.warning("Case %s of evaluation %s has no result", row.pk, row.evaluation_id, exc_info=True)
         status = CaseStatus.BROKEN
-        sentence = str(error) if isinstance(error, AdkError) else "The case failed by an exception."
+        sentence = "The case failed by an exception."
+        if isinstance(error, AdkError):
+            sentence = str(error)
         values |= {"error": storable(sentence), "error_detail": describe(error)}
     end_case(row, status, **values)
 
@@ -120,9 +124,9 @@ def evaluate(case_id: int) -> None:
 def _claim(case_id: int) -> EvaluatedCase | None:
     """Claim the case; return None for a case not in the queue."""
     queued = EvaluatedCase.objects.filter(pk=case_id, status=CaseStatus.QUEUED)
-    is_claimed = claim_once(queued, status=CaseStatus.RUNNING, heartbeat_at=Now())
-    rows = EvaluatedCase.objects.select_related("evaluation")
-    return rows.filter(pk=case_id).first() if is_claimed else None
+    if not claim_once(queued, status=CaseStatus.RUNNING, heartbeat_at=Now()):
+        return None
+    return EvaluatedCase.objects.select_related("evaluation").filter(pk=case_id).first()
 
 
 def _wait_with_heartbeats(future: Future[None], beat: Callable[[], bool]) -> None:

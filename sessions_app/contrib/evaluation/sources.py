@@ -69,8 +69,10 @@ def marked_set(app_name: str, label: str) -> EvalSet:
     sessions = Session.objects.filter(app_name=app_name, deleted_at=None)
     annotations = Annotation.objects.filter(label=storable(label))
     marked = sessions.filter(pk__in=annotations.values("session"))
-    # One more than the limit, so the check of the set can refuse a set that is too large.
-    ids = list(marked.order_by("pk").values_list("pk", flat=True)[: MAX_CASES + 1]) if label else []
+    ids: list[UUID] = []
+    if label:
+        # One more than the limit, so the check of the set can refuse a set that is too large.
+        ids += marked.order_by("pk").values_list("pk", flat=True)[: MAX_CASES + 1]
     if not ids:
         labels = Annotation.objects.filter(session__in=sessions).exclude(label="")
         known = ", ".join(map(repr, labels.values_list("label", flat=True).distinct().order_by("label")))
@@ -83,8 +85,10 @@ def marked_set(app_name: str, label: str) -> EvalSet:
 def directory_of(app_name: str) -> Path | None:
     """Return the directory of an app's agents; None for an app without a known directory."""
     directories = {**package_directories(), **folder_directories()}
-    names = (name for name, app in registry().modules.items() if app.name == app_name)
-    return next((directories[name] for name in names if name in directories), None)
+    for name, app in registry().modules.items():
+        if app.name == app_name and name in directories:
+            return directories[name]
+    return None
 
 
 async def stream_eval_set(name: str, session_ids: Iterable[UUID]) -> AsyncIterator[bytes]:

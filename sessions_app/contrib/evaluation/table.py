@@ -15,15 +15,18 @@ MAX_ID_WIDTH = 40
 
 def table_of(reports: Sequence[CaseReport]) -> Iterator[str]:
     """Yield the lines of a table with a row for each case and a column for each metric with a threshold."""
-    metrics = [metric for report in reports for metric in report.metrics]
-    names = list(dict.fromkeys(metric.name for metric in metrics if metric.threshold is not None))
+    names: list[str] = []
+    for report in reports:
+        for metric in report.metrics:
+            if metric.threshold is not None and metric.name not in names:
+                names.append(metric.name)
     rows = [["case", "result", *names], *(_row(report, names) for report in reports)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row, report in zip(rows, [None, *reports], strict=True):
-        cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
+    for row, case in zip(rows, [None, *reports], strict=True):
+        cells = map(str.ljust, row, widths)
         yield "  ".join(cells).rstrip()
-        if report and report.row.status == CaseStatus.BROKEN:
-            yield f"    {shorten(_printable(report.row.error), 200)}"
+        if case and case.row.status == CaseStatus.BROKEN:
+            yield f"    {shorten(_printable(case.row.error), 200)}"
 
 
 def counted(evaluation: Evaluation) -> str:

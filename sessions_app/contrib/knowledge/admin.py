@@ -286,15 +286,10 @@ class KnowledgeSearchAdmin(KeysetAdmin, SessionRowAdmin):
     @admin.display(description="Passages")
     def passages(self, search: KnowledgeSearch) -> SafeString:
         uses = search.uses.order_by("rank").select_related("passage", "document")
-        lines = [
-            (
-                use.document,
-                use.version_number,
-                use.place,
-                excerpt(use.passage.text if use.passage else "replaced"),
-            )
-            for use in uses
-        ]
+        lines = []
+        for use in uses:
+            text = excerpt(use.passage.text) if use.passage else "replaced"
+            lines.append((use.document, use.version_number, use.place, text))
         return format_html_join("", "<div><bdi>{}</bdi> v{}, <bdi>{}</bdi><br>{}</div>", lines)
 
     @admin.display(description="Ratings of the answer")

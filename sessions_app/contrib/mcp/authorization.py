@@ -119,7 +119,7 @@ async def _register(request: HttpRequest, body: bytes) -> HttpResponse:
     try:
         given = Registration.model_validate_json(body)
     except ValidationError as error:
-        wrong = ", ".join(str(e["loc"][0]) if e["loc"] else "the body" for e in error.errors())
+        wrong = ", ".join(_name_of_field(detail["loc"]) for detail in error.errors())
         raise OAuthError("invalid_client_metadata", f"Correct {wrong}.") from error
     addresses = []
     for given_address in given.redirect_uris:
@@ -200,6 +200,12 @@ def _make_key(grant: Grant, program: Program, address: str) -> str | None:
     except LimitExceededError as error:
         raise OAuthError("invalid_request", str(error)) from error
     return key
+
+
+def _name_of_field(location: tuple[int | str, ...]) -> str:
+    if not location:
+        return "the body"
+    return str(location[0])
 
 
 def _refuse_grant(sentence: str) -> NoReturn:

@@ -8,13 +8,12 @@ from http import HTTPStatus
 from importlib.util import find_spec
 
 from django.core.exceptions import RequestAborted
-from django.http import JsonResponse
 
 from runtime.errors import how_to_install
 from sessions_app.api.access.authentication import caller_with_bearer_key
 from sessions_app.api.access.connections import reserve_connection
 from sessions_app.api.access.problems import problem_of
-from sessions_app.api.json_bodies import PARSE_ERROR, reason_unreadable
+from sessions_app.api.json_bodies import refusal_of_json_rpc
 from sessions_app.asgi.origin import is_from_own_page
 from sessions_app.asgi.problem_details import method_not_allowed
 from sessions_app.asgi.protocol import AsgiScope, Receive, Send, read_body, send_response
@@ -40,11 +39,9 @@ async def mcp(scope: AsgiScope, receive: Receive, send: Send) -> None:
         caller = await caller_with_bearer_key(scope)
         with await reserve_connection(caller):
             # Files come as base64 in the JSON, so a body is larger than its files.
-            most_bytes = 2 * conf().upload_bytes
-            body = await read_body(receive, most_bytes)
-            if reason := reason_unreadable(body):
-                error = {"code": PARSE_ERROR, "message": reason}
-                refusal = JsonResponse({"jsonrpc": "2.0", "id": None, "error": error}, status=400)
+            body = await read_body(receive, 2 * conf().upload_bytes)
+            refusal = refusal_of_json_rpc(body, HTTPStatus.BAD_REQUEST)
+            if refusal is not None:
                 await send_response(send, refusal)
             else:
                 from sessions_app.contrib.mcp.server import answer

@@ -123,7 +123,9 @@ def checked_address(address: str) -> str | None:
     is_plain = url.username is None and url.password is None and url.fragment is None
     # Browsers take hosts such as `a;sandbox`, which would end a directive of the page's content security policy.
     is_plain = is_plain and _HOST.fullmatch(url.host or "") is not None
-    return str(url) if is_plain and (is_own_computer or url.scheme == "https") else None
+    if not is_plain or not (is_own_computer or url.scheme == "https"):
+        return None
+    return str(url)
 
 
 def _without_port(address: str) -> Any:

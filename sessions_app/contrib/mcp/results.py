@@ -60,9 +60,13 @@ def tool_of(app: App, input_schema: dict[str, Any]) -> wire.Tool:
 def output_of(app: App) -> OutputSchema | None:
     """Return the schema of the app's answers; None if they are texts, or another agent may give them."""
     root = app.root_agent
-    output = root.canonical_output_schema if isinstance(root, LlmAgent) and not root.sub_agents else None
+    if not isinstance(root, LlmAgent) or root.sub_agents:
+        return None
+    output = root.canonical_output_schema
     # Protocols before 2026 know objects only.
-    return output if output and output.json_schema.get("type") == "object" else None
+    if output is None or output.json_schema.get("type") != "object":
+        return None
+    return output
 
 
 def result_of(task: SiteTask, at: Addresses, output: OutputSchema | None) -> wire.CallToolResult:

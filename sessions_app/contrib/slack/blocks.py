@@ -115,7 +115,9 @@ def _needs_page(question: Question) -> bool:
 
 
 def _options(question: Question) -> Sequence[str]:
-    return YES_OR_NO if asks_yes_or_no(question) else [str(option) for option in options_of(question)]
+    if asks_yes_or_no(question):
+        return YES_OR_NO
+    return list(map(str, options_of(question)))
 
 
 def _button(number: int, option: str) -> Block:

@@ -93,9 +93,9 @@ def _app(signing_secret: str) -> "AsyncApp":
 
     async def authorize(enterprise_id: str | None, team_id: str | None) -> AuthorizeResult | None:
         token = conf().slack_tokens.get(team_id or "")
-        return (
-            AuthorizeResult(enterprise_id=enterprise_id, team_id=team_id, bot_token=token) if token else None
-        )
+        if not token:
+            return None
+        return AuthorizeResult(enterprise_id=enterprise_id, team_id=team_id, bot_token=token)
 
     async def ignore() -> None:
         """Accept the events that nobody listens to."""

@@ -300,8 +300,10 @@ def _take_due(waiting: deque[tuple[int, Citation]], shown: int) -> Iterator[Toke
 
 
 def _citation_token(citations: Iterable[Citation]) -> Token:
-    sources = {source: None for citation in citations for source in citation.sources}
-    return Token("citation", "sup", 0, meta={"sources": list(sources)})
+    sources: list[Source] = []
+    for citation in citations:
+        sources += [source for source in citation.sources if source not in sources]
+    return Token("citation", "sup", 0, meta={"sources": sources})
 
 
 def _render_citation(tokens: Sequence[Token], index: int, options: OptionsDict, env: Any) -> str:

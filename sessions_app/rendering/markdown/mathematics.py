@@ -140,8 +140,10 @@ def _parse_lines(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     """Parse a formula from the beginning of a line to the end of a line, without empty lines in between."""
     begin = state.bMarks[start] + state.tShift[start]
     mark = next((mark for mark in ON_OWN_LINES if state.src.startswith(mark, begin)), None)
-    last = None if mark is None or state.is_code_block(start) else _last_line(state, start, mark)
-    if mark is None or last is None or last >= end:
+    if mark is None or state.is_code_block(start):
+        return False
+    last = _last_line(state, start, mark)
+    if last is None or last >= end:
         return False
     lines = range(start, last + 1)
     if any(state.isEmpty(line) or state.sCount[line] < state.blkIndent for line in lines):

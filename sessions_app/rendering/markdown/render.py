@@ -163,7 +163,9 @@ def _fence(tokens: Sequence[Token], index: int, options: OptionsDict, env: Any) 
     """Render a code block with its language."""
     token = tokens[index]
     words = token.info.split()
-    language = f' data-language="{words[0]}"' if words and LANGUAGE.fullmatch(words[0]) else ""
+    language = ""
+    if words and LANGUAGE.fullmatch(words[0]):
+        language = f' data-language="{words[0]}"'
     place = PLACE if env.get(LEAF) is token else ""
     return _code_block(token.content, language, place)
 

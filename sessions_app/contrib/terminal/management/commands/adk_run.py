@@ -137,7 +137,9 @@ async def run_message(
 
 
 def _answer_in(event: RuntimeEvent) -> str:
-    return event.text() if event.author != "user" and event.is_final_response() else ""
+    if event.author == "user" or not event.is_final_response():
+        return ""
+    return event.text()
 
 
 async def _ending(conversation: Conversation, answer: str) -> ScriptEnd:
