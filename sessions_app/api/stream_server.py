@@ -124,7 +124,7 @@ class ApiStream:
                     await (self.respond or respond_with_events)(stream, receive, send)
         except RequestAborted:
             return  # The program has left.
-        except Exception as error:  # noqa: BLE001 - logged, and told to the program
+        except Exception as error:  # noqa: BLE001 - logged, and reported to the program
             await send_response(send, problem_of(error))
 
     @property
@@ -195,7 +195,7 @@ async def _send_list(stream: Stream, send: Send) -> None:
         response = HttpResponse(f"[{','.join(elements)}]", content_type="application/json")
         if stream.reason:
             raise NotFoundError("The session was deleted, or the sign-in has ended. A run of it goes on.")
-    except Exception as error:  # noqa: BLE001 - logged, and told to the program
+    except Exception as error:  # noqa: BLE001 - logged, and reported to the program
         response = problem_of(error)
     await send_response(send, response)
 

@@ -180,7 +180,7 @@ class _Pieces:
         self._digest = hashlib.sha256()
 
     async def begin(self) -> None:
-        """Read the first piece, so that a file which cannot be read is told before the response begins.
+        """Read the first piece: an unreadable file must be reported before the response begins.
 
         Raises:
             AlteredFileError: the file is not the stored one.

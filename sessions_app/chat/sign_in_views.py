@@ -54,7 +54,7 @@ async def begin(request: HttpRequest, call_id: str) -> HttpResponse:
 @require_GET
 @login_required
 async def signed_in(request: HttpRequest) -> HttpResponse:
-    """Take the answer of the service, let the chat go on, and say what has happened."""
+    """Take the answer of the service, resume the chat, and say what has happened."""
     pending = await in_thread(_take, request.session, digest_of(request.GET.get("state", "")))
     if pending is None:
         return await _page(request, SignInError(UNKNOWN))

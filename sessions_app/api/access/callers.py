@@ -165,7 +165,7 @@ def _traceparent_of(source: Source) -> str:
 
 
 def _usable(traceparent: object) -> str:
-    """Return a trace context that the site can go on with; empty for anything else."""
+    """Return a trace context that the site can continue; empty for anything else."""
     is_usable = isinstance(traceparent, str) and is_traceparent(traceparent) and conf().otlp_endpoint
     return str(traceparent) if is_usable else ""
 

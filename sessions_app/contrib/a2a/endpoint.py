@@ -45,7 +45,7 @@ async def agent_card(scope: AsgiScope, receive: Receive, send: Send) -> None:
         await send_response(send, response)
     except DisallowedHost:
         await send_response(send, problem(HTTPStatus.BAD_REQUEST, "The site has no such host.", "invalid"))
-    except Exception as error:  # noqa: BLE001 - logged, and told to the program
+    except Exception as error:  # noqa: BLE001 - logged, and reported to the program
         await send_response(send, problem_of(error))
 
 
@@ -68,7 +68,7 @@ async def agent(scope: AsgiScope, receive: Receive, send: Send) -> None:
                 await _server().answer(caller, app.name, scope, body, receive, send)
     except RequestAborted:
         return  # The program has left.
-    except Exception as error:  # noqa: BLE001 - logged, and told to the program
+    except Exception as error:  # noqa: BLE001 - logged, and reported to the program
         await send_response(send, problem_of(error))
 
 

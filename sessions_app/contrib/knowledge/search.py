@@ -61,7 +61,7 @@ def source_of(passage: KnowledgePassage) -> str:
 
 def _readable(user: Any, app_name: str, names: Sequence[str]) -> dict[int, str]:
     """Return the keys and names of the bases that the user may read."""
-    # Read anew: the groups of a person may have changed since the conversation began.
+    # Not cached: the groups of a person may have changed since the conversation began.
     reader = get_user_model()._default_manager.filter(pk=user, is_active=True).first()
     if reader is None:
         return {}
@@ -80,7 +80,7 @@ def find_passages(
     passages = KnowledgePassage.objects.current_in(bases)
     with transaction.atomic():
         with connection.cursor() as cursor:
-            # One snapshot: a version that takes the place of another meanwhile is not seen.
+            # One snapshot: a version published during the search is not seen.
             cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
         words = _telling_words(distinct_words(query)[:MAX_QUERY_WORDS])
         with_words = best_by_words(passages, words, RANKED, "pk")

@@ -232,7 +232,7 @@ def _application(method: str, handle: Handler) -> Application:
         except OAuthError as error:
             fields = {"error": error.code, "error_description": str(error)}
             response = JsonResponse(fields, status=HTTPStatus.BAD_REQUEST)
-        except Exception as error:  # noqa: BLE001 - logged, and told to the program
+        except Exception as error:  # noqa: BLE001 - logged, and reported to the program
             response = problem_of(error)
         response["Cache-Control"] = "no-store"
         await send_response(send, response)

@@ -49,7 +49,7 @@ async def mcp(scope: AsgiScope, receive: Receive, send: Send) -> None:
                 await answer(caller, scope, body, receive, send)
     except RequestAborted:
         return  # The program has left.
-    except Exception as error:  # noqa: BLE001 - logged, and told to the program
+    except Exception as error:  # noqa: BLE001 - logged, and reported to the program
         response = problem_of(error)
         if response.status_code == HTTPStatus.UNAUTHORIZED:
             response["WWW-Authenticate"] = challenge(scope)

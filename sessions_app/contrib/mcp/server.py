@@ -110,7 +110,7 @@ async def call_tool(
         if _has_tasks(ctx):
             return {"resultType": "task", **results.wire_task(task, _at(ctx), can_ask=_can_ask(ctx))}
         task = await _wait(task, ctx)
-    except Exception as error:  # noqa: BLE001 - logged, and told to the program
+    except Exception as error:  # noqa: BLE001 - logged, and reported to the program
         public = public_error(error, "A call of an MCP tool")
         return wire.CallToolResult(content=[wire.TextContent(text=valid_text(str(public)))], is_error=True)
     if _can_ask(ctx) and results.questions_of(task):
@@ -147,7 +147,7 @@ async def update_task(ctx: Context, params: UpdateTaskParams) -> dict[str, Any]:
 async def cancel_task(ctx: Context, params: TaskParams) -> dict[str, Any]:
     """Cancel the running work of a task. A task without running work stays as it is."""
     async with _as_mcp_errors():
-        with suppress(ConflictError):  # It has ended meanwhile, or waits for an answer.
+        with suppress(ConflictError):  # It has ended, or waits for an answer.
             await _tasks(ctx).cancel(params.task_id)
     return {}
 

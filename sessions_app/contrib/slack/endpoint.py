@@ -39,7 +39,7 @@ async def slack_events(scope: AsgiScope, receive: Receive, send: Send) -> None:
         await send_response(send, await _response_to(scope, receive))
     except RequestAborted:
         return  # Slack has closed the connection, and sends the event again.
-    except Exception as error:  # noqa: BLE001 - logged, and told to the sender
+    except Exception as error:  # noqa: BLE001 - logged, and reported to the sender
         await send_response(send, problem_of(error))
 
 

@@ -81,7 +81,7 @@ async def take_message(body: dict[str, Any], event: dict[str, Any], context: Asy
         return  # Other people may talk in the thread.
     try:
         await _take(linked, thread, place, body, event, context[SCOPE])
-    except Exception as error:  # noqa: BLE001 - logged, and told to the person
+    except Exception as error:  # noqa: BLE001 - logged, and reported to the person
         await _tell(place, user, shown_in, _words_of(error, "A message from Slack"))
 
 
@@ -111,7 +111,7 @@ async def take_action(
         words = f"{linked.name}: {text}"
     except ConflictError as error:
         words = in_language(str(error))
-    except Exception as error:  # noqa: BLE001 - logged, and told to the person
+    except Exception as error:  # noqa: BLE001 - logged, and reported to the person
         await _tell(place, user, root, _words_of(error, "An answer from Slack"))
         return
     with suppress(*NETWORK_ERRORS):  # The answer counts; the next round of posting removes the buttons.
@@ -163,7 +163,7 @@ async def send_noted(thread: SlackThread, note: Mapping[str, str]) -> None:
         check_file_count(len(attached))
         files = [MessageFile(*await download(thread.team_id, file)) for file in attached]
         await _send(thread, note["ts"], plain_text(message.get("text") or "", note["bot"]), files)
-    except Exception as error:  # noqa: BLE001 - logged, and told to the person
+    except Exception as error:  # noqa: BLE001 - logged, and reported to the person
         place = Place(thread.team_id, thread.channel_id, thread.thread_ts)
         words = _words_of(error, "Files from Slack")
         await _tell(place, thread.account.account, note["shown_in"], words)
@@ -232,7 +232,7 @@ async def _offer_link(account: ForeignAccount, place: Place, shown_in: str, scop
 
 
 def _words_of(error: Exception, subject: str) -> str:
-    """Return what a person is told of an error, in the language of the site and Slack's markup."""
+    """Return the sentence about an error for a person, in the language of the site and Slack's markup."""
     return escape(in_language(str(public_error(error, subject))))
 
 

@@ -130,7 +130,7 @@ async def _read_input() -> bytes:
 
     def read() -> None:
         read = os.read(sys.stdin.fileno(), CHUNK_BYTES)
-        with suppress(RuntimeError):  # The loop has ended meanwhile.
+        with suppress(RuntimeError):  # The loop has ended since.
             loop.call_soon_threadsafe(hand_over, read)
 
     threading.Thread(target=read, name="standard input", daemon=True).start()
