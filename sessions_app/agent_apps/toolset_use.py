@@ -82,7 +82,10 @@ async def close_used_toolsets() -> None:
 
 
 def _toolsets(apps: Iterable[App]) -> list[BaseToolset]:
-    found = {id(toolset): toolset for app in apps for toolset in toolsets_of(app.root_agent)}
+    found: dict[int, BaseToolset] = {}
+    for app in apps:
+        for toolset in toolsets_of(app.root_agent):
+            found[id(toolset)] = toolset
     return list(found.values())
 
 

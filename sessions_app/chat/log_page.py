@@ -152,7 +152,9 @@ async def _article(
 
 
 async def _jobs(session: Session, events: Iterable[runtime.events.Event]) -> Mapping[str, ToolJob]:
-    call_ids = [call_id for event in events for call_id in event.long_running_tool_ids or ()]
+    call_ids: list[str] = []
+    for event in events:
+        call_ids += event.long_running_tool_ids or ()
     if not call_ids:
         return {}
     return {job.call_id: job for job in await fetch_rows(session.jobs.filter(call_id__in=call_ids))}
@@ -171,8 +173,12 @@ def _fields(row: Invocation, has_events: bool) -> dict[str, Any]:
 def _words(message: Mapping[str, Any]) -> str:
     """Return the text of a stored message, and the names of its files."""
     parts = message.get("parts") or []
-    text = "".join(part.get("text") or "" for part in parts)
-    uris = [(part.get("fileData") or {}).get("fileUri") or "" for part in parts]
-    references = [ArtifactReference.of_uri(uri, "") for uri in uris]
-    names = ", ".join(reference.filename for reference in references if reference)
-    return "\n".join(filter(None, (text, names)))
+    text = ""
+    names = []
+    for part in parts:
+        text += part.get("text") or ""
+        uri = (part.get("fileData") or {}).get("fileUri") or ""
+        reference = ArtifactReference.of_uri(uri, "")
+        if reference:
+            names.append(reference.filename)
+    return "\n".join(filter(None, (text, ", ".join(names))))

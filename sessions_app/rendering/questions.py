@@ -342,10 +342,11 @@ def schema_fields(schema: Mapping[str, Any]) -> list[Field]:
     required = schema.get("required")
     if not isinstance(required, list):
         required = []
-    return [
-        Field(name, labels[name], _schema_input(json_object(property_)), is_optional=name not in required)
-        for name, property_ in sorted(properties.items())
-    ]
+    fields = []
+    for name, property_ in sorted(properties.items()):
+        input_type = _schema_input(json_object(property_))
+        fields.append(Field(name, labels[name], input_type, is_optional=name not in required))
+    return fields
 
 
 def _by_name(payload: Any) -> Mapping[str, Any]:

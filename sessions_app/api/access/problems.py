@@ -34,8 +34,10 @@ OF_VALIDATOR = "Value error, "
 
 def problem_of(error: Exception) -> HttpResponse:
     """Return the response for an error; see `public_error`."""
-    make = next((make for kind, make in _PROBLEMS if isinstance(error, kind)), _refused)
-    return make(error)
+    for kind, make in _PROBLEMS:
+        if isinstance(error, kind):
+            return make(error)
+    return _refused(error)
 
 
 def add_problem_handlers(api: NinjaAPI) -> None:
@@ -59,13 +61,18 @@ def field_errors(errors: Iterable[dict[str, Any]]) -> list[dict[str, str]]:
 
 def _field(place: str, *steps: str | int) -> str:
     """Return the name of a field, such as `body.text`. A file counts as a field of the body."""
-    # django-ninja puts the name of the operation's parameter after `body`; clients do not know it.
-    named = steps[place == "body" :]
-    return ".".join(map(str, ("body" if place == "file" else place, *named)))
+    if place == "body":
+        # django-ninja puts the name of the operation's parameter after `body`; clients do not know it.
+        steps = steps[1:]
+    elif place == "file":
+        place = "body"
+    return ".".join(map(str, (place, *steps)))
 
 
 def _with_place(field: str) -> str:
-    return field if field.partition(".")[0] in PLACES else f"body.{field}"
+    if field.partition(".")[0] in PLACES:
+        return field
+    return f"body.{field}"
 
 
 def _refused(cause: Exception) -> HttpResponse:
@@ -84,7 +91,7 @@ def _refused(cause: Exception) -> HttpResponse:
 def _invalid(error: Any) -> HttpResponse:
     errors = field_errors(error.errors)
     # The sentence names three fields at most; `errors` has all.
-    detail = "; ".join(f"{one['field']}: {one['message']}" for one in errors[:3])
+    detail = "; ".join(f"{refused['field']}: {refused['message']}" for refused in errors[:3])
     return problem(HTTPStatus.UNPROCESSABLE_ENTITY, f"{detail.removesuffix('.')}.", "invalid", errors=errors)
 
 
@@ -94,11 +101,10 @@ def _http_error(error: Any) -> HttpResponse:
         return _invalid(error.__cause__)
     if isinstance(error.__cause__, HttpError):
         error = error.__cause__
-    elif isinstance(error.__cause__, ValueError | RecursionError):  # django-ninja could not read the body
-        is_deep = isinstance(error.__cause__, RecursionError)
-        reason = "its values are nested too deeply" if is_deep else str(error.__cause__)
-        errors = [{"field": "body", "message": reason}]
-        return problem(error.status_code, f"The body is no JSON: {reason}.", "invalid", errors=errors)
+    elif isinstance(error.__cause__, RecursionError):
+        return _no_json(error.status_code, "its values are nested too deeply")
+    elif isinstance(error.__cause__, ValueError):
+        return _no_json(error.status_code, str(error.__cause__))
     detail = str(error)
     if detail == "Unauthorized":  # django-ninja's word for a request without a caller
         detail = "Sign in, or send an API key."
@@ -106,6 +112,11 @@ def _http_error(error: Any) -> HttpResponse:
     if error.status_code == HTTPStatus.UNAUTHORIZED:
         response["WWW-Authenticate"] = "Bearer"
     return response
+
+
+def _no_json(status: int, reason: str) -> HttpResponse:
+    errors = [{"field": "body", "message": reason}]
+    return problem(status, f"The body is no JSON: {reason}.", "invalid", errors=errors)
 
 
 def _not_found(error: Any) -> HttpResponse:

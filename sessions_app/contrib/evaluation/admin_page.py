@@ -125,11 +125,17 @@ def _passed_last() -> Case:
 
 def _view(report: CaseReport, *, shows_text: bool, shows_detail: bool) -> CaseView:
     row = report.row
+    exchanges: list[Exchange] = []
+    address = ""
+    if shows_text:
+        exchanges = _exchanges(row)
+        if row.session_id:
+            address = session_url(row.session_id)
     return CaseView(
         report=report,
-        exchanges=_exchanges(row) if shows_text else [],
+        exchanges=exchanges,
         error_detail=row.error_detail if shows_detail else "",
-        session_url=session_url(row.session_id) if row.session_id and shows_text else "",
+        session_url=address,
     )
 
 
@@ -148,12 +154,17 @@ def _exchanges(row: EvaluatedCase) -> list[Exchange]:
 
 
 def _exchange(expected: Invocation, actual: Invocation | None, judgements: list[Judgement]) -> Exchange:
+    actual_calls: list[str] = []
+    actual_answer = ""
+    if actual:
+        actual_calls = _calls(actual)
+        actual_answer = truncate(content_text(actual.final_response))
     return Exchange(
         message=truncate(content_text(expected.user_content)),
         expected_calls=_calls(expected),
-        actual_calls=_calls(actual) if actual else [],
+        actual_calls=actual_calls,
         expected_answer=truncate(content_text(expected.final_response)),
-        actual_answer=truncate(content_text(actual.final_response)) if actual else "",
+        actual_answer=actual_answer,
         is_missing=actual is None,
         judgements=judgements,
     )
@@ -174,7 +185,9 @@ def _judgements(results: Sequence[MetricResult], number: int) -> list[Judgement]
 
 
 def _reasons(score: InvocationScore) -> list[str]:
-    reasons = [score.rationale] if score.rationale else []
+    reasons = []
+    if score.rationale:
+        reasons.append(score.rationale)
     for rubric in score.rubrics:
         verdict = "yes" if rubric.score else "no"
         reasons.append(f"{rubric.rubric_id}: {verdict}. {rubric.rationale or ''}")

@@ -91,12 +91,12 @@ def _change_of_case(
     row: EvaluatedCase, before: EvaluatedCase | None, metrics: Iterable[MetricReport]
 ) -> Change:
     """Return the change of the status; for the same status, the change of the scores if all have the same direction."""
-    change = change_of(_rank(row), _rank(before) if before else None)
-    # Costs differ in each run.
-    changes = {metric.change for metric in metrics if metric.threshold is not None} - {
-        Change.SAME,
-        Change.NEW,
-    }
+    change = Change.NEW
+    if before:
+        change = change_of(_rank(row), _rank(before))
+    # Costs differ in each run, so metrics without a threshold do not count.
+    changes = {metric.change for metric in metrics if metric.threshold is not None}
+    changes -= {Change.SAME, Change.NEW}
     if change is Change.SAME and len(changes) == 1:
         return changes.pop()
     return change
@@ -108,9 +108,10 @@ def _rank(row: EvaluatedCase) -> int | None:
 
 def _metric(result: MetricResult, before: MetricResult | None) -> MetricReport:
     past = before.score if before else None
-    change = change_of(result.score, past)
-    if result.threshold is None:
+    if result.threshold is None:  # of costs, less is better
         change = change_of(past, result.score)
+    else:
+        change = change_of(result.score, past)
     return MetricReport(result.metric, result.score, result.threshold, change, past)
 
 

@@ -173,10 +173,10 @@ async def _wait(task: SiteTask, ctx: Context) -> SiteTask:
 
     async def report(news: TaskNews) -> None:
         nonlocal reported
-        if isinstance(news, TextNews | ProgressNews):
-            reported += 1
-            words = news.text if isinstance(news, TextNews) else news.line
-            await ctx.session.report_progress(reported, message=valid_text(words))
+        match news:
+            case TextNews(text=words) | ProgressNews(line=words):
+                reported += 1
+                await ctx.session.report_progress(reported, message=valid_text(words))
 
     scope = ctx.request.scope  # type: ignore[union-attr]
     return await wait_until_at_rest(task, _caller(ctx), scope, conf().invocation_seconds, report)
@@ -225,10 +225,10 @@ async def _as_mcp_errors() -> AsyncGenerator[None, None]:
         raise
     except Exception as error:
         public = public_error(error, "A request of MCP")
-        is_ours = isinstance(public, UnavailableError | UnexpectedError)
-        raise MCPError(
-            wire.INTERNAL_ERROR if is_ours else wire.INVALID_PARAMS, valid_text(str(public))
-        ) from error
+        code = wire.INVALID_PARAMS
+        if isinstance(public, UnavailableError | UnexpectedError):
+            code = wire.INTERNAL_ERROR
+        raise MCPError(code, valid_text(str(public))) from error
 
 
 # The SDK would log the beginning and the end of each request's manager.
