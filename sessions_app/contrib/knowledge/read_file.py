@@ -74,8 +74,10 @@ class HtmlSections(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         if tag == "body":  # the end of `head` may be left out
             self._skipped = 0
-        self._skipped += tag in SKIPPED
-        self._preformatted += tag == "pre"
+        if tag in SKIPPED:
+            self._skipped += 1
+        if tag == "pre":
+            self._preformatted += 1
         if level := _level_of(tag):
             self._end_section()
             self._level = level
@@ -85,8 +87,11 @@ class HtmlSections(HTMLParser):
             self._pieces.append("\n")
 
     def handle_endtag(self, tag: str) -> None:
-        self._skipped -= tag in SKIPPED and self._skipped > 0
-        self._preformatted -= tag == "pre" and self._preformatted > 0
+        # An end tag may have no begin.
+        if tag in SKIPPED:
+            self._skipped = max(0, self._skipped - 1)
+        if tag == "pre":
+            self._preformatted = max(0, self._preformatted - 1)
         if _level_of(tag) and self._level:
             self._headings.enter(self._level, "".join(self._pieces))
             self._pieces = []
