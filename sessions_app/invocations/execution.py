@@ -275,9 +275,7 @@ class Execution:
         if not (may_end_waits or outcome is WAITING or self.claim.is_cancelled):
             return
         claim = self.claim
-        pending = await self._sessions.pending_calls(
-            app_name=claim.app_name, user_id=str(claim.user_id), session_id=claim.session_key
-        )
+        pending = await self._sessions.pending_calls(**claim.runtime_args)
         if may_end_waits:
             await leases.complete_waiting(claim, sorted(waiting_invocations(pending)))
         await sync_answer_requests(claim.session_id, claim.app_name, pending, claim.lease_token)
@@ -294,10 +292,7 @@ class Execution:
     async def _load_session(self) -> RuntimeSession:
         claim = self.claim
         session = await self._sessions.get_session(
-            app_name=claim.app_name,
-            user_id=str(claim.user_id),
-            session_id=claim.session_key,
-            config=GetSessionConfig(without_superseded=True),
+            **claim.runtime_args, config=GetSessionConfig(without_superseded=True)
         )
         if session is None:
             raise SessionNotFoundError(f"Session {claim.session_key!r} is gone: it was deleted meanwhile.")

@@ -25,6 +25,7 @@ from uuid import UUID, uuid4
 from django.conf import settings
 from psycopg.types.json import Jsonb
 
+from runtime.artifacts.borrowed_artifact_service import SessionArgs
 from sessions_app.base.actors import ActorKind
 from sessions_app.base.client_ids import LOSSLESS_PREFIXES
 from sessions_app.errors import StaleLeaseError
@@ -77,6 +78,11 @@ class Claim:
     actor_id: str = ""
     state_delta: dict[str, Any] = field(default_factory=dict)
     preloaded: Loaded | None = None
+
+    @property
+    def runtime_args(self) -> SessionArgs:
+        """App, user and id of the session, as keyword arguments of the runtime's services."""
+        return {"app_name": self.app_name, "user_id": str(self.user_id), "session_id": self.session_key}
 
     @property
     def log_fields(self) -> dict[str, str]:
