@@ -43,7 +43,7 @@ def permission_to_answer(answered_by: str) -> str:
     return ""
 
 
-class Refusal(Enum):
+class AnswerRefusal(Enum):
     """Reason why somebody may not answer."""
 
     IS_CREDENTIAL = auto()
@@ -56,7 +56,7 @@ class Refusal(Enum):
     """The member of staff lacks the permission: see `permission_to_answer`."""
 
 
-def refusal_to_owner(answered_by: str, *, is_no: bool, for_site: bool) -> Refusal | None:
+def refusal_to_owner(answered_by: str, *, is_no: bool, for_site: bool) -> AnswerRefusal | None:
     """Return why the owner of the session may not answer in the chat; None if the owner may.
 
     Args:
@@ -67,13 +67,13 @@ def refusal_to_owner(answered_by: str, *, is_no: bool, for_site: bool) -> Refusa
     if answered_by == PERSON:
         return None
     if answered_by.startswith(STAFF):
-        return None if is_no else Refusal.FOUR_EYES
-    return None if answered_by == SITE and for_site else Refusal.SITE_ANSWERS
+        return None if is_no else AnswerRefusal.FOUR_EYES
+    return None if answered_by == SITE and for_site else AnswerRefusal.SITE_ANSWERS
 
 
 def refusal_to_staff(
     answered_by: str, *, is_credential: bool, is_owner: bool, permits: Callable[[str], bool]
-) -> Refusal | None:
+) -> AnswerRefusal | None:
     """Return why a member of staff may not answer; None if the member may.
 
     Args:
@@ -82,13 +82,13 @@ def refusal_to_staff(
         permits: returns True for the permissions that the member has.
     """
     if is_credential:
-        return Refusal.IS_CREDENTIAL
+        return AnswerRefusal.IS_CREDENTIAL
     if answered_by == SITE:
-        return Refusal.SITE_ANSWERS
+        return AnswerRefusal.SITE_ANSWERS
     if is_owner and answered_by != PERSON:
-        return Refusal.FOUR_EYES
+        return AnswerRefusal.FOUR_EYES
     permission = permission_to_answer(answered_by)
-    return None if permission and permits(permission) else Refusal.NO_PERMISSION
+    return None if permission and permits(permission) else AnswerRefusal.NO_PERMISSION
 
 
 class AnswerRequestQuerySet(models.QuerySet["AnswerRequest"]):

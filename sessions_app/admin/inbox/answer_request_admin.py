@@ -40,7 +40,7 @@ from sessions_app.invocations.answers.escalation import limit_of
 from sessions_app.invocations.answers.outside_chat import answer_request
 from sessions_app.jobs.questions import JobAnswer
 from sessions_app.models import AccessKind, ActionKind, AnswerRequest, Event, RequestKind, Session
-from sessions_app.models.answer_request import AnswerRequestQuerySet, Refusal, refusal_to_staff
+from sessions_app.models.answer_request import AnswerRefusal, AnswerRequestQuerySet, refusal_to_staff
 from sessions_app.process import threads
 from sessions_app.rendering.audit_values import NOTHING, format_duration, status_badge
 from sessions_app.rendering.outline import as_words, one_line
@@ -357,7 +357,7 @@ def _may_open_sessions(request: HttpRequest) -> bool:
     return admin.site.get_model_admin(Session).has_view_permission(request)
 
 
-def _refusal(request: HttpRequest, answered_by: str, kind: str, *, is_owner: bool) -> Refusal | None:
+def _refusal(request: HttpRequest, answered_by: str, kind: str, *, is_owner: bool) -> AnswerRefusal | None:
     return refusal_to_staff(
         answered_by,
         is_credential=kind == RequestKind.CREDENTIAL,
@@ -372,13 +372,13 @@ def _reason_not_allowed(request: HttpRequest, row: AnswerRequest) -> str:
     match _refusal(request, row.answered_by, row.kind, is_owner=is_owner):
         case None:
             return ""
-        case Refusal.IS_CREDENTIAL:
+        case AnswerRefusal.IS_CREDENTIAL:
             return str(_("Only the person can give a credential."))
-        case Refusal.SITE_ANSWERS:
+        case AnswerRefusal.SITE_ANSWERS:
             return str(_("Code of the site answers this call."))
-        case Refusal.FOUR_EYES:
+        case AnswerRefusal.FOUR_EYES:
             return str(_("You have asked for this yourself: somebody else must decide."))
-        case Refusal.NO_PERMISSION:
+        case AnswerRefusal.NO_PERMISSION:
             needed = _("To answer this you need the permission %(permission)s.")
             return str(needed % {"permission": row.permission})
 

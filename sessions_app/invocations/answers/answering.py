@@ -33,7 +33,7 @@ from sessions_app.history.effective_events import effective_events
 from sessions_app.invocations.waiting_calls import answered_by_of
 from sessions_app.invocations.worker import worker
 from sessions_app.models import Invocation, Session, ToolJob
-from sessions_app.models.answer_request import Refusal, refusal_to_owner, refusal_to_staff
+from sessions_app.models.answer_request import AnswerRefusal, refusal_to_owner, refusal_to_staff
 from sessions_app.process.threads import in_thread
 from sessions_app.secrets.credential_encryption import encrypt
 from sessions_app.sessions.ownership import User
@@ -116,7 +116,7 @@ async def check_may_answer(
         refusal = await in_thread(_refusal_to_other, user, call)
     if refusal is None:
         return
-    if refusal is Refusal.FOUR_EYES and call.name == REQUEST_CONFIRMATION:
+    if refusal is AnswerRefusal.FOUR_EYES and call.name == REQUEST_CONFIRMATION:
         raise PermissionDeniedError(STAFF_DECIDE)
     raise PermissionDeniedError(f"You may not answer this call of {call.name!r}: somebody else decides it.")
 
@@ -219,7 +219,7 @@ def _is_no(call: CallToAnswer, response: Mapping[str, Any]) -> bool:
     return call.name == REQUEST_CONFIRMATION and response.get("confirmed") is False
 
 
-def _refusal_to_other(user: User, call: CallToAnswer) -> Refusal | None:
+def _refusal_to_other(user: User, call: CallToAnswer) -> AnswerRefusal | None:
     """Return why a user other than the owner of the session may not answer; None if the user may."""
 
     def permits(permission: str) -> bool:
