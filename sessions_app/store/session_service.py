@@ -219,7 +219,7 @@ class DjangoSessionService(BaseSessionService):
 
     async def _load_stored(self, name: SessionName, whole: bool) -> tuple[event_log.Loaded, History] | None:
         """Load the session from PostgreSQL, and cache it unless a history is cached."""
-        loaded = await event_log.load(_key(name), without_summed_up=not whole)
+        loaded = await event_log.load(_key(name), whole=whole)
         if loaded is None:
             return None
         history = History(loaded.session_id, skipped=loaded.skipped)

@@ -63,7 +63,7 @@ async def load(
     after: int = 0,
     recent: int | None = None,
     since: float | None = None,
-    without_summed_up: bool = False,
+    whole: bool = True,
 ) -> Loaded | None:
     """Load a session with the first page of its events; None if the session does not exist. See `pages`.
 
@@ -71,8 +71,8 @@ async def load(
         after: load only events with a larger `seq`.
         recent: load at most this many events, the newest.
         since: load only events with this timestamp or a later timestamp.
-        without_summed_up: skip the events covered by the latest summary of the whole session, except the last covered
-            event (contract R4). A rewound summary counts, too. `after` is ignored.
+        whole: False to skip the events covered by the latest summary of the whole session, except the last covered
+            event (contract R4). A rewound summary counts, too. `after` is ignored then.
     """
     app_name, user_id, session_key = key
     params = {
@@ -84,7 +84,7 @@ async def load(
         "since": since,
         "page": PAGE_EVENTS if since is None else None,
     }
-    statement = _LOAD_WITHOUT_SUMMED_UP if without_summed_up else _LOAD_AFTER
+    statement = _LOAD_AFTER if whole else _LOAD_FROM_SUMMARY
     row = await fetch_one(statement, params)
     if row and row["packed_at"]:
         await open_if_packed(Session(pk=row["session_id"], packed_at=row["packed_at"]))
@@ -156,7 +156,7 @@ coalesce((
 ), 0)"""  # noqa: S608
 
 _LOAD_AFTER = _load_statement("%(after)s::bigint")
-_LOAD_WITHOUT_SUMMED_UP = _load_statement(_SKIPPED_BY_SUMMARY)
+_LOAD_FROM_SUMMARY = _load_statement(_SKIPPED_BY_SUMMARY)
 
 
 async def events_after(session_id: UUID, after: int, limit: int) -> list[tuple[int, str]]:

@@ -87,7 +87,7 @@ async def chat(person: User) -> Chat:
 async def rows_read(chat: Chat) -> tuple[int, int]:
     """Return number and size of the events that the query of an invocation reads."""
     key = ("shop", int(chat.name["user_id"]), "s")
-    loaded = await event_log.load(key, without_summed_up=True)
+    loaded = await event_log.load(key, whole=False)
     assert loaded is not None
     return len(loaded.events), sum(map(len, loaded.events))
 
