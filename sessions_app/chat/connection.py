@@ -120,12 +120,9 @@ class TabConnection:
 
     async def _count_open_socket(self) -> bool:
         """Count this connection as open; if too many are, close it and return False."""
-        opened = await open_sockets().open(quotas.open_sockets(self.user.pk, self.network))
-        if isinstance(opened, str):  # The id under which it is counted; otherwise the exceeded quota.
-            self._socket_id = opened
-            return True
-        too_many = LimitExceededError(
-            f"{opened.most} connections are open already. Close other tabs of this site."
-        )
-        await self.sender.end(protocol.CLOSE_TOO_MANY, protocol.error_frame(too_many).json())
-        return False
+        try:
+            self._socket_id = await open_sockets().open(quotas.open_sockets(self.user.pk, self.network))
+        except LimitExceededError as error:
+            await self.sender.end(protocol.CLOSE_TOO_MANY, protocol.error_frame(error).json())
+            return False
+        return True

@@ -14,12 +14,14 @@ from uuid import uuid4
 
 from redis import Redis
 
+from sessions_app.errors import LimitExceededError
 from sessions_app.limits.quotas import Quota
 from sessions_app.limits.shared_redis import PREFIX, attempt, tick
 from sessions_app.process.threads import limit_threads
 
 EXPIRY_SECONDS, RENEW_SECONDS = 60, 20.0
 SUBJECTS_PER_CALL = 500
+RETRY_SECONDS = 5.0
 
 # A script, because check and addition must be one step: sockets opened at the same time would each find room.
 # Redis's clock decides: the clocks of machines differ.
@@ -52,8 +54,12 @@ class OpenSockets:
         self._counts: Counter[str] = Counter()
         self._lock = threading.Lock()
 
-    async def open(self, quotas: Sequence[Quota]) -> str | Quota:
-        """Count a socket and return its new id, or return the first full quota."""
+    async def open(self, quotas: Sequence[Quota]) -> str:
+        """Count a socket and return its new id.
+
+        Raises:
+            LimitExceededError: a quota is full.
+        """
         socket_id = uuid4().hex
         # This process's own count first: it spares Redis the round trip of refused sockets.
         exceeded = self._add(socket_id, quotas)
@@ -62,7 +68,13 @@ class OpenSockets:
             exceeded = quotas[place - 1] if place else None
             if exceeded is not None:
                 self._remove(socket_id)
-        return exceeded or socket_id
+        if exceeded is not None:
+            raise LimitExceededError(
+                f"{exceeded.most} connections are open already. "
+                "Close other tabs or programs that use this site.",
+                retry_seconds=RETRY_SECONDS,
+            )
+        return socket_id
 
     def close(self, socket_id: str) -> None:
         """Stop counting the socket. Idempotent; a thread removes the socket from Redis."""

@@ -6,15 +6,12 @@ from typing import Any, Protocol
 
 from sessions_app.api.access.callers import Caller
 from sessions_app.asgi.protocol import AsgiScope
-from sessions_app.errors import LimitExceededError
 from sessions_app.limits import quotas
 from sessions_app.limits.open_sockets import open_sockets
 from sessions_app.live.process import live
 from sessions_app.live.sign_ins import SiteSignIn
 from sessions_app.live.updates import EndReason
 from sessions_app.process.process_metrics import add_connections
-
-RETRY_SECONDS = 5.0
 
 
 class Endable(Protocol):
@@ -51,12 +48,7 @@ async def reserve_connection(caller: Caller) -> AbstractContextManager[None]:
     Raises:
         LimitExceededError: the user or the network has too many open connections.
     """
-    opened = await open_sockets().open(quotas.open_sockets(caller.user.pk, caller.network))
-    if not isinstance(opened, str):
-        raise LimitExceededError(
-            f"{opened.most} connections are open already. Close others, or wait.", retry_seconds=RETRY_SECONDS
-        )
-    return _reserved(opened)
+    return _reserved(await open_sockets().open(quotas.open_sockets(caller.user.pk, caller.network)))
 
 
 @contextmanager

@@ -242,7 +242,7 @@ async def test_streams_count_as_open_sockets_and_a_tab_that_is_closed_gives_its_
             refusal = await third.receive()
             assert (refusal["code"], refusal["message"]) == (
                 "limit",
-                "2 connections are open already. Close other tabs of this site.",
+                "2 connections are open already. Close other tabs or programs that use this site.",
             )
             assert await third.close_code() == 4429
         async with open_stream(browser, session.pk) as again:
