@@ -9,7 +9,7 @@ from django.utils.translation import gettext_noop
 from runtime.errors import AdkError
 from sessions_app.conf import conf
 from sessions_app.errors import ConflictError, LimitExceededError
-from sessions_app.store.sql.admission_limits import Limit
+from sessions_app.store.sql.admission_limits import AdmissionRefusal
 
 USER = gettext_noop(
     "Too many of your messages are being answered at once. "
@@ -21,24 +21,24 @@ COST = gettext_noop("Today's limit of cost, {0}, is reached. Try again after mid
 KEY = gettext_noop("The API key has used its tokens of today. Try again after midnight ({0}).")
 
 
-def error_of(limit: Limit) -> AdkError:
-    """Return the error for a message above the limit."""
-    if limit == Limit.POLICY:
+def error_of(refusal: AdmissionRefusal) -> AdkError:
+    """Return the error for a refused message."""
+    if refusal == AdmissionRefusal.POLICY:
         return ConflictError(
             "Your last message is still being answered. Wait until it is complete, or stop it."
         )
-    if limit == Limit.QUEUE:
+    if refusal == AdmissionRefusal.QUEUE:
         return LimitExceededError(
             f"{conf().max_queued_messages_per_user} of your messages are waiting to be answered. "
             "Wait until one of them is answered, then send this again."
         )
-    if limit == Limit.KEY:
+    if refusal == AdmissionRefusal.KEY:
         return LimitExceededError(KEY.format(settings.TIME_ZONE), retry_seconds=_seconds_to_midnight())
-    if limit == Limit.TOKENS:
+    if refusal == AdmissionRefusal.TOKENS:
         return LimitExceededError(TOKENS.format(conf().max_tokens_per_user, settings.TIME_ZONE))
-    if limit == Limit.COST:
+    if refusal == AdmissionRefusal.COST:
         return LimitExceededError(COST.format(f"{conf().max_cost_per_user:g}", settings.TIME_ZONE))
-    return LimitExceededError(USER if limit == Limit.USER else APP)
+    return LimitExceededError(USER if refusal == AdmissionRefusal.USER else APP)
 
 
 def _seconds_to_midnight() -> float:

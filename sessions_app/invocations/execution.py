@@ -128,8 +128,8 @@ class Execution:
         """
         if self.claim.attempts > 1:
             count_take_over()
-        if self.claim.exceeds:
-            raise error_of(self.claim.exceeds)
+        if self.claim.refused_by:
+            raise error_of(self.claim.refused_by)
         self._closed_agents = await closed_agents(self.claim.user_id, self.claim.app_name)
         limit = self._conf.invocation_seconds
         timeout = asyncio.timeout(limit)

@@ -15,8 +15,8 @@ from psycopg.types.json import Jsonb
 from sessions_app.process.pool import Row, fetch_one, fetch_one_under_locks
 
 
-class Limit(StrEnum):
-    """Limit that refuses a message (the first three), or ends an invocation before its run (the others).
+class AdmissionRefusal(StrEnum):
+    """Why a message is refused (the first three), or its invocation ends before its run (the others).
 
     The values are the names in SQL.
     """
@@ -37,8 +37,8 @@ class Limit(StrEnum):
     """Cost of the user in a day."""
 
     @classmethod
-    def named(cls, name: str) -> "Limit | None":
-        """Return the limit with this name in SQL, in which '' is no limit."""
+    def named(cls, name: str) -> "AdmissionRefusal | None":
+        """Return the limit with this name in SQL, in which '' is none."""
         return cls(name) if name else None
 
 
@@ -92,7 +92,7 @@ async def fetch_one_counted(query: str, params: dict[str, Any], limits: Admissio
 
 
 EXCEEDED_NOW = "adk_excess(s.id, %(of_user)s::int, %(of_app)s)"
-"""SQL expression: `Limit.USER`, `Limit.APP` or '' for an invocation of the session `s` if it began now."""
+"""SQL expression: `person`, `app` or '' for an invocation of the session `s` if it began now."""
 
 TODAY = "(now() AT TIME ZONE %(time_zone)s::text)::date"
 """SQL expression: today's date in the site's time zone."""
@@ -104,7 +104,7 @@ coalesce((
         WHEN %(most_cost)s::float8 > 0 AND u.cost >= %(most_cost)s::float8 THEN 'cost'
     END FROM sessions_app_personusage u WHERE u.user_id = s.user_id AND u.day = {TODAY}
 ), '')"""  # noqa: S608
-"""SQL expression: `Limit.TOKENS`, `Limit.COST` or '' for the user of the session `s`."""
+"""SQL expression: `tokens`, `cost` or '' for the user of the session `s`."""
 
 
 def key_has_spent(key: str) -> str:

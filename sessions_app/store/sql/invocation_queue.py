@@ -22,7 +22,7 @@ from sessions_app.store.sql.admission_limits import (
     EXCEEDED_TODAY,
     NO_LIMITS,
     AdmissionLimits,
-    Limit,
+    AdmissionRefusal,
     fetch_one_counted,
     key_has_spent,
 )
@@ -121,7 +121,7 @@ class Queued:
         claim: the caller's claim when the invocation runs immediately.
         is_repeated: True if an invocation with the client id existed; id and status are of the existing invocation.
         interrupts: True if the queue policy cancels the earlier invocations: see `interrupt_older`.
-        refused_by: limit by which the message was refused; no invocation was added.
+        refused_by: limit or policy by which the message was refused; no invocation was added.
     """
 
     invocation_id: str
@@ -129,7 +129,7 @@ class Queued:
     claim: Claim | None = None
     is_repeated: bool = False
     interrupts: bool = False
-    refused_by: Limit | None = None
+    refused_by: AdmissionRefusal | None = None
 
     @property
     def admitted(self) -> Admitted:
@@ -163,7 +163,7 @@ async def enqueue(
         claim=_claim(new, row) if row["lease_token"] is not None else None,
         is_repeated=row["is_repeated"],
         interrupts=row["interrupts"],
-        refused_by=Limit.named(row["refused_by"]),
+        refused_by=AdmissionRefusal.named(row["refused_by"]),
     )
 
 
@@ -179,7 +179,7 @@ def _claim(new: NewInvocation, row: Row) -> Claim:
         message=new.message,
         lease_token=row["lease_token"],
         credentials=new.credentials,
-        exceeds=Limit.named(row["exceeds"]),
+        refused_by=AdmissionRefusal.named(row["claim_refused_by"]),
         actor_kind=new.by.kind,
         actor_name=new.by.name,
         actor_id=new.by.key,
@@ -252,7 +252,7 @@ SELECT coalesce(added.invocation_id, existing.invocation_id, '') AS invocation_i
     CASE WHEN existing.id IS NULL THEN decided.refused_by ELSE '' END AS refused_by,
     existing.id IS NOT NULL AS is_repeated, added.status = 'queued' AND rules.policy = 'interrupt' AS interrupts,
     CASE WHEN added.status = 'running' THEN (SELECT lease_token FROM changed) END AS lease_token,
-    coalesce(nullif({EXCEEDED_TODAY}, ''), {EXCEEDED_NOW}) AS exceeds,
+    coalesce(nullif({EXCEEDED_TODAY}, ''), {EXCEEDED_NOW}) AS claim_refused_by,
     s.app_name, s.key AS session_key, s.id AS session_id, s.last_seq,
     extract(epoch FROM s.last_event_at)::float8 AS last_event_at, s.state AS session_state,
     coalesce(u.state, '{{}}') AS user_state, coalesce(a.state, '{{}}') AS app_state,

@@ -35,7 +35,7 @@ from sessions_app.store.sql.admission_limits import (
     EXCEEDED_TODAY,
     NO_LIMITS,
     AdmissionLimits,
-    Limit,
+    AdmissionRefusal,
     fetch_one_counted,
     key_has_spent,
 )
@@ -54,7 +54,7 @@ class Claim:
         is_retried: True if the invocation had failed and the person asked for a retry.
         is_cancelled: True if a cancel request is stored: end the invocation instead of running it.
         credentials: the encrypted credentials of the message.
-        exceeds: exceeded limit, if any: end the invocation instead of running it.
+        refused_by: exceeded limit, if any: end the invocation instead of running it.
         actor_kind: kind of the actor who asked for the invocation; `actor_name` is the name, `actor_id` the key.
         state_delta: changes of the state, committed with the message.
         preloaded: the session's row and state just before the claim, when the claiming statement returned them.
@@ -72,7 +72,7 @@ class Claim:
     is_retried: bool = False
     is_cancelled: bool = False
     credentials: str = field(default="", repr=False)
-    exceeds: Limit | None = None
+    refused_by: AdmissionRefusal | None = None
     actor_kind: str = ""
     actor_name: str = ""
     actor_id: str = ""
@@ -91,7 +91,7 @@ class Claim:
 
     @classmethod
     def from_row(cls, row: Row) -> "Claim":
-        return cls(**{**row, "exceeds": Limit.named(row["exceeds"])})
+        return cls(**{**row, "refused_by": AdmissionRefusal.named(row["refused_by"])})
 
 
 async def claim_next(
@@ -104,8 +104,8 @@ async def claim_next(
 ) -> Claim | None:
     """Take the session's lease for its oldest queued invocation; None when the session is leased or nothing is queued.
 
-    An invocation over a limit is claimed, too: `Claim.exceeds` names the limit. No limit applies to an invocation that
-    has begun before. Only the limits of a day apply to answers, results of jobs and scheduled tasks.
+    An invocation over a limit is claimed, too: `Claim.refused_by` names the limit. No limit applies to an invocation
+    that has begun before. Only the limits of a day apply to answers, results of jobs and scheduled tasks.
 
     Args:
         versions: version of each app in this process, by name. The row of the invocation stores the version of its app.
@@ -149,7 +149,7 @@ RETURNING s.id AS session_id, s.app_name, s.user_id, s.key AS session_key, i.inv
             CASE WHEN i.actor_kind = 'key' AND {key_has_spent("i.actor_id::uuid")} THEN 'key' END,
             CASE WHEN i.client_id ^@ ANY(%(lossless)s::text[]) THEN '' ELSE {EXCEEDED_NOW} END
         )
-    END AS exceeds"""  # noqa: S608
+    END AS refused_by"""  # noqa: S608
 
 
 @dataclass(frozen=True)
