@@ -139,7 +139,10 @@ class Execution:
                     if answers_calls(self.claim.message):
                         session = await self._load_session()
                         await check_calls_exist(self.claim, self.app, session.events)
-                    await (self._resume() if self._may_resume else self._run_message())
+                    if self._may_resume:
+                        await self._resume()
+                    else:
+                        await self._run_message()
         except UnknownCallError as error:
             # A rewind cancels the answers that it finds in the queue. This one was queued while the rewind ran.
             if not client_ids.is_answer(self.claim.client_id):

@@ -53,8 +53,8 @@ KINDS = {
 def waiting_invocations(pending: Iterable[MadeCall]) -> set[str]:
     """Return the ids of the invocations with the `pending` calls.
 
-    A workflow that asks again after an answer makes the call within the invocation that it began with: then both this
-    one and the one with the answer wait.
+    A workflow that asks again after an answer makes the call within its first invocation: then this invocation waits,
+    and the invocation of the answer, too.
     """
     found: set[str] = set()
     for made in pending:

@@ -46,12 +46,16 @@ class StoredValue:
     @property
     def kind(self) -> str:
         """`text`, `number` or `truth` for a whole value without secrets that a user can edit; empty for all others."""
-        value = None if self.is_masked else self._value
-        if isinstance(value, bool):
+        if self.is_masked:
+            return ""
+        value = self._value
+        if isinstance(value, bool):  # Before the numbers: a bool is an int.
             return "truth"
         if isinstance(value, int | float):
             return "number"
-        return "text" if isinstance(value, str) else ""
+        if isinstance(value, str):
+            return "text"
+        return ""
 
     @property
     def plain_text(self) -> str:
@@ -61,11 +65,23 @@ class StoredValue:
     @property
     def masked(self) -> Any:
         """A whole value with secrets masked; None for a part of a value."""
-        return _parsed(mask_member(self.key, self.text)) if self.is_whole and self.text else None
+        return self._parse(mask_member(self.key, self.text))
 
     @property
     def _value(self) -> Any:
-        return _parsed(self.text) if self.is_whole and self.text else None
+        return self._parse(self.text)
+
+    def _parse(self, text: str) -> Any:
+        """Return the value of a whole text; None for a part of a value, and for a key without a value."""
+        if not self.is_whole:
+            return None
+        try:
+            return json.loads(text)
+        except (
+            ValueError,
+            RecursionError,
+        ):  # PostgreSQL stores JSON that Python refuses, and a mask is no JSON.
+            return None
 
     @property
     def is_masked(self) -> bool:
@@ -76,13 +92,6 @@ class StoredValue:
     def is_whole(self) -> bool:
         """True if the text is the whole value."""
         return len(self.text) == self.length
-
-
-def _parsed(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):  # PostgreSQL stores JSON that Python refuses, and a mask is no JSON.
-        return None
 
 
 def read_values(
@@ -104,7 +113,9 @@ def read_values(
         cursor.execute(_READ, parameters)
         # PostgreSQL computes the digest from the whole value, of which only a part may be loaded.
         found = {row[0]: StoredValue(*row) for row in cursor.fetchall()}
-    return list(found.values()) if keys is None else [found.get(key, StoredValue(key)) for key in keys]
+    if keys is None:
+        return list(found.values())
+    return [found.get(key, StoredValue(key)) for key in keys]
 
 
 def read_user_values(

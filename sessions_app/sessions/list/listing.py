@@ -77,8 +77,12 @@ def list_sessions(
     """
     length = _length(rows)
     listed = with_activity(Session.objects.owned_by(person).begun().filter(archived_at__isnull=not archived))
-    pinned = [] if before or archived else list(listed.filter(is_pinned=True).newest_first()[:MAX_PINNED])
-    rest = listed if archived else listed.filter(is_pinned=False)
+    pinned: list[Session] = []
+    rest = listed
+    if not archived:  # In the archive, pinned sessions stand among the others.
+        rest = listed.filter(is_pinned=False)
+        if not before:
+            pinned = list(listed.filter(is_pinned=True).newest_first()[:MAX_PINNED])
     if before:
         rest = rest.filter(_follows(before))
     found = list(rest.newest_first()[: length + 1])
