@@ -121,8 +121,7 @@ async def _begin_session(user: User, chat: NewChat, *, has_files: bool) -> Sessi
         try:
             session = await own_usable_session(user, chat.session_id)
         except NotFoundError as error:
-            message = "The files of the message are no longer here. Attach them again."
-            raise NotFoundError(message) from error
+            raise NotFoundError("The files of the message are no longer here. Attach them again.") from error
     else:
         session = await create_session(user, chat.app_name, chat.network, session_id=chat.session_id)
     if session.app_name != chat.app_name:  # Two first messages may race, each with an app of its own.

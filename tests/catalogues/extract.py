@@ -30,7 +30,7 @@ ERRORS_FOR_PEOPLE = re.compile(
     r"|sessions_app/(use_cases/(answers|files|jobs|linked_accounts|messages|sessions|sign_in|user_state)"
     r"|base/client_ids)\.py"
     r"|sessions_app/contrib/(slack/(incoming|client)|mcp/consent|knowledge/(documents|owner_pages))\.py"
-    r"|sessions_app/store/(uploads|artifact_service|erasing)\.py|sessions_app/jobs/questions\.py"
+    r"|sessions_app/store/(uploads|artifact_service|erasing)\.py|sessions_app/(jobs/questions|limits/open_sockets)\.py"
 )
 """Modules whose errors reach people; those of other modules are for developers, the log or the model."""
 STOP_REASONS = "runtime/models/llm_response.py"
