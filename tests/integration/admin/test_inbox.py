@@ -546,7 +546,7 @@ def test_requests_are_grouped_by_tool_with_arguments_as_columns_and_a_deadline(
     run_task(ToolJob.objects.get(session=talk(person, "desk", "lamps")))
     settings.ADK = {**settings.ADK, "answer_limits": {"refund": {"reject_seconds": 7200.0}}}
     page = client.get(LIST).content.decode()
-    groups = re.findall(r'href="\?tool_name=(\w+)".*?<td[^>]*>(\d+)</td>', page)
+    groups = re.findall(r'href="\?tool_name=(\w+)".*?<td[^>]*>(\d+)</td>', page, re.DOTALL)
     assert groups == [("refund", "2"), ("order_lamps", "1")]
     assert len(re.findall(r'field-deadline">(?:1 h 59 min|2 h)', page)) == 2 and "column-argument" not in page
     with CaptureQueriesContext(connection) as queries:

@@ -55,7 +55,7 @@ def add(
 
 def tile(html: str, title: str) -> tuple[str, str]:
     """Return number and link of a tile."""
-    found = re.search(rf"<dt>{re.escape(title)}</dt><dd><a href=\"([^\"]*)\">([^<]*)</a>", html)
+    found = re.search(rf"<dt>{re.escape(title)}</dt>\s*<dd><a href=\"([^\"]*)\">([^<]*)</a>", html)
     assert found, title
     return found[2], html_module.unescape(found[1])
 
