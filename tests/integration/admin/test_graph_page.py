@@ -70,7 +70,7 @@ def test_the_view_of_the_person_shows_the_steps_once_where_the_workflow_begins(
     monkeypatch.setattr("sessions_app.admin.session.timeline.page.EVENTS_PER_PAGE", 2)
     page = reverse("admin:sessions_app_session_change", args=[refunds.pk])
     first, second = [read(auditor, f"{page}?view=person&page={number}") for number in (1, 2)]
-    shown = re.findall(r'data-state="(\w+)" data-name="([^"]+)"', first)
+    shown = re.findall(r'data-state="(\w+)"\s+data-name="([^"]+)"', first)
     assert shown == [("done", "Look up"), ("failed", "Pay"), ("pending", "Mail")]
     assert "data-name" not in second and "<script>" not in first
 
@@ -83,7 +83,7 @@ def test_the_inbox_shows_the_steps_in_the_conversation_before_a_call(
     names = {**asked, "call_id": "c-1", "tool_name": "pay", "agent_name": "help_desk"}
     row = AnswerRequest.objects.create(kind="confirmation", effect="Pay", asked_at=timezone.now(), **names)
     html = read(admin_client, reverse("admin:sessions_app_answerrequest_change", args=[row.pk]))
-    shown = re.findall(r'data-state="(\w+)" data-name="([^"]+)"', html)
+    shown = re.findall(r'data-state="(\w+)"\s+data-name="([^"]+)"', html)
     assert shown == [("done", "Look up"), ("failed", "Pay"), ("pending", "Mail")]
     assert HOSTILE not in html and "/css/steps" in html
 

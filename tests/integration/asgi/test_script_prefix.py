@@ -39,7 +39,7 @@ async def test_the_page_names_a_socket_and_a_stream_that_are_there(
     with override_settings(FORCE_SCRIPT_NAME=PREFIX):
         set_script_prefix(PREFIX)  # The test client does not, as a server does.
         page = (await browser.get(f"{reached}/chat/{session.pk}/")).content.decode()
-        addresses = re.search(r'data-socket="([^"]+)".* data-events="([^"]+)"', page)
+        addresses = re.search(r'data-socket="([^"]+)".*?\sdata-events="([^"]+)"', page, re.DOTALL)
         assert addresses and addresses.groups() == (
             f"{PREFIX}/ws/chat/{session.pk}/",
             f"{PREFIX}/chat/{session.pk}/events/",

@@ -59,9 +59,9 @@ async def act(session_id: UUID) -> None:
         browser = AsyncClient()
         await browser.aforce_login(session.user)
         page = (await browser.get("/activity/")).content.decode()
-        [address] = re.findall('data-asked data-frames="(.+?)"', page)
+        [address] = re.findall(r'data-asked\s+data-frames="(.+?)"', page)
         [call_id] = re.findall('data-call-id="(.+?)"', page)
-        filled_in = dict.fromkeys(re.findall('<input dir="auto" name="(.+?)"', page), "notes")
+        filled_in = dict.fromkeys(re.findall(r'<input\s+dir="auto"\s+name="(.+?)"', page), "notes")
         frame = {"v": 1, "type": "confirm", "call_id": call_id, "confirmed": True, "changes": filled_in}
         answered = await browser.post(address, json.dumps(frame), content_type="text/plain")
         assert answered.status_code == 204, answered.content

@@ -47,7 +47,7 @@ def test_a_pdf_in_a_message_is_left_to_the_viewer_of_the_browser_or_saved(
     attached = {"fileData": {"fileUri": "artifact:a.pdf?version=0", "mimeType": "application/pdf"}}
     add_event(session, "", "user", content={"parts": [attached]})
     chat = browser_of_person.get(page(session)).content.decode()
-    link = re.search(r'<a class="file" href="([^"]+)" data-preview="([^"]+)"', chat)
+    link = re.search(r'<a class="file" href="([^"]+)"\s+data-preview="([^"]+)"', chat)
     assert link, chat
     shown = re.search(r'data-src="([^"]+)"', browser_of_person.get(link[2]).content.decode())
     assert shown, link[2]
