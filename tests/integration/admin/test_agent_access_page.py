@@ -79,6 +79,8 @@ def test_a_person_has_an_answer_for_each_agent_with_what_gives_the_right(
     sign_in(client, "user")
     shown = cells(client, apps, f"?person={name}")
     assert [shown[app][0] for app in apps] == ["yes", answer, "no"]
+    # Narrow screens show the headings of the columns at their values.
+    assert read(client, f"{PAGE}?person={name}").count('data-label="May this person?"') == len(apps)
 
 
 @pytest.mark.parametrize("name", ["gone", "nobody", "<script>"])
