@@ -80,12 +80,16 @@ class Actor:
     key: str = ""
     traceparent: str = ""
 
+    @property
+    def actor_id(self) -> str:
+        """The key, or else the primary key of the user: an API key has a user, too, and records name the key."""
+        return (self.key or str(self.user_pk or ""))[:64]
+
     def columns(self) -> dict[str, str | None]:
         """Return the columns of `sessions_app.models.actor_columns` for this actor."""
         return {
             "actor_kind": self.kind.value,
-            # The key first: an API key has a user, too, and the record names the key.
-            "actor_id": (self.key or str(self.user_pk or ""))[:64],
+            "actor_id": self.actor_id,
             "actor_name": self.name[:NAME_LENGTH],
             "address": _without_zone(self.address),
         }

@@ -89,12 +89,12 @@ async def find_call_to_answer(
         raise NotFoundError("Another run asks this question. Answer it there.")
     answered_by = await answered_by_of(session.app_name, waiting)
     return CallToAnswer(
-        call_id,
-        waiting.call.name or "",
-        waiting.call.args or {},
-        waiting.event.invocation_id,
-        answered_by,
-        events,
+        id=call_id,
+        name=waiting.call.name,
+        args=waiting.call.args or {},
+        invocation_id=waiting.event.invocation_id,
+        answered_by=answered_by,
+        events=events,
     )
 
 

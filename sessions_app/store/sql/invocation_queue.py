@@ -182,7 +182,7 @@ def _claim(new: NewInvocation, row: Row) -> Claim:
         refused_by=AdmissionRefusal.named(row["claim_refused_by"]),
         actor_kind=new.by.kind,
         actor_name=new.by.name,
-        actor_id=new.by.key,
+        actor_id=new.by.actor_id,
         state_delta=dict(new.state_delta or {}),
         preloaded=Loaded.from_row(row),
     )

@@ -55,7 +55,7 @@ class Claim:
         is_cancelled: True if a cancel request is stored: end the invocation instead of running it.
         credentials: the encrypted credentials of the message.
         refused_by: exceeded limit, if any: end the invocation instead of running it.
-        actor_kind: kind of the actor who asked for the invocation; `actor_name` is the name, `actor_id` the key.
+        actor_kind: kind of the actor who asked for the invocation; `actor_name` and `actor_id` as in `Actor`.
         state_delta: changes of the state, committed with the message.
         preloaded: the session's row and state just before the claim, when the claiming statement returned them.
     """
